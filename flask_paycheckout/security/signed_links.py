@@ -27,12 +27,10 @@ if TYPE_CHECKING:
 
 PAY = "paycheckout.pay"
 STATUS = "paycheckout.status"
-RESOLVE = "paycheckout.resolve"
-ERASE = "paycheckout.erase"
 REFUND = "paycheckout.refund"
-PAYOUT = "paycheckout.payout"
 REQUEST = "paycheckout.request"
-REQUEST_FORM = "paycheckout.request_form"
+FORMS = "paycheckout_owner."
+"""The beginning of the purposes of the owner's forms; each one's purpose is its endpoint."""
 
 # The clocks of two web servers differ a little; a token from this far in the future is accepted.
 _CLOCK_SKEW = timedelta(seconds=30)
@@ -40,7 +38,6 @@ _CLOCK_SKEW = timedelta(seconds=30)
 # Fernet's decoder skips other characters; refuse them, so that each token has exactly one spelling.
 _LETTERS = re.compile(r"[A-Za-z0-9_-]+")
 
-_FORMS = frozenset({RESOLVE, ERASE, PAYOUT, REQUEST_FORM})
 _SIGNER = {"key_derivation": "hmac", "digest_method": hashlib.sha256}
 
 
@@ -75,7 +72,7 @@ class SignedLinks:
         :param signed_at: the time of the link that this one replaces; None for a new link.
         """
         at = int((signed_at or self.clock()).timestamp())
-        if purpose in _FORMS:
+        if purpose.startswith(FORMS):
             return str(self._signer(purpose, at).dumps(subject))
         return self._sealer(purpose).encrypt_at_time(subject.encode(), at).decode().rstrip("=")
 
@@ -86,7 +83,7 @@ class SignedLinks:
 
     def open(self, purpose: str, token: str) -> Link | None:
         """The subject of a token and its time; None when it is forged, too old, or made for another purpose."""
-        opened = (self._open_form if purpose in _FORMS else self._open_link)(purpose, token)
+        opened = (self._open_form if purpose.startswith(FORMS) else self._open_link)(purpose, token)
         if opened is None or not -_CLOCK_SKEW <= self.clock() - opened.signed_at <= self.max_age:
             return None
         return opened

@@ -27,7 +27,6 @@ from flask_paycheckout.database.order_ids import is_order_id
 from flask_paycheckout.errors import ReceiverFailed, UnknownCheckout, UnknownPayout, UnknownRequest
 from flask_paycheckout.runtime import runtime
 from flask_paycheckout.security.permission import Permission, person_of, require_callable
-from flask_paycheckout.security.signed_links import ERASE, RESOLVE
 from flask_paycheckout.shop_functions import through
 from flask_paycheckout.text import visible
 from flask_paycheckout.views import owner_books, owner_payouts, owner_requests
@@ -184,8 +183,8 @@ def _story(order_id: str, fault: Fault | None = None) -> Page:
         refunded_of=partial(refunded_of, story),
         rest=shop.part_payments.rest(order_id) if has_part else None,
         choices=lambda checkout_id: shop.resolutions.choices(shop.checkouts.require(checkout_id)),
-        action=partial(form_url, purpose=RESOLVE),
-        erase_url=form_url("erase", ERASE, order_id),
+        action=form_url,
+        erase_url=form_url("erase", order_id),
     )
 
 
@@ -205,7 +204,7 @@ def list_deeds() -> Page:
     return owner_page("deeds", page=page)
 
 
-@form(RESOLVE, _story_of)
+@form(_story_of)
 def resolve(checkout_id: str) -> Response:
     """Record a decision on a held payment, with name and reason."""
     decision, why = choice_given("decision", (*HOW_TO_ACCEPT, "reject")), why_given()
@@ -217,7 +216,7 @@ def resolve(checkout_id: str) -> Response:
     return go_to("show_order", id=decided.order_id)
 
 
-@form(RESOLVE, _story_of)
+@form(_story_of)
 def mark_paid_back(checkout_id: str) -> Response:
     """Record that money was paid back, or is kept, with name and reason."""
     became, why = choice_given("became", ("done", "kept")), why_given()
@@ -225,7 +224,7 @@ def mark_paid_back(checkout_id: str) -> Response:
     return go_to("show_order", id=marked.order_id)
 
 
-@form(ERASE, _story)
+@form(_story)
 def erase(order_id: str) -> Response:
     """Erase the persons of an order, with name and reason; the page names what must stay for now."""
     erased = runtime().erasing.erase(order_id, owner(), why_given())

@@ -27,6 +27,7 @@ from flask_paycheckout.errors import (
 )
 from flask_paycheckout.runtime import runtime
 from flask_paycheckout.security.permission import Person
+from flask_paycheckout.security.signed_links import FORMS
 from flask_paycheckout.text import moment_text, payout_sum_text, trimmed, visible
 from flask_paycheckout.views.headers import nonce
 from flask_paycheckout.views.language import page_settings, use_settings
@@ -182,17 +183,16 @@ def folded(history: Iterable[Any]) -> Iterator[list[Any]]:
         yield list(entries)
 
 
-def form(purpose: str, page: Callable[[str, Fault], Page]) -> Callable[[View], View]:
+def form(page: Callable[[str, Fault], Page]) -> Callable[[View], View]:
     """Make the view of a form's token of a function that does what the form says, given the token's subject.
 
-    :param purpose: as for `form_url`.
     :param page: shows the page with the form again, with what kept it from being done.
     """
 
     def decorate(act: View) -> View:
         @wraps(act)
         def view(token: str) -> Response | Page:
-            subject = subject_of_form(purpose, token)
+            subject = subject_of_form(f"{FORMS}{act.__name__}", token)
             runtime().for_writing(f"{act.__name__}({subject!r})")
             try:
                 return act(subject)
@@ -212,13 +212,12 @@ def form(purpose: str, page: Callable[[str, Fault], Page]) -> Callable[[View], V
     return decorate
 
 
-def form_url(endpoint: str, purpose: str, subject: str) -> str:
+def form_url(endpoint: str, subject: str) -> str:
     """The URL that a form posts to. Its token contains subject and person, so nobody can decide in another's name.
 
-    :param purpose: one of the purposes of `signed_links`.
     :param subject: the id of the checkout or payout.
     """
-    token = runtime().signed_links.sign(purpose, f"{subject}\n{person().name}")
+    token = runtime().signed_links.sign(f"{FORMS}{endpoint}", f"{subject}\n{person().name}")
     return url_for(f"paycheckout_owner.{endpoint}", token=token)
 
 

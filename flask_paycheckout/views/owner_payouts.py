@@ -19,7 +19,6 @@ from flask_paycheckout.payouts.payout_model import PayoutMixin
 from flask_paycheckout.payouts.payout_states import PAYOUT_TRANSITIONS, PayoutEvidence, PayoutKind, PayoutStatus
 from flask_paycheckout.payouts.requests import UnseenRefund
 from flask_paycheckout.runtime import runtime
-from flask_paycheckout.security.signed_links import PAYOUT, RESOLVE
 from flask_paycheckout.service.calls import ESTIMATE
 from flask_paycheckout.totals import is_token, positive_amount
 from flask_paycheckout.views.language import decimal_mark
@@ -106,7 +105,7 @@ def _shown(reference: str, fault: Fault | None = None) -> Page:
         steps=payout_story(payout).happenings,
         choices=_choices(payout),
         chosen=request.form.get("decision") if stands else None,
-        action=form_url("decide_payout", PAYOUT, payout.reference),
+        action=form_url("decide_payout", payout.reference),
         refund_url=claim_url(payout.reference) if status == PayoutStatus.CLAIMABLE else None,
         can_refund=status == PayoutStatus.FAILED and payout.kind == PayoutKind.REFUND,
         has_proof=status == PayoutStatus.COMPLETED and not payout.is_token and payout.disbursement_id,
@@ -127,7 +126,7 @@ def _choices(payout: PayoutMixin) -> dict[str, str]:
     return {name: words for name, words in allowed.items() if name not in refused}
 
 
-@form(PAYOUT, _shown)
+@form(_shown)
 def decide_payout(reference: str) -> Response:
     """Record a person's decision on a payout: approve, cancel, try again, sent or not sent."""
     payout, decision = runtime().payouts.require(reference), choice_given("decision", _DECISIONS)
@@ -189,11 +188,11 @@ def _refund_form(checkout_id: str, fault: Fault | None = None, send: _Sum | None
         offers_tokens=(money and money.method == "crypto") or given.get("send_amount"),
         send={"amount": given.get("send_amount", ""), "currency": given.get("send_currency", token)},
         estimate=send and _estimate(payment.checkout.account, *send),
-        action=form_url("refund", RESOLVE, checkout_id),
+        action=form_url("refund", checkout_id),
     )
 
 
-@form(RESOLVE, _refund_form)
+@form(_refund_form)
 def refund(checkout_id: str) -> Response | Page:
     """Refund a payment, or a part of it, once for each form that was shown."""
     with faults("send_amount"):

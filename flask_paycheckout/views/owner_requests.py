@@ -11,7 +11,6 @@ from flask_paycheckout.books.lists import page_of_requests
 from flask_paycheckout.books.periods import moment_of
 from flask_paycheckout.checkouts.requests import MAX_NOTE, MAX_TITLE, new_reference
 from flask_paycheckout.runtime import runtime
-from flask_paycheckout.security.signed_links import REQUEST_FORM
 from flask_paycheckout.totals import Pay
 from flask_paycheckout.views.order_urls import request_url
 from flask_paycheckout.views.owner_forms import (
@@ -47,13 +46,13 @@ def list_requests(fault: Fault | None = None) -> Page:
         typed=typed,
         longest={"title": MAX_TITLE, "note": MAX_NOTE},
         accounts=shop.merchants.names() if shop.parts.several_accounts() else [],
-        make_url=form_url("make_request", REQUEST_FORM, new_reference()),
+        make_url=form_url("make_request", new_reference()),
         url_of=lambda listed: request_url(listed.reference),
-        withdraw_url=lambda listed: form_url("withdraw_request", REQUEST_FORM, listed.reference),
+        withdraw_url=lambda listed: form_url("withdraw_request", listed.reference),
     )
 
 
-@form(REQUEST_FORM, lambda _, fault: list_requests(fault))
+@form(lambda _, fault: list_requests(fault))
 def make_request(reference: str) -> Response:
     """Make a payment request, once for each form that was shown."""
     account = request.form.get("account", "")
@@ -71,7 +70,7 @@ def make_request(reference: str) -> Response:
     return go_to("list_requests", _anchor=made.reference)
 
 
-@form(REQUEST_FORM, lambda _, fault: list_requests(fault))
+@form(lambda _, fault: list_requests(fault))
 def withdraw_request(reference: str) -> Response:
     """Withdraw a payment request, with name and reason."""
     runtime().requests.withdraw(reference, owner(), why_given())

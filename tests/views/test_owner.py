@@ -12,7 +12,6 @@ from sqlalchemy import update
 from werkzeug.test import TestResponse
 
 from flask_paycheckout import ByHand, ConfigurationError, Pay, order_paid
-from flask_paycheckout.security.signed_links import PAYOUT, RESOLVE
 from tests.scripted import SAME_SITE, Shop, number
 from tests.views.pages import names
 
@@ -48,6 +47,11 @@ def form_token(shop: Shop, form: str = "held") -> str:
     return found[1]
 
 
+def signed(shop: Shop, form: str, subject: str, who: object = "Ada") -> str:
+    """The token of a form, as the page gives it to this person."""
+    return shop.runtime.signed_links.sign(f"paycheckout_owner.{form}", f"{subject}\n{who}")
+
+
 def decides(shop: Shop, token: str, form: str = "held", **typed: str) -> TestResponse:
     given = {"decision": "accept", "became": "done", "why": "seen on the statement"} | typed
     return shop.browser.post(f"{ROOT}/{form}/{token}", data=given, headers=SAME_SITE)
@@ -68,7 +72,7 @@ def test_without_a_permission_there_is_no_view(shop: Shop, given: Any) -> None:
 def test_whom_the_shop_does_not_name_sees_nothing(shop: Shop, nobody: object, path: str) -> None:
     checkout_id = shop.has_held()
     opens_view(shop, lambda: nobody)
-    token = shop.runtime.signed_links.sign(RESOLVE, f"{checkout_id}\n{nobody}")
+    token = signed(shop, "resolve", checkout_id, nobody)
     ask = shop.browser.post if "token" in path else shop.browser.get
     answer = ask(ROOT + path.format(token=token), data={"decision": "accept", "why": "mine"}, headers=SAME_SITE)
     assert answer.status_code == 403
@@ -241,7 +245,7 @@ def test_a_decision_that_an_atomic_receiver_refuses_is_not_recorded_and_says_so(
 
 def test_another_sites_form_decides_nothing(desk: Shop) -> None:
     checkout_id = desk.has_held()
-    token = desk.runtime.signed_links.sign(RESOLVE, f"{checkout_id}\nAda")
+    token = signed(desk, "resolve", checkout_id)
     forms = [rule for rule in desk.app.url_map.iter_rules() if "POST" in (rule.methods or ()) and ROOT in rule.rule]
     assert {"resolve", "refund"} < {rule.endpoint.partition(".")[2] for rule in forms}
     for rule in forms:
@@ -253,8 +257,8 @@ def test_another_sites_form_decides_nothing(desk: Shop) -> None:
 
 def test_a_form_is_good_for_the_person_it_was_made_for_only(desk: Shop) -> None:
     checkout_id = desk.has_held()
-    sign = desk.runtime.signed_links.sign
-    others = (sign(RESOLVE, checkout_id), sign(RESOLVE, f"{checkout_id}\nBob"), sign(PAYOUT, f"{checkout_id}\nAda"))
+    of_nobody = desk.runtime.signed_links.sign("paycheckout_owner.resolve", checkout_id)
+    others = (of_nobody, signed(desk, "resolve", checkout_id, "Bob"), signed(desk, "mark_paid_back", checkout_id))
     assert [decides(desk, token).status_code for token in others] == [403] * 3
     assert desk.attempt(checkout_id).status == "held"
 
