@@ -5,6 +5,7 @@ All are reached by a signed link, from any device, without a session.
 
 from __future__ import annotations
 
+from decimal import Decimal
 from functools import partial
 from typing import Any
 
@@ -90,7 +91,7 @@ def _standing(link: Link | None) -> Answer:
 def _status_page(link: Link, current: OrderStatus) -> BaseResponse:
     shop, order_id, settled = runtime(), link.subject, current.status in (Status.PAID, Status.HELD)
     total, failed = (None, False) if settled else _ask_total(order_id)
-    due, left = total, None
+    due, left = total, Decimal(0)
     if total is not None:
         due, left = shop.part_payments.due(order_id, total, has_part=current.has_part)
         if due is None and shop.part_payments.try_to_complete(order_id):

@@ -280,8 +280,8 @@ class Receipt(msgspec.Struct, frozen=True):
     total: Total | None = None
     """The total that the next payment is asked for, or that a held one was."""
 
-    left: Decimal | None = None
-    """All that is left to pay; None where nothing is asked for."""
+    left: Decimal = Decimal(0)
+    """All that is left to pay; 0 where nothing is asked for."""
 
     payments: Sequence[Payment] = ()
     paid_back: Mapping[str, Decimal] = {}
@@ -395,10 +395,10 @@ def when_text(wait: int) -> str:
     ) % {"minutes": minutes}
 
 
-def _to_pay(total: Total, left: Decimal | None, standing: OrderStatus) -> str:
+def _to_pay(total: Total, left: Decimal, standing: OrderStatus) -> str:
     if standing.status == Status.HELD:
         text = gettext("Asked for: %(amount)s")
-    elif left is not None and left > total.amount:
+    elif left > total.amount:
         text = gettext("To pay now: %(amount)s, of %(left)s")
     elif standing.has_part:
         text = gettext("Left to pay: %(amount)s")
@@ -406,7 +406,7 @@ def _to_pay(total: Total, left: Decimal | None, standing: OrderStatus) -> str:
         text = gettext("To pay: %(amount)s")
     else:
         text = gettext("To pay: %(amount)s, and the fee of your payment method")
-    sums = {"amount": total.amount, "left": total.amount if left is None else left}
+    sums = {"amount": total.amount, "left": left}
     return text % {name: format_amount(each, total.currency) for name, each in sums.items()}
 
 
