@@ -69,8 +69,8 @@ class Asked:
     accounts: list[str]
     """The names of the shop's accounts; empty when it has only one."""
 
-    since: date | None = None
-    until: date | None = None
+    since: date | None
+    until: date | None
     """The first and the last day."""
 
     @property
