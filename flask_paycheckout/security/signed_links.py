@@ -27,12 +27,10 @@ if TYPE_CHECKING:
 
 PAY = "paycheckout.pay"
 STATUS = "paycheckout.status"
-RESOLVE = "paycheckout.resolve"
-ERASE = "paycheckout.erase"
 REFUND = "paycheckout.refund"
-PAYOUT = "paycheckout.payout"
 REQUEST = "paycheckout.request"
-REQUEST_FORM = "paycheckout.request_form"
+FORMS = "paycheckout_owner."
+"""The beginning of the purposes of the owner's forms; each one's purpose is its endpoint."""
 
 # The clocks of two web servers differ a little; a token from this far in the future is accepted.
 _CLOCK_SKEW = timedelta(seconds=30)
@@ -40,14 +38,15 @@ _CLOCK_SKEW = timedelta(seconds=30)
 # Fernet's decoder skips other characters; refuse them, so that each token has exactly one spelling.
 _LETTERS = re.compile(r"[A-Za-z0-9_-]+")
 
-_FORMS = frozenset({RESOLVE, ERASE, PAYOUT, REQUEST_FORM})
 _SIGNER = {"key_derivation": "hmac", "digest_method": hashlib.sha256}
 
 
-class Opened(NamedTuple):
+class Link(NamedTuple):
     """The content of a valid token."""
 
     subject: str
+    """The object that the token stands for, such as an order id."""
+
     signed_at: datetime
     """The time of the first link; a link that replaces it keeps this time, and so expires with it."""
 
@@ -73,7 +72,7 @@ class SignedLinks:
         :param signed_at: the time of the link that this one replaces; None for a new link.
         """
         at = int((signed_at or self.clock()).timestamp())
-        if purpose in _FORMS:
+        if purpose.startswith(FORMS):
             return str(self._signer(purpose, at).dumps(subject))
         return self._sealer(purpose).encrypt_at_time(subject.encode(), at).decode().rstrip("=")
 
@@ -82,14 +81,14 @@ class SignedLinks:
         opened = self.open(purpose, token)
         return None if opened is None else opened.subject
 
-    def open(self, purpose: str, token: str) -> Opened | None:
+    def open(self, purpose: str, token: str) -> Link | None:
         """The subject of a token and its time; None when it is forged, too old, or made for another purpose."""
-        opened = (self._open_form if purpose in _FORMS else self._open_link)(purpose, token)
+        opened = (self._open_form if purpose.startswith(FORMS) else self._open_link)(purpose, token)
         if opened is None or not -_CLOCK_SKEW <= self.clock() - opened.signed_at <= self.max_age:
             return None
         return opened
 
-    def _open_link(self, purpose: str, token: str) -> Opened | None:
+    def _open_link(self, purpose: str, token: str) -> Link | None:
         from cryptography.fernet import InvalidToken
 
         sealer, padded = self._sealer(purpose), token + "=" * (-len(token) % 4)
@@ -99,14 +98,14 @@ class SignedLinks:
             subject, at = sealer.decrypt(padded).decode(), sealer.extract_timestamp(padded)
         except InvalidToken:
             return None
-        return Opened(subject, datetime.fromtimestamp(at, UTC))
+        return Link(subject, datetime.fromtimestamp(at, UTC))
 
-    def _open_form(self, purpose: str, token: str) -> Opened | None:
+    def _open_form(self, purpose: str, token: str) -> Link | None:
         try:
             subject, signed_at = self._signer(purpose).loads(token, return_timestamp=True)
         except (BadSignature, UnicodeError):
             return None
-        return Opened(str(subject), signed_at)
+        return Link(subject, signed_at)
 
     def _signer(self, purpose: str, at: int = 0) -> URLSafeTimedSerializer:
         """Signs at this time, in Unix seconds; for reading it does not matter."""

@@ -17,7 +17,7 @@ LANGUAGES = ("en", "de", "es", "id", "ja")
 """ISO 639 codes of the pages' languages. English is the language of the source."""
 
 # Language, script and region; the language decides the page's texts, all three the notation of amounts.
-_TAG = re.compile(r"([A-Za-z]{2,3})(?:-[A-Za-z]{4})?(?:-(?:[A-Za-z]{2}|[0-9]{3}))?(?=-|\Z)")
+_TAG = re.compile(r"([A-Za-z]{2,3})((?:-[A-Za-z]{4})?(?:-(?:[A-Za-z]{2}|[0-9]{3}))?)(?=-|\Z)")
 # Older Java programs, and so older Android phones, use the former code of Indonesian.
 _FORMER = {"in": "id"}
 
@@ -46,9 +46,10 @@ def choose(wanted: Iterable[str], offered: Sequence[str] = LANGUAGES) -> Languag
         found = _TAG.match(tag.replace("_", "-"))
         if found is None:
             continue
-        language = _FORMER.get(found[1].lower(), found[1].lower())
+        code = found[1].lower()
+        language = _FORMER.get(code, code)
         if language in offered:
-            return Language(language, language + found[0][len(found[1]) :])
+            return Language(language, language + found[2])
     return Language(offered[0], offered[0])
 
 

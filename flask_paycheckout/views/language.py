@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sys
 import unicodedata
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from datetime import datetime
 from decimal import Context, Decimal, localcontext
 from typing import TYPE_CHECKING
@@ -54,15 +54,20 @@ def use_found_settings() -> None:
 
 def of_page() -> Language:
     """The language of our own pages in this request."""
-    chosen = _shops_locale()
-    wanted = [tag for tag, quality in request.accept_languages if quality > 0] if chosen is None else [chosen]
+    wanted = _wanted_by_shop()
+    if wanted is None:
+        wanted = [tag for tag, quality in request.accept_languages if quality > 0]
     return choose(wanted, page_settings().languages)
+
+
+def gettext(text: str) -> str:
+    """The translation of a text into the language of the page."""
+    return of_page().gettext(text)
 
 
 def of_shop(order_id: str) -> Language:
     """The language of our elements about an order on the shop's own pages, which follow the shop, not the browser."""
-    chosen = _shops_locale()
-    return choose([chosen] if chosen else [], runtime().settings_of_order(order_id).languages)
+    return choose(_wanted_by_shop() or [], runtime().settings_of_order(order_id).languages)
 
 
 def add_headers(response: Response, language: str) -> None:
@@ -71,14 +76,14 @@ def add_headers(response: Response, language: str) -> None:
     response.vary.add("Accept-Language")
 
 
-def _shops_locale() -> str | None:
+def _wanted_by_shop() -> list[str] | None:
     """The locale that Flask-Babel chose for this request; None in a shop that does not use it."""
     # A shop that uses Flask-Babel has imported it. Other extensions register as "babel" too, so check the type.
     flask_babel = sys.modules.get("flask_babel")
     if flask_babel is None or not type(current_app.extensions.get("babel")).__module__.startswith("flask_babel"):
         return None
     locale = flask_babel.get_locale()
-    return None if locale is None else str(locale)
+    return None if locale is None else [str(locale)]
 
 
 # More digits than any amount has; the thread's own context could round.
@@ -87,13 +92,12 @@ _EXACT = Context(prec=100)
 _NO_BREAK = "\N{NO-BREAK SPACE}"
 
 
-def format_amount(amount: Decimal, currency: str, tag: str) -> str:
-    """Format an exact amount with its currency, in the notation of a language and region; plainly without Babel.
+def format_amount(amount: Decimal, currency: str) -> str:
+    """Format an exact amount with its currency, in the notation of the page's language; plainly without Babel.
 
     :param currency: an ISO 4217 code, or a token id of the service, which is appended unchanged.
-    :param tag: a language tag such as "de-CH"; a region that Babel does not know is ignored.
     """
-    locale = _locale(tag)
+    locale = _locale()
     if locale is None:
         return f"{amount:f}{_NO_BREAK}{currency}"
     from babel.numbers import format_currency, format_decimal, parse_pattern
@@ -112,9 +116,9 @@ def format_amount(amount: Decimal, currency: str, tag: str) -> str:
         return format_currency(amount, currency, pattern, locale, currency_digits=False)
 
 
-def decimal_mark(tag: str) -> str:
-    """The mark before decimals in a language and region; a point without Babel."""
-    locale = _locale(tag)
+def decimal_mark() -> str:
+    """The mark before decimals in the page's language; a point without Babel."""
+    locale = _locale()
     if locale is None:
         return "."
     from babel.numbers import get_decimal_symbol
@@ -122,9 +126,9 @@ def decimal_mark(tag: str) -> str:
     return get_decimal_symbol(locale)
 
 
-def format_moment(moment: datetime, tag: str) -> str:
-    """Format a time, in the page's time zone, in the notation of a language and region; plainly without Babel."""
-    local, locale = moment.astimezone(page_settings().time_zone), _locale(tag)
+def format_moment(moment: datetime) -> str:
+    """Format a time, in the page's time zone, in the notation of its language; plainly without Babel."""
+    local, locale = moment.astimezone(page_settings().time_zone), _locale()
     if locale is None:
         # Browsers would break a date at its hyphens.
         return f"{local:%Y-%m-%d}".replace("-", "\N{NON-BREAKING HYPHEN}") + f" {local:%H:%M %Z}"
@@ -135,21 +139,22 @@ def format_moment(moment: datetime, tag: str) -> str:
     return f"{date}, {time} {local:%Z}"
 
 
-def country_names(tag: str) -> Mapping[str, str]:
-    """The names of all countries by code, in this language, sorted; in English without Babel."""
-    locale = _locale(tag)
+def country_names() -> dict[str, str]:
+    """The names of all countries in the page's language, sorted, by their English ones, which stand without Babel."""
+    locale = _locale()
     names = {} if locale is None else locale.territories
-    shown = {code: str(names.get(code, name)) for code, name in countries().items()}
+    shown = {name: str(names.get(code, name)) for code, name in countries().items()}
     return dict(sorted(shown.items(), key=lambda named: unicodedata.normalize("NFKD", named[1]).casefold()))
 
 
-def _locale(tag: str) -> Locale | None:
-    """Babel's locale of a language and region; None where Babel is not installed."""
+def _locale() -> Locale | None:
+    """Babel's locale of the page, without a region that Babel does not know; None where Babel is not installed."""
     try:
         from babel import Locale, UnknownLocaleError
     except ModuleNotFoundError:
         return None
+    language = of_page()
     try:
-        return Locale.parse(tag, sep="-")
+        return Locale.parse(language.tag, sep="-")
     except (ValueError, UnknownLocaleError):
-        return Locale.parse(tag.partition("-")[0])
+        return Locale.parse(language.code)

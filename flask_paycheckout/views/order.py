@@ -5,6 +5,7 @@ All are reached by a signed link, from any device, without a session.
 
 from __future__ import annotations
 
+from decimal import Decimal
 from functools import partial
 from typing import Any
 
@@ -32,11 +33,11 @@ from flask_paycheckout.parts.logs import about
 from flask_paycheckout.payouts.refund_progress import NO_REFUNDS, OrderRefunds, read_refunds
 from flask_paycheckout.runtime import runtime
 from flask_paycheckout.security.origins import require_allowed
-from flask_paycheckout.security.signed_links import PAY, REQUEST, STATUS
+from flask_paycheckout.security.signed_links import PAY, REQUEST, STATUS, Link
 from flask_paycheckout.totals import Total
 from flask_paycheckout.views import language
 from flask_paycheckout.views.headers import lead_forms_to, may_use_links
-from flask_paycheckout.views.order_urls import Link, link_of, pay_path, request_page_url, status_path, status_url
+from flask_paycheckout.views.order_urls import link_of, pay_path, request_page_url, status_path, status_url
 from flask_paycheckout.views.page_text import (
     BUTTON,
     CHANGED,
@@ -68,64 +69,65 @@ def order_page(token: str) -> Answer:
 
     With `?payment` in the page's address, lead to the payment page that is open: the page itself names no checkout.
     """
-    return _standing(link_of(STATUS, token), token)
+    return _standing(link_of(STATUS, token))
 
 
 @negotiated
 def request_page(token: str) -> Answer:
     """Show what a payment request asks for, with its pay button; otherwise like `order_page`."""
     link = link_of(REQUEST, token)
-    known = link is not None and runtime().requests.of_an_order(link.order_id) is not None
-    return _standing(link if known else None, token)
+    known = link is not None and runtime().requests.of_an_order(link.subject) is not None
+    return _standing(link if known else None)
 
 
-def _standing(link: Link | None, token: str) -> Answer:
+def _standing(link: Link | None) -> Answer:
     if link is None:
         return bad_link()
-    current = _read_status(link)
+    current = _read_status(link.subject)
     facts = {"status": current.status, "final": current.final, "pollAfter": current.poll_after}
-    return Answer(partial(_status_page, link, current, token), lambda: facts)
+    return Answer(partial(_status_page, link, current), lambda: facts)
 
 
-def _status_page(link: Link, current: OrderStatus, token: str) -> BaseResponse:
-    settled = current.status in (Status.PAID, Status.HELD)
-    total, failed = (None, False) if settled else _ask_total(link.order_id)
-    due, left = total, None
+def _status_page(link: Link, current: OrderStatus) -> BaseResponse:
+    shop, order_id, settled = runtime(), link.subject, current.status in (Status.PAID, Status.HELD)
+    total, failed = (None, False) if settled else _ask_total(order_id)
+    due, left = total, Decimal(0)
     if total is not None:
-        due, left = runtime().part_payments.due(link.order_id, total, has_part=current.has_part)
-        if due is None and runtime().part_payments.try_to_complete(link.order_id):
+        due, left = shop.part_payments.due(order_id, total, has_part=current.has_part)
+        if due is None and shop.part_payments.try_to_complete(order_id):
             return redirect(status_path(link), 303)
     is_pending = current.status == Status.PENDING and due is not None
-    open_page, news = _open_page(link.order_id, total, due) if is_pending else (None, "")
+    open_page, news = _open_page(order_id, total, due) if is_pending else (None, "")
     if open_page and "payment" in request.args:
         return redirect(open_page, 303)
-    newest = runtime().checkouts.newest(link.order_id) if settled else []
+    newest = shop.checkouts.newest(order_id) if settled else []
     held = [checkout.due for checkout in newest if checkout.status == Status.HELD]
     if held and current.status == Status.PAID:
         held, news = [], SECOND
     # No link to the refund page, which decides where money goes: the status link may have been passed on.
-    refunds = _refunds(current, link)
+    refunds = _refunds(current, order_id)
     receipt = Receipt()
-    if runtime().settings.show_total or request_of(link.order_id) is not None:
-        arrived = runtime().checkouts.payments(link.order_id) if settled or current.refundable else []
+    if shop.settings.show_total or request_of(order_id) is not None:
+        arrived = shop.checkouts.payments(order_id) if settled or current.refundable else []
         receipt = Receipt(next(iter(held), due), left, arrived, refunds.paid_back)
     # While order_total fails, the page must not claim that there is nothing to pay.
     wanted = due is not None or failed
     return _page(
         link,
         current,
-        order_text(current, wanted, receipt, refunds, language.of_page(), _asked(link), news),
+        order_text(current, wanted, receipt, refunds, _asked(order_id), news),
         # A form could make a second payment page, with which the order could be paid twice.
         action=None if due is None or (is_pending and news != CHANGED) else pay_path(link),
-        payment_page=open_page and url_for(str(request.endpoint), token=token, payment=1),
+        payment_page=open_page and url_for(str(request.endpoint), **(request.view_args or {}), payment=1),
     )
 
 
 def _not_payable(link: Link) -> Answer:
     """The status of an order that the shop wants no payment for: the answer to an outdated pay button."""
     # The page's address accepts only POST and cannot be fetched again, so this page does not update itself.
-    current = replace(_read_status(link), final=True, poll_after=0)
-    text = order_text(current, False, Receipt(), _refunds(current, link), language.of_page(), _asked(link))
+    order_id = link.subject
+    current = replace(_read_status(order_id), final=True, poll_after=0)
+    text = order_text(current, False, Receipt(), _refunds(current, order_id), _asked(order_id))
     return problem(Code.NOT_PAYABLE, text.title, partial(_page, link, current, text))
 
 
@@ -134,19 +136,19 @@ def _page(
 ) -> Response:
     return page(
         "order.html",
-        link.order_id,
+        link.subject,
         text,
         standing=current,
         status_path=status_path(link, "order_status"),
         action=action,
         payment_page=payment_page,
-        scan=_drawn(link) if action and request_of(link.order_id) is not None else None,
+        scan=_drawn(link) if action and request_of(link.subject) is not None else None,
     )
 
 
-def _asked(link: Link) -> ShownRequest | None:
-    """The payment request that a link leads to, with its state by its own row; None for an order of the shop."""
-    asked = runtime().requests.of_an_order(link.order_id)
+def _asked(order_id: str) -> ShownRequest | None:
+    """The payment request whose order it is, with its state by its own row; None for an order of the shop."""
+    asked = runtime().requests.of_an_order(order_id)
     return None if asked is None else ShownRequest(asked, asked.status("unpaid", runtime().clock()))
 
 
@@ -175,14 +177,14 @@ def _open_page(order_id: str, total: Total | None, due: Total | None) -> tuple[s
     return made.url, ""
 
 
-def _refunds(current: OrderStatus, link: Link) -> OrderRefunds:
+def _refunds(current: OrderStatus, order_id: str) -> OrderRefunds:
     if not current.refundable:
         return NO_REFUNDS
-    return read_refunds(runtime().payouts, runtime().checkouts, link.order_id)
+    return read_refunds(runtime().payouts, runtime().checkouts, order_id)
 
 
-def _read_status(link: Link) -> OrderStatus:
-    return runtime().for_writing("the status page").statuses.of(link.order_id)
+def _read_status(order_id: str) -> OrderStatus:
+    return runtime().for_writing("the status page").statuses.of(order_id)
 
 
 def _ask_total(order_id: str) -> tuple[Total | None, bool]:
@@ -206,7 +208,7 @@ def create_checkout(token: str) -> Answer:
     if link is None:
         return bad_link()
     try:
-        checkout, is_new = runtime().starter.start(link.order_id)
+        checkout, is_new = runtime().starter.start(link.subject)
     except OrderNotPayable:
         return _not_payable(link)
     except OrderSettled:
@@ -225,7 +227,7 @@ def create_checkout(token: str) -> Answer:
 
 def _started(link: Link, checkout: CheckoutMixin | None = None) -> dict[str, Any]:
     """The facts of an order's payment; without a checkout, money of it has arrived."""
-    current = runtime().statuses.stored(link.order_id)
+    current = runtime().statuses.stored(link.subject)
     # A hidden string, which is not encoded by itself.
     made = {} if checkout is None else {"url": str(checkout.url)}
     return made | {
@@ -237,14 +239,15 @@ def _started(link: Link, checkout: CheckoutMixin | None = None) -> dict[str, Any
 
 
 def _unavailable(link: Link, error: Exception) -> Answer:
-    log_failure("starts of payments", "no checkout for order %s: %s", link.order_id, error, about(link.order_id))
+    order_id = link.subject
+    log_failure("starts of payments", "no checkout for order %s: %s", order_id, error, about(order_id))
     code = Code.TOO_MANY_ATTEMPTS if isinstance(error, TooManyAttempts) else Code.TRY_LATER
     wait = seconds_to_wait(error)
-    text = plain_text(RETRY, language.of_page(), wait)
+    text = plain_text(RETRY, wait)
 
     def write() -> Response:
-        lead_forms_to(lambda: runtime().answers.account_of(link.order_id))
-        return page("unavailable.html", link.order_id, text, action=pay_path(link))
+        lead_forms_to(lambda: runtime().answers.account_of(order_id))
+        return page("unavailable.html", order_id, text, action=pay_path(link))
 
     return problem(code, text.title, write, wait)
 

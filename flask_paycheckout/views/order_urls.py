@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import os
-from datetime import datetime
 from functools import partial
-from typing import NamedTuple
 
 from flask import current_app, has_request_context, url_for
 
@@ -15,25 +13,17 @@ from flask_paycheckout.errors import ConfigurationError
 from flask_paycheckout.payouts.payout_states import PayoutKind
 from flask_paycheckout.runtime import Runtime, runtime
 from flask_paycheckout.security.origins import leads_to_loopback
-from flask_paycheckout.security.signed_links import PAY, REFUND, REQUEST, STATUS
+from flask_paycheckout.security.signed_links import PAY, REFUND, REQUEST, STATUS, Link
 from flask_paycheckout.views.language import page_settings, use_settings
-
-
-class Link(NamedTuple):
-    """A valid link to an order's page."""
-
-    order_id: str
-    signed_at: datetime
-    """The time of the first link; links on the page that it leads to keep this time, and so expire with it."""
 
 
 def link_of(purpose: str, token: str) -> Link | None:
     """Read the link in a token, whose order the page is about; None when it is forged, old, or for another use."""
-    opened = runtime().signed_links.open(purpose, token)
-    if opened is None or not is_order_id(opened.subject):
+    link = runtime().signed_links.open(purpose, token)
+    if link is None or not is_order_id(link.subject):
         return None
-    use_settings(partial(runtime().settings_of_order, opened.subject))
-    return Link(opened.subject, opened.signed_at)
+    use_settings(partial(runtime().settings_of_order, link.subject))
+    return link
 
 
 def pay_url(order_id: str) -> str:
@@ -144,24 +134,26 @@ def _webhook_secret() -> dict[str, str]:
 
 def _token(purpose: str, link: Link | str) -> str:
     if isinstance(link, Link):
-        return runtime().signed_links.sign(purpose, link.order_id, link.signed_at)
+        return runtime().signed_links.sign(purpose, link.subject, link.signed_at)
     return runtime().signed_links.sign(purpose, runtime().requests.require_order(link))
 
 
 def _absolute(settings: Settings, endpoint: str, **values: str) -> str:
     """An absolute URL based on `public_url`, else on SERVER_NAME or the request's host, checked by TRUSTED_HOSTS."""
     if settings.public_url:
-        return settings.public_url + _path(endpoint, values)
-    if has_request_context() or current_app.config.get("SERVER_NAME"):
+        base = settings.public_url
+    elif has_request_context() or current_app.config.get("SERVER_NAME"):
         return url_for(f"paycheckout.{endpoint}", _external=True, **values)
-    if current_app.testing:
-        return "http://localhost" + _path(endpoint, values)
-    if current_app.debug:
-        return development_address() + _path(endpoint, values)
-    raise ConfigurationError(
-        "PAYCHECKOUT_PUBLIC_URL is not set, and there is no request to take the shop's address from."
-        " Set it to the shop's own address, such as 'https://shop.example'."
-    )
+    elif current_app.testing:
+        base = "http://localhost"
+    elif current_app.debug:
+        base = development_address()
+    else:
+        raise ConfigurationError(
+            "PAYCHECKOUT_PUBLIC_URL is not set, and there is no request to take the shop's address from."
+            " Set it to the shop's own address, such as 'https://shop.example'."
+        )
+    return base + _path(endpoint, values)
 
 
 def _path(endpoint: str, values: dict[str, str]) -> str:

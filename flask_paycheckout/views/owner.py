@@ -27,7 +27,6 @@ from flask_paycheckout.database.order_ids import is_order_id
 from flask_paycheckout.errors import ReceiverFailed, UnknownCheckout, UnknownPayout, UnknownRequest
 from flask_paycheckout.runtime import runtime
 from flask_paycheckout.security.permission import Permission, person_of, require_callable
-from flask_paycheckout.security.signed_links import ERASE, RESOLVE
 from flask_paycheckout.shop_functions import through
 from flask_paycheckout.text import visible
 from flask_paycheckout.views import owner_books, owner_payouts, owner_requests
@@ -58,10 +57,6 @@ _LISTS_OF_ALARMS: dict[str, tuple[str, str | None, str]] = {
     "unknown-payouts": ("list_payouts", "unknown", "See what is unknown"),
     "failed-payouts": ("list_payouts", "failed", "See what failed"),
 }
-
-
-# Alarms about one order or payout, whose page says what the remedy would.
-_TOLD_BY_PAGES = frozenset({*_LISTS_OF_ALARMS, "unexplained-payments"})
 
 
 def make_owner_view(permission: Permission, home: str | None, logout: str | None) -> Blueprint:
@@ -151,7 +146,6 @@ def list_orders() -> Page | Response:
         sums=owner_books.sums_of_days(asked),
         alarms=find_alarms(shop.look(asked.account)),
         lists=_LISTS_OF_ALARMS,
-        told_by_pages=_TOLD_BY_PAGES,
         asked=asked,
         statuses=list(Status),
         status=status,
@@ -185,8 +179,8 @@ def _story(order_id: str, fault: Fault | None = None) -> Page:
         refunded_of=partial(refunded_of, story),
         rest=shop.part_payments.rest(order_id) if has_part else None,
         choices=lambda checkout_id: shop.resolutions.choices(shop.checkouts.require(checkout_id)),
-        action=partial(form_url, purpose=RESOLVE),
-        erase_url=form_url("erase", ERASE, order_id),
+        action=form_url,
+        erase_url=form_url("erase", order_id),
     )
 
 
@@ -206,31 +200,30 @@ def list_deeds() -> Page:
     return owner_page("deeds", page=page)
 
 
-@form(RESOLVE, _story_of)
+@form(_story_of)
 def resolve(checkout_id: str) -> Response:
     """Record a decision on a held payment, with name and reason."""
     decision, why = choice_given("decision", (*HOW_TO_ACCEPT, "reject")), why_given()
     part, excess = HOW_TO_ACCEPT.get(decision, (False, False))
     if excess:
         _require_ability("refund")
-    resolutions, accepts = runtime().for_writing(f"resolve({checkout_id!r})").resolutions, decision in HOW_TO_ACCEPT
+    resolutions, accepts = runtime().resolutions, decision in HOW_TO_ACCEPT
     decided = resolutions.resolve(checkout_id, accepts, owner(), why, as_part=part, refund_excess=excess)
     return go_to("show_order", id=decided.order_id)
 
 
-@form(RESOLVE, _story_of)
+@form(_story_of)
 def mark_paid_back(checkout_id: str) -> Response:
     """Record that money was paid back, or is kept, with name and reason."""
     became, why = choice_given("became", ("done", "kept")), why_given()
-    paybacks = runtime().for_writing(f"mark_paid_back({checkout_id!r})").paybacks
-    return go_to("show_order", id=paybacks.mark(checkout_id, owner(), why, became == "kept").order_id)
+    marked = runtime().paybacks.mark(checkout_id, owner(), why, became == "kept")
+    return go_to("show_order", id=marked.order_id)
 
 
-@form(ERASE, _story)
+@form(_story)
 def erase(order_id: str) -> Response:
     """Erase the persons of an order, with name and reason; the page names what must stay for now."""
-    why = why_given()
-    erased = runtime().for_writing(f"erase({order_id!r})").erasing.erase(order_id, owner(), why)
+    erased = runtime().erasing.erase(order_id, owner(), why_given())
     if erased.kept:
         kept = "; ".join(f"{subject}: {reason}" for subject, reason in erased.kept.items())
         raise Fault(f"Erased, but for what must stay for now. Erase it again later. {kept}.", 409)

@@ -7,10 +7,9 @@ from collections.abc import Callable, Container, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
-from enum import StrEnum
 from functools import partial, wraps
 from itertools import groupby
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 from flask import abort, g, redirect, render_template, request, url_for
 from werkzeug.wrappers import Response
@@ -28,6 +27,7 @@ from flask_paycheckout.errors import (
 )
 from flask_paycheckout.runtime import runtime
 from flask_paycheckout.security.permission import Person
+from flask_paycheckout.security.signed_links import FORMS
 from flask_paycheckout.text import moment_text, payout_sum_text, trimmed, visible
 from flask_paycheckout.views.headers import nonce
 from flask_paycheckout.views.language import page_settings, use_settings
@@ -37,7 +37,7 @@ Page = tuple[str, int]
 
 View = Callable[[str], Response | Page]
 
-_Choice = TypeVar("_Choice", bound=StrEnum)
+_Read = TypeVar("_Read")
 
 _ALL_ACCOUNTS = "*"
 # Longer than any amount; a longer text is no number.
@@ -59,16 +59,6 @@ class Fault(Exception):
     """The field of the form that it is about; empty for none."""
 
 
-class Folded(NamedTuple):
-    """Equal entries of a history that follow each other, shown as one."""
-
-    first: Any
-    """An entry with `at`, `text` and `facts`."""
-
-    last: Any
-    times: int
-
-
 @dataclass(frozen=True)
 class Asked:
     """The filters in a list's address: account and days."""
@@ -79,8 +69,8 @@ class Asked:
     accounts: list[str]
     """The names of the shop's accounts; empty when it has only one."""
 
-    since: date | None = None
-    until: date | None = None
+    since: date | None
+    until: date | None
     """The first and the last day."""
 
     @property
@@ -112,20 +102,20 @@ def asked_for() -> Asked:
     return Asked(account, accounts, _day("from"), _day("to"))
 
 
-def chosen(choice: type[_Choice], name: str) -> _Choice | None:
-    """The member of a list that the address names; None for all."""
+def chosen(read: Callable[[str], _Read], name: str) -> _Read | None:
+    """The value that the address has by this name; None for all, where it has none that can be read.
+
+    :param read: raises a ValueError for other texts.
+    """
     try:
-        return choice(request.args.get(name, ""))
+        return read(request.args.get(name, ""))
     except ValueError:
         return None
 
 
 def _day(name: str) -> date | None:
-    try:
-        day = date.fromisoformat(request.args.get(name, ""))
-    except ValueError:
-        return None
-    return day if 1970 <= day.year < 9999 else None
+    day = chosen(date.fromisoformat, name)
+    return day if day and 1970 <= day.year < 9999 else None
 
 
 def moment(at: datetime) -> str:
@@ -165,6 +155,7 @@ def owner_page(template: str, fault: Fault | None = None, code: int = 200, **fac
         nonce=nonce(),
         fault=fault and visible(fault.text),
         wrong=fault and fault.field,
+        why=request.form.get("why", ""),
         **facts,
     )
     return html, fault.code if fault else code
@@ -186,24 +177,23 @@ def state_text(status: str) -> str:
     return payout_status_text(status).removeprefix("is ")
 
 
-def folded(history: Iterable[Any]) -> Iterator[Folded]:
-    """A history in which equal entries that follow each other are one."""
+def folded(history: Iterable[Any]) -> Iterator[list[Any]]:
+    """The entries of a history; equal ones that follow each other stand together."""
     for _, entries in groupby(history, lambda entry: (entry.text, entry.facts.get("compared"))):
-        equal = list(entries)
-        yield Folded(equal[0], equal[-1], len(equal))
+        yield list(entries)
 
 
-def form(purpose: str, page: Callable[[str, Fault], Page]) -> Callable[[View], View]:
+def form(page: Callable[[str, Fault], Page]) -> Callable[[View], View]:
     """Make the view of a form's token of a function that does what the form says, given the token's subject.
 
-    :param purpose: as for `form_url`.
     :param page: shows the page with the form again, with what kept it from being done.
     """
 
     def decorate(act: View) -> View:
         @wraps(act)
         def view(token: str) -> Response | Page:
-            subject = subject_of_form(purpose, token)
+            subject = subject_of_form(f"{FORMS}{act.__name__}", token)
+            runtime().for_writing(f"{act.__name__}({subject!r})")
             try:
                 return act(subject)
             except Fault as told:
@@ -222,13 +212,12 @@ def form(purpose: str, page: Callable[[str, Fault], Page]) -> Callable[[View], V
     return decorate
 
 
-def form_url(endpoint: str, purpose: str, subject: str) -> str:
+def form_url(endpoint: str, subject: str) -> str:
     """The URL that a form posts to. Its token contains subject and person, so nobody can decide in another's name.
 
-    :param purpose: one of the purposes of `signed_links`.
     :param subject: the id of the checkout or payout.
     """
-    token = runtime().signed_links.sign(purpose, f"{subject}\n{person().name}")
+    token = runtime().signed_links.sign(f"{FORMS}{endpoint}", f"{subject}\n{person().name}")
     return url_for(f"paycheckout_owner.{endpoint}", token=token)
 
 

@@ -19,10 +19,9 @@ from flask_paycheckout.payouts.payout_model import PayoutMixin
 from flask_paycheckout.payouts.payout_states import PAYOUT_TRANSITIONS, PayoutEvidence, PayoutKind, PayoutStatus
 from flask_paycheckout.payouts.requests import UnseenRefund
 from flask_paycheckout.runtime import runtime
-from flask_paycheckout.security.signed_links import PAYOUT, RESOLVE
 from flask_paycheckout.service.calls import ESTIMATE
 from flask_paycheckout.totals import is_token, positive_amount
-from flask_paycheckout.views import language
+from flask_paycheckout.views.language import decimal_mark
 from flask_paycheckout.views.order_urls import claim_url
 from flask_paycheckout.views.owner_books import sums_of_days
 from flask_paycheckout.views.owner_forms import (
@@ -50,7 +49,6 @@ _COSTS = {
     PayoutFees.INCLUDED: "A refund costs you its amount. The fee of the transfer is taken off it, so that the customer"
     " receives less.",
 }
-_LISTED = 25
 _UNSEEN = (
     "Nothing was refunded now: there is a refund that you had not seen, perhaps of this same form. Look at the refunds"
     " below; send the form again if you want another one."
@@ -74,7 +72,7 @@ _APPROVING = ("approve", "over_limit")
 def list_payouts() -> Page:
     """List payouts and refunds, newest first."""
     status, kind, asked = chosen(PayoutStatus, "status"), chosen(PayoutKind, "kind"), asked_for()
-    page = page_of_payouts(runtime().payouts, status, kind, request.args.get("after"), _LISTED, asked.period)
+    page = page_of_payouts(runtime().payouts, status, kind, request.args.get("after"), period=asked.period)
     runtime().looked(owner(), "payouts")
     return owner_page(
         "payouts",
@@ -107,8 +105,7 @@ def _shown(reference: str, fault: Fault | None = None) -> Page:
         steps=payout_story(payout).happenings,
         choices=_choices(payout),
         chosen=request.form.get("decision") if stands else None,
-        why=request.form.get("why", ""),
-        action=form_url("decide_payout", PAYOUT, payout.reference),
+        action=form_url("decide_payout", payout.reference),
         refund_url=claim_url(payout.reference) if status == PayoutStatus.CLAIMABLE else None,
         can_refund=status == PayoutStatus.FAILED and payout.kind == PayoutKind.REFUND,
         has_proof=status == PayoutStatus.COMPLETED and not payout.is_token and payout.disbursement_id,
@@ -129,13 +126,13 @@ def _choices(payout: PayoutMixin) -> dict[str, str]:
     return {name: words for name, words in allowed.items() if name not in refused}
 
 
-@form(PAYOUT, _shown)
+@form(_shown)
 def decide_payout(reference: str) -> Response:
     """Record a person's decision on a payout: approve, cancel, try again, sent or not sent."""
     payout, decision = runtime().payouts.require(reference), choice_given("decision", _DECISIONS)
     approves = decision in _APPROVING
     why = why_given(required=not approves)
-    decisions = runtime().for_writing(f"the decision on {reference!r}").payout_decisions
+    decisions = runtime().payout_decisions
     if approves:
         # A form without a revision shows nothing, so it approves nothing.
         seen = request.form.get("seen", -1, type=int)
@@ -191,19 +188,18 @@ def _refund_form(checkout_id: str, fault: Fault | None = None, send: _Sum | None
         offers_tokens=(money and money.method == "crypto") or given.get("send_amount"),
         send={"amount": given.get("send_amount", ""), "currency": given.get("send_currency", token)},
         estimate=send and _estimate(payment.checkout.account, *send),
-        why=request.form.get("why", ""),
-        action=form_url("refund", RESOLVE, checkout_id),
+        action=form_url("refund", checkout_id),
     )
 
 
-@form(RESOLVE, _refund_form)
+@form(_refund_form)
 def refund(checkout_id: str) -> Response | Page:
     """Refund a payment, or a part of it, once for each form that was shown."""
     with faults("send_amount"):
         send = _sum_to_send()
     if "estimate" in request.form:
         return _refund_form(checkout_id, send=send)
-    requests, seen = runtime().for_writing(f"refund({checkout_id!r})").payout_requests, request.form.get("seen", "")
+    requests, seen = runtime().payout_requests, request.form.get("seen", "")
     with faults("amount"):
         try:
             made = requests.refund_now(checkout_id, number_given("amount"), owner(), why_given(), seen, send)
@@ -247,4 +243,4 @@ def _proposed(left: Amount) -> str:
     except ValueError:
         asked = left.amount
     amount = min(asked, left.amount)
-    return f"{amount:f}".replace(".", language.decimal_mark(language.of_page().tag))
+    return f"{amount:f}".replace(".", decimal_mark())

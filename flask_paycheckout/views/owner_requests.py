@@ -11,7 +11,6 @@ from flask_paycheckout.books.lists import page_of_requests
 from flask_paycheckout.books.periods import moment_of
 from flask_paycheckout.checkouts.requests import MAX_NOTE, MAX_TITLE, new_reference
 from flask_paycheckout.runtime import runtime
-from flask_paycheckout.security.signed_links import REQUEST_FORM
 from flask_paycheckout.totals import Pay
 from flask_paycheckout.views.order_urls import request_url
 from flask_paycheckout.views.owner_forms import (
@@ -29,15 +28,13 @@ from flask_paycheckout.views.owner_forms import (
     why_given,
 )
 
-_LISTED = 25
-_DONE = frozenset({"paid", "withdrawn"})
 _TYPED = ("title", "note", "amount", "currency", "expires", "account")
 
 
 def list_requests(fault: Fault | None = None) -> Page:
     """List payment requests, newest first, with a form for another one."""
     shop, asked = runtime(), asked_for()
-    page = page_of_requests(shop.checkouts, shop.clock(), request.args.get("after"), _LISTED, asked.account)
+    page = page_of_requests(shop.checkouts, shop.clock(), request.args.get("after"), account=asked.account)
     typed = {name: request.form.get(name, "") for name in _TYPED}
     if not typed["currency"] and page.rows:
         typed["currency"] = page.rows[0].request.total.currency
@@ -49,21 +46,19 @@ def list_requests(fault: Fault | None = None) -> Page:
         typed=typed,
         longest={"title": MAX_TITLE, "note": MAX_NOTE},
         accounts=shop.merchants.names() if shop.several_accounts() else [],
-        make_url=form_url("make_request", REQUEST_FORM, new_reference()),
+        make_url=form_url("make_request", new_reference()),
         url_of=lambda listed: request_url(listed.reference),
-        withdraw_url=lambda listed: form_url("withdraw_request", REQUEST_FORM, listed.reference),
-        done=_DONE,
+        withdraw_url=lambda listed: form_url("withdraw_request", listed.reference),
     )
 
 
-@form(REQUEST_FORM, lambda _, fault: list_requests(fault))
+@form(lambda _, fault: list_requests(fault))
 def make_request(reference: str) -> Response:
     """Make a payment request, once for each form that was shown."""
-    requests, account = runtime().for_writing("request()").requests, request.form.get("account", "")
+    account = request.form.get("account", "")
     with faults():
-        if runtime().several_accounts():
-            runtime().merchants.require(account)
-        made = requests.make(
+        runtime().merchants.require(account)
+        made = runtime().requests.make(
             Pay(number_given("amount"), _currency_given()),
             request.form.get("title", ""),
             request.form.get("note", ""),
@@ -75,11 +70,10 @@ def make_request(reference: str) -> Response:
     return go_to("list_requests", _anchor=made.reference)
 
 
-@form(REQUEST_FORM, lambda _, fault: list_requests(fault))
+@form(lambda _, fault: list_requests(fault))
 def withdraw_request(reference: str) -> Response:
     """Withdraw a payment request, with name and reason."""
-    requests = runtime().for_writing(f"withdraw_request({reference!r})").requests
-    requests.withdraw(reference, owner(), why_given())
+    runtime().requests.withdraw(reference, owner(), why_given())
     return go_to("list_requests")
 
 

@@ -19,8 +19,8 @@ from flask_paycheckout.checkouts.states import Reason, Status
 from flask_paycheckout.payouts.refund_progress import OrderRefunds, RefundProgress
 from flask_paycheckout.text import visible
 from flask_paycheckout.totals import Pay, Total
-from flask_paycheckout.translations.catalogues import Language, catalogue
-from flask_paycheckout.views.language import format_amount, format_moment
+from flask_paycheckout.translations.catalogues import catalogue
+from flask_paycheckout.views.language import format_amount, format_moment, gettext, of_page
 
 T = TypeVar("T", bound=msgspec.Struct)
 
@@ -280,8 +280,8 @@ class Receipt(msgspec.Struct, frozen=True):
     total: Total | None = None
     """The total that the next payment is asked for, or that a held one was."""
 
-    left: Decimal | None = None
-    """All that is left to pay; None where nothing is asked for."""
+    left: Decimal = Decimal(0)
+    """All that is left to pay; 0 where nothing is asked for."""
 
     payments: Sequence[Payment] = ()
     paid_back: Mapping[str, Decimal] = {}
@@ -293,7 +293,6 @@ def order_text(
     payable: bool,
     receipt: Receipt,
     refunds: OrderRefunds,
-    language: Language,
     asked: ShownRequest | None = None,
     news: str = "",
 ) -> PageText:
@@ -307,7 +306,7 @@ def order_text(
     :param news: `OVER` or `CHANGED` where the order waits for money, and its page cannot be gone back to; `SECOND`; or
         empty.
     """
-    status, told = standing.status, language.gettext
+    status = standing.status
     text = _of_standing(standing, payable, refunds, asked)
     notices = [] if refunds.of_others is None else [_OF_OTHER_REFUND[refunds.of_others]]
     if refunds.of_rejected is not None:
@@ -326,17 +325,17 @@ def order_text(
     if text.pay and refunds.of_rejected is not None:
         before.append(_SEPARATE)
     return replace(
-        translated(text, language),
-        separate=" ".join(map(told, before)),
-        unrecorded=told(_UNRECORDED) if standing.unrecorded else "",
-        unfinished=told(news or _UNFINISHED) if status == Status.PENDING and payable and news != CHANGED else "",
-        refund=" ".join(map(told, notices)),
-        total="" if receipt.total is None else _to_pay(receipt.total, receipt.left, standing, language),
-        arrived=[_arrived(payment, language) for payment in receipt.payments],
-        paid_back=[format_amount(amount, currency, language.tag) for currency, amount in receipt.paid_back.items()],
+        translated(text),
+        separate=" ".join(map(gettext, before)),
+        unrecorded=gettext(_UNRECORDED) if standing.unrecorded else "",
+        unfinished=gettext(news or _UNFINISHED) if status == Status.PENDING and payable and news != CHANGED else "",
+        refund=" ".join(map(gettext, notices)),
+        total="" if receipt.total is None else _to_pay(receipt.total, receipt.left, standing),
+        arrived=list(map(_arrived, receipt.payments)),
+        paid_back=[format_amount(amount, currency) for currency, amount in receipt.paid_back.items()],
         subject=visible(asked.request.title) if asked else "",
         note=visible(asked.request.note or "") if asked else "",
-        deadline=_deadline(asked, language) if asked and status not in (Status.PAID, Status.HELD) else "",
+        deadline=_deadline(asked) if asked and status not in (Status.PAID, Status.HELD) else "",
     )
 
 
@@ -357,67 +356,65 @@ def _of_standing(standing: OrderStatus, payable: bool, refunds: OrderRefunds, as
     return _OF_REASON.get(standing.reason or "", _OF_STATUS[status])
 
 
-def _deadline(asked: ShownRequest, language: Language) -> str:
+def _deadline(asked: ShownRequest) -> str:
     if asked.request.expires_at is None or asked.status == "withdrawn":
         return ""
-    return language.gettext("To be paid before %(time)s") % {
-        "time": format_moment(asked.request.expires_at, language.tag)
-    }
+    return gettext("To be paid before %(time)s") % {"time": format_moment(asked.request.expires_at)}
 
 
-def plain_text(text: PageText, language: Language, wait: int | None = None) -> PageText:
+def plain_text(text: PageText, wait: int | None = None) -> PageText:
     """The text of a page that looks nothing up: `BAD_LINK`, `RETRY` or `DATABASE`.
 
     :param wait: seconds to wait before another try; None where that is of no use.
     """
-    return replace(translated(text, language), when="" if wait is None else when_text(wait, language))
+    return replace(translated(text), when="" if wait is None else when_text(wait))
 
 
-def named_order(order_id: str, language: Language) -> str:
+def named_order(order_id: str) -> str:
     """The order's number, as titles and pages name it."""
-    return language.gettext("Order %(order)s") % {"order": visible(order_id)}
+    return gettext("Order %(order)s") % {"order": visible(order_id)}
 
 
-def translated(page: T, language: Language) -> T:
-    """The texts of a page in this language."""
-    facts = asdict(page).items()
+def translated(page: T) -> T:
+    """The texts of a page in its language."""
+    language, facts = of_page(), asdict(page).items()
     texts = {name: language.gettext(text) for name, text in facts if isinstance(text, str)}
     return replace(page, **texts | {"language": language.code})
 
 
-def when_text(wait: int, language: Language) -> str:
+def when_text(wait: int) -> str:
     """The advice when to try again.
 
     :param wait: seconds to wait before another try.
     """
     if wait <= _MOMENT:
-        return language.gettext("Please try again in a moment.")
+        return gettext("Please try again in a moment.")
     minutes = -(-wait // 60)
-    return catalogue(language.code).ngettext(
+    return catalogue(of_page().code).ngettext(
         "Please try again in about %(minutes)d minute.", "Please try again in about %(minutes)d minutes.", minutes
     ) % {"minutes": minutes}
 
 
-def _to_pay(total: Total, left: Decimal | None, standing: OrderStatus, language: Language) -> str:
+def _to_pay(total: Total, left: Decimal, standing: OrderStatus) -> str:
     if standing.status == Status.HELD:
-        text = language.gettext("Asked for: %(amount)s")
-    elif left is not None and left > total.amount:
-        text = language.gettext("To pay now: %(amount)s, of %(left)s")
+        text = gettext("Asked for: %(amount)s")
+    elif left > total.amount:
+        text = gettext("To pay now: %(amount)s, of %(left)s")
     elif standing.has_part:
-        text = language.gettext("Left to pay: %(amount)s")
+        text = gettext("Left to pay: %(amount)s")
     elif isinstance(total, Pay):
-        text = language.gettext("To pay: %(amount)s")
+        text = gettext("To pay: %(amount)s")
     else:
-        text = language.gettext("To pay: %(amount)s, and the fee of your payment method")
-    sums = {"amount": total.amount, "left": total.amount if left is None else left}
-    return text % {name: format_amount(each, total.currency, language.tag) for name, each in sums.items()}
+        text = gettext("To pay: %(amount)s, and the fee of your payment method")
+    sums = {"amount": total.amount, "left": left}
+    return text % {name: format_amount(each, total.currency) for name, each in sums.items()}
 
 
-def _arrived(payment: Payment, language: Language) -> str:
+def _arrived(payment: Payment) -> str:
     method = payment.bank_name or payment.method
     parts = (
-        payment.paid and format_amount(payment.paid.amount, payment.paid.currency, language.tag),
+        payment.paid and format_amount(payment.paid.amount, payment.paid.currency),
         method and visible(method[:_MAX_METHOD]),
-        format_moment(payment.completed_at, language.tag),
+        format_moment(payment.completed_at),
     )
     return ", ".join(part for part in parts if part)

@@ -8,12 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from enum import Enum
 from functools import partial, wraps
-from typing import Any, NoReturn
+from typing import Any
 
 import msgspec
 from flask import Response, abort, current_app, g, make_response, render_template, request
 from markupsafe import Markup
-from msgspec.structs import replace
 from sqlalchemy.exc import SQLAlchemyError
 from werkzeug.exceptions import RequestEntityTooLarge, ServiceUnavailable
 from werkzeug.wrappers import Response as BaseResponse
@@ -29,6 +28,7 @@ from flask_paycheckout.views.page_text import BAD_LINK, DATABASE, PageText, name
 from flask_paycheckout.views.refund_text import RefundText
 
 _RETRY_AFTER = 10
+_PROBLEM = "application/problem+json"
 
 
 class Code(Enum):
@@ -41,6 +41,7 @@ class Code(Enum):
     CROSS_ORIGIN = "cross_origin", 403
     TOO_LATE = "too_late", 409
     INVALID = "invalid", 422
+    TOO_LARGE = "invalid", 413
 
 
 class Answer(msgspec.Struct, frozen=True):
@@ -50,13 +51,13 @@ class Answer(msgspec.Struct, frozen=True):
     """Writes it for people."""
 
     facts: Callable[[], Mapping[str, object]]
-    """Gives it to programs; of a problem at least the `title`."""
+    """Gives it to programs."""
 
     status: int = 200
     """The HTTP status of the JSON, and of a problem's page too."""
 
-    code: Code | None = None
-    """The problem; None when there is none."""
+    mimetype: str = "application/json"
+    """The media type of the JSON, which tells a problem from other answers."""
 
     wait: int | None = None
     """Seconds until another try is useful."""
@@ -74,7 +75,11 @@ def problem(
     :param write: writes the page.
     :param more: further members of the JSON.
     """
-    return Answer(write, lambda: {"title": title} | more, code.value[1], code, wait, language.of_page().code)
+    name, status = code.value
+    facts = {"title": title} | more | {"status": status, "code": name}
+    if wait is not None:
+        facts["retryAfter"] = wait
+    return Answer(write, lambda: facts, status, _PROBLEM, wait, language.of_page().code)
 
 
 def negotiated(decide: Callable[[str], Answer]) -> Callable[[str], BaseResponse]:
@@ -87,7 +92,7 @@ def negotiated(decide: Callable[[str], Answer]) -> Callable[[str], BaseResponse]
         except RequestEntityTooLarge as error:
             if not wants_json():
                 raise
-            return written(replace(problem(Code.INVALID, error.name, error.get_response), status=413))
+            return written(problem(Code.TOO_LARGE, error.name, error.get_response))
 
     return view
 
@@ -95,16 +100,13 @@ def negotiated(decide: Callable[[str], Answer]) -> Callable[[str], BaseResponse]
 def written(answer: Answer) -> BaseResponse:
     """Write an answer as a page or as JSON."""
     if wants_json():
-        facts, kind = dict(answer.facts()), "application/json"
-        if answer.code is not None:
-            kind, facts = "application/problem+json", facts | {"status": answer.status, "code": answer.code.value[0]}
-            facts |= {} if answer.wait is None else {"retryAfter": answer.wait}
-        response: BaseResponse = Response(msgspec.json.encode(facts), answer.status, mimetype=kind)
+        body = msgspec.json.encode(answer.facts())
+        response: BaseResponse = Response(body, answer.status, mimetype=answer.mimetype)
         if answer.language:
             language.add_headers(response, answer.language)
     else:
         response = answer.page()
-        if answer.code is not None:
+        if answer.mimetype == _PROBLEM:
             response.status_code = answer.status
     response.vary.add("Accept")
     if answer.wait is not None:
@@ -117,11 +119,7 @@ def cross_origin(remedy: str) -> Answer:
 
     :param remedy: the sentence that tells people what to do instead.
     """
-
-    def refuse() -> NoReturn:
-        abort(403, f"{FOREIGN_FORM} {remedy}")
-
-    return problem(Code.CROSS_ORIGIN, FOREIGN_FORM, refuse)
+    return problem(Code.CROSS_ORIGIN, FOREIGN_FORM, partial(abort, 403, f"{FOREIGN_FORM} {remedy}"))
 
 
 def page(template: str, order_id: str | None, text: PageText | RefundText, **context: Any) -> Response:
@@ -132,7 +130,7 @@ def page(template: str, order_id: str | None, text: PageText | RefundText, **con
     settings = language.page_settings()
     about = [settings.shop_name or current_app.name]
     if order_id is not None and request_of(order_id) is None and settings.show_total:
-        about.insert(0, named_order(order_id, language.of_page()))
+        about.insert(0, named_order(order_id))
     html = render_template(
         f"paycheckout/{template}",
         words=text,
@@ -166,7 +164,7 @@ def qr_code(text: str) -> Markup:
 
 def bad_link() -> Answer:
     """The one answer to all forged, expired and misused links, which reveals no order."""
-    text = plain_text(BAD_LINK, language.of_page())
+    text = plain_text(BAD_LINK)
     return problem(Code.NOT_FOUND, text.title, partial(page, "bad_link.html", None, text))
 
 
@@ -180,7 +178,7 @@ def answer_customer(error: SQLAlchemyError) -> BaseResponse:
     _log_or_raise(error)
     wait = seconds_to_wait(error)
     language.use_found_settings()
-    text = plain_text(DATABASE, language.of_page(), wait)
+    text = plain_text(DATABASE, wait)
     # A form is never sent again by itself.
     refresh = wait if request.method == "GET" else None
     write = partial(page, "unavailable.html", None, text, action=None, refresh=refresh)

@@ -16,10 +16,9 @@ from flask_paycheckout.errors import PayoutRefused, ReceiverFailed
 from flask_paycheckout.payouts.claims import TooManyClaims, can_be_claimed, claims_left
 from flask_paycheckout.payouts.payout_model import PayoutMixin, about_payout
 from flask_paycheckout.payouts.payout_states import PayoutStatus
-from flask_paycheckout.payouts.refund_forms import ACCOUNT_NUMBER, RefundForm, countries, fields_of, read_form
+from flask_paycheckout.payouts.refund_forms import ACCOUNT_NUMBER, RefundForm, fields_of, read_form
 from flask_paycheckout.runtime import runtime
 from flask_paycheckout.security.signed_links import REFUND
-from flask_paycheckout.text import visible
 from flask_paycheckout.views import language, refund_text as texts
 from flask_paycheckout.views.headers import may_use_links
 from flask_paycheckout.views.language import country_names
@@ -51,8 +50,6 @@ _ATTRIBUTES: dict[str, dict[str, str]] = {
     "wallet_address": {"autocomplete": "off", "autocapitalize": "none", "spellcheck": "false"},
 }
 _EMPTY = RefundForm({}, {})
-# The first fields are about the bank account, the others about the person.
-_ABOUT_ACCOUNT = 4
 _LOOKS = {
     PayoutStatus.CLAIMABLE: "refund",
     PayoutStatus.SENT: "pending",
@@ -120,7 +117,7 @@ def _refused(payout: PayoutMixin, form: RefundForm, error: Exception | None = No
 
     :param error: why it was not stored; None for the faults of the form.
     """
-    payout, chosen = runtime().refund_claims.find(payout.reference) or payout, language.of_page()
+    payout = runtime().refund_claims.find(payout.reference) or payout
     code, why, wait, detail = Code.INVALID, texts.FAULTS, None, ""
     if not can_be_claimed(payout):
         code, why = Code.TOO_LATE, texts.TOO_LATE
@@ -133,7 +130,7 @@ def _refused(payout: PayoutMixin, form: RefundForm, error: Exception | None = No
         log_failure("destinations of refunds", line, payout.reference, error, about_payout(payout))
         why = texts.WALLET_UNREACHABLE if payout.is_token else texts.UNREACHABLE
         code, wait = Code.TRY_LATER, seconds_to_wait(error)
-    title, when = chosen.gettext(why), "" if wait is None else when_text(wait, chosen)
+    title, when = language.gettext(why), "" if wait is None else when_text(wait)
     more: dict[str, Any] = {"detail": detail} if detail else {}
     if code is Code.INVALID:
         more["errors"] = {field.name: field.fault for field in _fields(payout, form) if field.fault}
@@ -155,49 +152,39 @@ def _facts(payout: PayoutMixin) -> dict[str, Any]:
 
 
 def _page(payout: PayoutMixin, form: RefundForm = _EMPTY, **problem: str) -> Response:
-    state, chosen = PayoutStatus(payout.status), language.of_page()
-    fees = runtime().settings.payout_fees
-    text = texts.refund_text(payout, _shown_destination(payout), chosen, more=claims_left(payout) > 0, fees=fees)
+    state = PayoutStatus(payout.status)
     # A payment in tokens cannot be followed further.
     sent_for_good = state is PayoutStatus.SENT and payout.is_token
     return page(
         "refund.html",
         payout.order_id,
-        replace(text, **problem),
+        replace(texts.refund_text(payout), **problem),
         look="paid" if sent_for_good else _LOOKS.get(state, "waiting"),
-        state=state.value,
+        state=state,
         final=sent_for_good or state in (PayoutStatus.COMPLETED, PayoutStatus.CANCELLED),
         fields=_fields(payout, form),
-        about_account=_ABOUT_ACCOUNT,
     )
-
-
-def _shown_destination(payout: PayoutMixin) -> str:
-    """Where the customer said that the money goes; what the shop said is not shown to whoever has the link."""
-    if not payout.revision or payout.destination is None or payout.status == PayoutStatus.CANCELLED:
-        return ""
-    return visible(payout.destination.removeprefix("wallet ") if payout.is_token else payout.destination)
 
 
 def _fields(payout: PayoutMixin, form: RefundForm = _EMPTY) -> list[_Field]:
     """The fields of the form, as they were sent; none where it cannot be sent any more."""
     if not claims_left(payout):
         return []
-    chosen, first = language.of_page(), next(iter(form.faults), None)
+    first = next(iter(form.faults), None)
     return [
         _Field(
             name,
-            *texts.field_text(name, form.faults.get(name), payout.currency, chosen, again=bool(form.values)),
+            *texts.field_text(name, form.faults.get(name), payout.currency, again=bool(form.values)),
             "" if name == ACCOUNT_NUMBER else form.values.get(name, ""),
             _ATTRIBUTES[name] if name == "country" else {"type": "text", "maxlength": "255"} | _ATTRIBUTES[name],
             name == first,
-            _choices(form.values.get(name, ""), chosen.tag) if name == "country" else {},
+            _choices(form.values.get(name, "")) if name == "country" else {},
         )
         for name in fields_of(payout.currency)
     ]
 
 
-def _choices(given: str, tag: str) -> dict[str, str]:
+def _choices(given: str) -> dict[str, str]:
     """The list of countries: the service takes their English names, the customer reads those of the page's language."""
-    listed = {countries()[code]: name for code, name in country_names(tag).items()}
+    listed = country_names()
     return {"": ""} | listed | {given: listed.get(given, given)}

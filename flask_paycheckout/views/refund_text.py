@@ -11,11 +11,13 @@ import msgspec
 from msgspec.structs import replace
 
 from flask_paycheckout.config.checks import PayoutFees
+from flask_paycheckout.payouts.claims import claims_left
 from flask_paycheckout.payouts.payout_model import PayoutMixin
 from flask_paycheckout.payouts.payout_states import PayoutKind, PayoutStatus
 from flask_paycheckout.payouts.refund_forms import Fault
-from flask_paycheckout.translations.catalogues import Language
-from flask_paycheckout.views.language import format_amount, format_moment
+from flask_paycheckout.runtime import runtime
+from flask_paycheckout.text import visible
+from flask_paycheckout.views.language import format_amount, format_moment, gettext
 from flask_paycheckout.views.page_text import translated
 
 
@@ -178,57 +180,55 @@ _TYPE_AGAIN = "For your safety this is not kept on this page. Please type it aga
 _OWN_WALLET = "Check that the wallet is yours: a payment to a wrong address cannot be taken back."
 
 
-def refund_text(
-    payout: PayoutMixin, destination: str, language: Language, *, more: bool, fees: PayoutFees
-) -> RefundText:
-    """The text of a refund, or of another payout that its receiver claims, in its state.
-
-    :param destination: where the receiver said that the money goes; empty until then.
-    :param more: whether the form can still be sent, where the state allows it.
-    :param fees: who pays the fee of the transfer.
-    """
+def refund_text(payout: PayoutMixin) -> RefundText:
+    """The text of a refund, or of another payout that its receiver claims, in its state."""
     status, token = PayoutStatus(payout.status), payout.is_token
-    text, about = _OF_STATUS[status], (*(_ABOUT_WALLET if token else _ABOUT_BANK), _WHO_PAYS[fees])
+    text = _OF_STATUS[status]
     if token:
         text = replace(text, send=_SEND_WALLET)
     if status is PayoutStatus.SENT and token:
         text = _SENT_TO_WALLET
-    if status is PayoutStatus.CLAIMABLE and not more:
+    if status is PayoutStatus.CLAIMABLE and not claims_left(payout):
         text = _NO_MORE
     if payout.kind != PayoutKind.REFUND:
         own = {"title": text.payout_title or text.title, "sentence": text.payout_sentence or text.sentence}
         text = replace(text, **own)
-    shown = language.gettext("Destination: %(destination)s") % {"destination": destination} if destination else ""
-    sentences = [language.gettext(each) for each in about]
+    about = [*(_ABOUT_WALLET if token else _ABOUT_BANK), _WHO_PAYS[runtime().settings.payout_fees]]
+    sentences = list(map(gettext, about))
     if status is PayoutStatus.CLAIMABLE and payout.next_attempt_at:
-        sentences.insert(0, language.gettext(_DEADLINE) % {"time": format_moment(payout.next_attempt_at, language.tag)})
+        sentences.insert(0, gettext(_DEADLINE) % {"time": format_moment(payout.next_attempt_at)})
     return replace(
-        translated(text, language),
-        amount=format_amount(payout.amount, payout.currency, language.tag),
-        counts=_counted(payout, language),
-        destination=shown,
+        translated(text),
+        amount=format_amount(payout.amount, payout.currency),
+        counts=_counted(payout),
+        destination=_shown_destination(payout),
         about=sentences,
     )
 
 
-def _counted(payout: PayoutMixin, language: Language) -> str:
+def _shown_destination(payout: PayoutMixin) -> str:
+    """Where the customer said that the money goes; what the shop said is not shown to whoever has the link."""
+    if not payout.revision or not payout.destination or payout.status == PayoutStatus.CANCELLED:
+        return ""
+    said = payout.destination.removeprefix("wallet ") if payout.is_token else payout.destination
+    return gettext("Destination: %(destination)s") % {"destination": visible(said)}
+
+
+def _counted(payout: PayoutMixin) -> str:
     counts, currency = payout.counts, payout.counts_currency
     if counts is None or currency is None or currency == payout.currency:
         return ""
-    text = language.gettext("This pays %(amount)s of your payment back.")
-    return text % {"amount": format_amount(counts, currency, language.tag)}
+    return gettext("This pays %(amount)s of your payment back.") % {"amount": format_amount(counts, currency)}
 
 
-def field_text(
-    name: str, fault: Fault | None, currency: str, language: Language, *, again: bool
-) -> tuple[str, str, str]:
+def field_text(name: str, fault: Fault | None, currency: str, *, again: bool) -> tuple[str, str, str]:
     """The label and the hint of a field, and what is wrong with it; empty where there is nothing to say.
 
     :param again: whether the form is shown again, so that an account number must be typed once more.
     """
 
     def told(text: str) -> str:
-        return language.gettext(text) % {"token": currency}
+        return gettext(text) % {"token": currency}
 
     hint = _OWN_WALLET if name == "wallet_address" else _TYPE_AGAIN if name == "account_number" and again else ""
     return told(_LABELS[name]), told(hint), told(_FAULTS[fault] if fault is not None else "")

@@ -15,8 +15,7 @@ from tests.alarming import alarms_of, urgent
 from tests.conftest import OpenShop
 from tests.payouts.shop import pays_out, stands
 from tests.scripted import Shop, number, refusal
-from tests.views.test_owner import opens_view
-from tests.views.test_owner_payouts import opens
+from tests.views.test_owner import opens, opens_view
 
 
 def told(shop: Shop, *arguments: str) -> Any:

@@ -16,8 +16,8 @@ from tests.payouts.paying import ADA, BANK, Payer
 from tests.payouts.shop import decides, payouts, refunds
 from tests.scripted import SAME_SITE, Shop, refusal
 from tests.views.pages import opens as opens_status
-from tests.views.test_owner import ROOT, opens_view
-from tests.views.test_owner_payouts import form_of, opens
+from tests.views.test_owner import ROOT, opens, opens_view
+from tests.views.test_owner_payouts import form_of
 
 TYPED = ("Zoë Quist", "Zoë told us", "jars of Zoë", "Bo Baker", "Zoë's letter", "40001234")
 

@@ -626,7 +626,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
         ),
         "the shop's own destination is shown to whoever has the link": (
             f"{_REFUND}::test_only_what_the_customer_said_is_shown_of_the_destination",
-            Never("views.refund:_shown_destination", "revision"),
+            Never("views.refund_text:_shown_destination", "revision"),
         ),
         "a payout that is no refund has a page": (
             f"{_REFUND}::test_every_bad_link_gets_the_answer_of_the_other_pages_and_changes_nothing",

@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 import pytest
 
-from flask_paycheckout.security.signed_links import ERASE, PAY, PAYOUT, REFUND, REQUEST, REQUEST_FORM, RESOLVE, STATUS
+from flask_paycheckout.security.signed_links import PAY, REFUND, REQUEST, STATUS
 from tests.chance import seed_of, soak_count, stream
 from tests.checkouts.test_requests import asks
 from tests.hostile.test_webhook import shop, stored
@@ -32,13 +32,16 @@ LINKS: dict[str, tuple[str, list[str]]] = {
     "create_checkout": (PAY, ORDERS),
     "order_page": (STATUS, ORDERS),
     "order_status": (STATUS, ORDERS),
-    "resolve": (RESOLVE, CHECKOUTS),
-    "mark_paid_back": (RESOLVE, CHECKOUTS),
-    "erase": (ERASE, [*ORDERS, "chk-1"]),
-    "decide_payout": (PAYOUT, PAYOUTS),
-    "make_request": (REQUEST_FORM, REQUESTS),
-    "withdraw_request": (REQUEST_FORM, REQUESTS),
-    "owner.refund": (RESOLVE, CHECKOUTS),
+}
+#: For each form of the owner's what it is about.
+FORMS = {
+    "resolve": CHECKOUTS,
+    "mark_paid_back": CHECKOUTS,
+    "erase": [*ORDERS, "chk-1"],
+    "decide_payout": PAYOUTS,
+    "make_request": REQUESTS,
+    "withdraw_request": REQUESTS,
+    "owner.refund": CHECKOUTS,
 }
 #: For each endpoint its fields, as people send them.
 FIELDS: dict[str, dict[str, list[str]]] = {
@@ -93,7 +96,7 @@ def draw(shop: Shop, chance: Random, *, links: bool) -> dict[str, Any]:
     usual, path = FIELDS.get(name, {}), rule.rule
     if "<" in path:
         # A webhook's secret and a file have no link.
-        purpose, subjects = LINKS.get(name, (PAY, [""]))
+        purpose, subjects = (rule.endpoint, FORMS[name]) if is_owners_form else LINKS.get(name, (PAY, [""]))
         subject = chance.choice(subjects) + ("\nAda" if is_owners_form else "")
         good = shop.runtime.signed_links.sign(purpose, subject)
         link = good if (links or is_owners_form) and chance.random() < 0.9 else chance.choice(HOSTILE)

@@ -16,8 +16,8 @@ from tests.payouts.conftest import CONFIG, OpenPayer
 from tests.payouts.paying import WALLET, Payer
 from tests.payouts.shop import TOKEN, decides, pays_out, refunds, sends as sends_payouts, statuses
 from tests.scripted import SAME_SITE, refusal
-from tests.views.test_owner import opens_view
-from tests.views.test_owner_payouts import opens, sends
+from tests.views.test_owner import opens, opens_view
+from tests.views.test_owner_payouts import sends
 
 LIMIT = {"USD": "200.00"}
 

@@ -15,8 +15,8 @@ from tests.payouts.claiming import Customer
 from tests.payouts.shop import MAKER, decides, payout, payouts, pays_out, refunds, sends as sends_payouts, stands
 from tests.scripted import Shop
 from tests.test_bounds import statements
-from tests.views.test_owner import ROOT, opens_view
-from tests.views.test_owner_payouts import opens, sends
+from tests.views.test_owner import ROOT, opens, opens_view
+from tests.views.test_owner_payouts import sends
 
 
 @pytest.fixture

@@ -12,12 +12,13 @@ from flask_sqlalchemy import SQLAlchemy
 from itsdangerous import TimestampSigner, URLSafeTimedSerializer
 
 from flask_paycheckout import ConfigurationError, PayCheckout
-from flask_paycheckout.security.signed_links import PAY, REFUND, REQUEST, RESOLVE, STATUS, SignedLinks
+from flask_paycheckout.security.signed_links import PAY, REFUND, REQUEST, STATUS, SignedLinks
 from tests.conftest import OpenShop
 from tests.scripted import SAME_SITE, Clock, Shop, make_app
 from tests.security.answers import Answer, told
 
 DAY = timedelta(days=1)
+FORM = "paycheckout_owner.resolve"
 # The salts of Flask's sessions, Flask-WTF and itsdangerous itself; one SECRET_KEY signs for all of them.
 FOREIGN_SALTS = ("cookie-session", "wtf-csrf-token", "itsdangerous", "paycheckout", "")
 
@@ -63,7 +64,7 @@ def test_nobody_reads_an_order_id_out_of_a_token(clock: Clock) -> None:
         assert b"order-4711" not in decoded + token.encode()
 
 
-@pytest.mark.parametrize("purpose", [PAY, RESOLVE], ids=["sealed", "signed"])
+@pytest.mark.parametrize("purpose", [PAY, FORM], ids=["sealed", "signed"])
 def test_a_spoiled_token_opens_nothing(clock: Clock, purpose: str) -> None:
     """Cut anywhere, with any character changed, or put together from two good ones."""
     links = tokens(clock, b"old", b"key")
@@ -91,7 +92,7 @@ def uses(shop: Shop, route: str, token: str) -> Answer:
 
 
 @pytest.mark.parametrize(
-    ("made_for", "used_as"), [*permutations([PAY, STATUS, RESOLVE, REFUND, REQUEST, *FOREIGN_SALTS], 2)]
+    ("made_for", "used_as"), [*permutations([PAY, STATUS, FORM, REFUND, REQUEST, *FOREIGN_SALTS], 2)]
 )
 def test_no_token_is_good_for_another_purpose(clock: Clock, made_for: str, used_as: str) -> None:
     links = tokens(clock)
@@ -103,7 +104,7 @@ def test_no_token_is_good_for_another_purpose(clock: Clock, made_for: str, used_
 
 @pytest.mark.parametrize("digest", [hashlib.md5, hashlib.sha1, hashlib.sha512], ids=["md5", "sha1", "sha512"])
 def test_only_one_algorithm_signs(clock: Clock, digest: object) -> None:
-    assert tokens(clock).read(RESOLVE, signed(b"key", RESOLVE, "o-1", clock, digest)) is None
+    assert tokens(clock).read(FORM, signed(b"key", FORM, "o-1", clock, digest)) is None
 
 
 @pytest.mark.parametrize("fallbacks", [None, [], [""], [b""], ["", "old-key"], [None]], ids=repr)
@@ -112,7 +113,7 @@ def test_no_key_that_can_be_guessed_is_taken(open_shop: OpenShop, fallbacks: obj
     shop = open_shop(SECRET_KEY_FALLBACKS=fallbacks)
     for key in ("", "unit-secret-kex", "u", "none", "old-key "):
         assert not key or uses(shop, "pay", tokens(shop.clock, key.encode()).sign(PAY, "o-1")).status == 404, key
-        assert shop.runtime.signed_links.read(RESOLVE, signed(key, RESOLVE, "o-1", shop.clock)) is None, key
+        assert shop.runtime.signed_links.read(FORM, signed(key, FORM, "o-1", shop.clock)) is None, key
 
 
 @pytest.mark.parametrize("fallbacks", ["old-key", b"old-key"])
@@ -129,7 +130,7 @@ def test_without_any_key_nothing_is_sealed_and_nothing_read(clock: Clock) -> Non
     with pytest.raises(ConfigurationError, match="SECRET_KEY is empty"):
         links.sign(PAY, "o-1")
     with pytest.raises(ConfigurationError, match="SECRET_KEY is empty"):
-        links.read(RESOLVE, signed(b"", RESOLVE, "o-1", clock))
+        links.read(FORM, signed(b"", FORM, "o-1", clock))
 
 
 @pytest.mark.parametrize(
@@ -145,7 +146,7 @@ def test_a_token_is_good_for_its_time_and_for_clocks_that_differ_by_seconds(
     shop: Shop, seconds: int, status: int
 ) -> None:
     sign, read = shop.runtime.signed_links.sign, shop.runtime.signed_links.read
-    token, form = sign(PAY, "o-1"), sign(RESOLVE, "o-1")
+    token, form = sign(PAY, "o-1"), sign(FORM, "o-1")
     shop.clock.advance(seconds=seconds)
     assert uses(shop, "pay", token).status == status
-    assert read(RESOLVE, form) == (None if status == 404 else "o-1")
+    assert read(FORM, form) == (None if status == 404 else "o-1")

@@ -12,7 +12,6 @@ from sqlalchemy import update
 from werkzeug.test import TestResponse
 
 from flask_paycheckout import ByHand, ConfigurationError, Pay, order_paid
-from flask_paycheckout.security.signed_links import PAYOUT, RESOLVE
 from tests.scripted import SAME_SITE, Shop, number
 from tests.views.pages import names
 
@@ -24,10 +23,9 @@ def opens_view(shop: Shop, permission: Any = lambda: "Ada") -> Shop:
     return shop
 
 
-@pytest.fixture
-def desk(shop: Shop) -> Shop:
-    """A shop whose owner, Ada, looks at the payments."""
-    return opens_view(shop)
+def opens(shop: Shop, path: str = "", **query: Any) -> TestResponse:
+    """The answer to a visit of one of the owner's pages."""
+    return shop.browser.get(ROOT + path, query_string=query or None)
 
 
 def text_of(answer: TestResponse) -> str:
@@ -44,9 +42,14 @@ def listed(answer: TestResponse) -> list[str]:
 
 def form_token(shop: Shop, form: str = "held") -> str:
     """The token in a form of the order's page."""
-    found = re.search(rf'action="[^"]*/{form}/([^"]+)"', shop.browser.get(f"{ROOT}/order?id=o-1").text)
+    found = re.search(rf'action="[^"]*/{form}/([^"]+)"', opens(shop, "/order?id=o-1").text)
     assert found is not None
     return found[1]
+
+
+def signed(shop: Shop, form: str, subject: str, who: object = "Ada") -> str:
+    """The token of a form, as the page gives it to this person."""
+    return shop.runtime.signed_links.sign(f"paycheckout_owner.{form}", f"{subject}\n{who}")
 
 
 def decides(shop: Shop, token: str, form: str = "held", **typed: str) -> TestResponse:
@@ -61,17 +64,15 @@ def decides(shop: Shop, token: str, form: str = "held", **typed: str) -> TestRes
 def test_without_a_permission_there_is_no_view(shop: Shop, given: Any) -> None:
     with pytest.raises(ConfigurationError, match=r"owner_view needs a function .* Write one"):
         shop.paycheckout.owner_view(given)
-    assert shop.browser.get(ROOT).status_code == 404
+    assert opens(shop).status_code == 404
 
 
 @pytest.mark.parametrize("nobody", [None, False, ""])
-@pytest.mark.parametrize(
-    "path", ["", "/order?id=o-1", "/paybacks", "/books", "/payouts", "/held/{token}", "/refunds/{token}"]
-)
+@pytest.mark.parametrize("path", ["", "/order?id=o-1", "/held/{token}"])
 def test_whom_the_shop_does_not_name_sees_nothing(shop: Shop, nobody: object, path: str) -> None:
     checkout_id = shop.has_held()
     opens_view(shop, lambda: nobody)
-    token = shop.runtime.signed_links.sign(RESOLVE, f"{checkout_id}\n{nobody}")
+    token = signed(shop, "resolve", checkout_id, nobody)
     ask = shop.browser.post if "token" in path else shop.browser.get
     answer = ask(ROOT + path.format(token=token), data={"decision": "accept", "why": "mine"}, headers=SAME_SITE)
     assert answer.status_code == 403
@@ -83,7 +84,7 @@ def test_whom_the_shop_does_not_name_sees_nothing(shop: Shop, nobody: object, pa
 def test_a_permission_must_name_a_person_since_decisions_are_recorded_with_the_name(shop: Shop, answer: object) -> None:
     opens_view(shop, lambda: answer)
     with pytest.raises(ConfigurationError, match="Return the name of the person"):
-        shop.browser.get(ROOT)
+        opens(shop)
 
 
 # The pages' contents
@@ -92,16 +93,16 @@ def test_a_permission_must_name_a_person_since_decisions_are_recorded_with_the_n
 @pytest.mark.parametrize("said", ["o-1", "chk-1", " o-1 "])
 def test_a_search_leads_to_the_order(desk: Shop, said: str) -> None:
     desk.starts("o-1")
-    answer = desk.browser.get(ROOT, query_string={"search": said})
+    answer = opens(desk, search=said)
     assert (answer.status_code, answer.location) == (303, f"{ROOT}/order?id=o-1")
-    assert desk.browser.get(ROOT, query_string={"search": "o-2"}).status_code == 404
+    assert opens(desk, search="o-2").status_code == 404
 
 
 def test_the_story_of_an_order_is_that_of_the_command(desk: Shop) -> None:
     checkout_id = desk.has_paid()
     with desk.app.app_context():
         story = desk.paycheckout.explain("o-1")
-    page = html.unescape(desk.browser.get(f"{ROOT}/order?id=o-1").text)
+    page = html.unescape(opens(desk, "/order?id=o-1").text)
     assert checkout_id in page
     assert story.meaning in page
     for happening in story.attempts[0].happenings:
@@ -117,9 +118,9 @@ def test_what_failed_in_a_receiver_is_named_without_its_words(desk: Shop) -> Non
 
     with order_paid.connected_to(ship, sender=desk.app):
         desk.has_paid()
-    page = desk.browser.get(f"{ROOT}/order?id=o-1").text
+    page = opens(desk, "/order?id=o-1").text
     assert "a receiver raised RuntimeError" in page
-    assert "555 0199" not in page + desk.browser.get(ROOT).text
+    assert "555 0199" not in page + opens(desk).text
 
 
 # Orders that need a person
@@ -132,14 +133,14 @@ def test_an_order_tells_its_money_and_its_refunds(desk: Shop) -> None:
             made = desk.paycheckout.refund(checkout_id, amount, by="Ada", why="one broke", to=to)
         desk.db.session.commit()
         desk.paycheckout.cancel_payout(made.reference, by="Ada", why="found whole")
-    page = text_of(desk.browser.get(f"{ROOT}/order?id=o-1"))
+    page = text_of(opens(desk, "/order?id=o-1"))
     money = "Arrived 12.50 USD Received 12.13 USD Refunded 2.00 USD To be refunded 1.50 USD"
     assert f"Due 12.50 USD {money} Left for refunds 9.00 USD" in page
     assert "Refunded 2.00 USD Refund it, or a part of it" in page, "beside the payment"
     assert "Refund no. 2 (order o-1) : 1.50 USD waits for the customer" in page
     assert "Refund no. 3 (order o-1) : 3.00 USD cancelled" in page
     assert "Ada cancelled it: found whole" in page
-    listed = desk.browser.get(f"{ROOT}/payouts")
+    listed = opens(desk, "/payouts")
     assert "2.00 USD given back by hand" in text_of(listed)
     assert re.findall(r'aria-current="page">([^<]*)', listed.text)[0] == "Payouts and refunds"
 
@@ -147,7 +148,7 @@ def test_an_order_tells_its_money_and_its_refunds(desk: Shop) -> None:
 def test_a_part_of_which_nothing_has_to_be_decided_shows_its_form_folded_away(desk: Shop) -> None:
     desk.totals["o-1"] = Pay("100", "USD", now="30")
     desk.settles(desk.starts(), "completed", inputAmount=number("30"))
-    page = desk.browser.get(f"{ROOT}/order?id=o-1").text
+    page = opens(desk, "/order?id=o-1").text
     assert re.search(r"<details>\s*<summary>The rest is not expected any more</summary>\s*<form", page)
 
 
@@ -156,13 +157,13 @@ def test_orders_of_some_days_are_listed_with_what_arrived_and_the_sums_of_the_bo
     desk.clock.advance(days=2)
     desk.has_paid("o-2")
     day = str(desk.clock().date())
-    page = desk.browser.get(ROOT, query_string={"from": day, "to": day})
+    page = opens(desk, **{"from": day, "to": day})
     assert listed(page) == ["o-2"]
     assert "USD 12.50 0 0 0 0 12.50 12.13" in text_of(page)
-    assert "1 USD arrived, 12.50 USD was due" in text_of(desk.browser.get(ROOT))
-    assert listed(desk.browser.get(ROOT, query_string={"to": day})) == ["o-2", "o-1"]
-    assert listed(desk.browser.get(ROOT, query_string={"from": day, "status": "held"})) == []
-    assert listed(desk.browser.get(ROOT, query_string={"from": "soon"})) == ["o-2", "o-1"]
+    assert "1 USD arrived, 12.50 USD was due" in text_of(opens(desk))
+    assert listed(opens(desk, to=day)) == ["o-2", "o-1"]
+    assert listed(opens(desk, **{"from": day, "status": "held"})) == []
+    assert listed(opens(desk, **{"from": "soon"})) == ["o-2", "o-1"]
 
 
 def test_pages_lead_to_the_shops_desk_and_to_its_logout(shop: Shop) -> None:
@@ -170,7 +171,7 @@ def test_pages_lead_to_the_shops_desk_and_to_its_logout(shop: Shop) -> None:
     shop.app.add_url_rule("/desk", "desk", lambda: "")
     shop.app.register_blueprint(view)
     for path in ("", "/", "/payouts/"):
-        page = shop.browser.get(ROOT + path)
+        page = opens(shop, path)
         assert (page.status_code, '"/desk">Shop' in page.text, '"/bye">Log out' in page.text) == (200, True, True)
 
 
@@ -191,16 +192,16 @@ def test_a_held_payment_is_decided_with_who_and_why(desk: Shop, decision: str, b
 
 def test_a_held_payment_is_accepted_as_a_part_or_without_its_excess(desk: Shop) -> None:
     part = desk.has_held()
-    page = text_of(desk.browser.get(f"{ROOT}/order?id=o-1"))
+    page = text_of(opens(desk, "/order?id=o-1"))
     assert "Accept it as a part: 11.50 USD of the order are left to pay" in page
     assert "give back the excess" not in page
     decides(desk, form_token(desk), decision="part")
     assert desk.attempt(part).status == "part"
-    page = text_of(desk.browser.get(f"{ROOT}/order?id=o-1"))
+    page = text_of(opens(desk, "/order?id=o-1"))
     assert "Paid 1 USD Left 11.50 USD" in page
     assert "Ada accepted the held payment as a part: seen on the statement" in page
     more = desk.settles(desk.starts(), "completed", inputAmount=number("12.00")).checkout_id
-    page = text_of(desk.browser.get(f"{ROOT}/order?id=o-1"))
+    page = text_of(opens(desk, "/order?id=o-1"))
     assert "give back the excess of 0.50 USD" in page
     assert "the order is paid with what arrived" not in page
     assert decides(desk, form_token(desk), decision="accept").status_code == 409
@@ -209,13 +210,13 @@ def test_a_held_payment_is_accepted_as_a_part_or_without_its_excess(desk: Shop) 
 
 
 def test_money_that_paid_no_order_is_listed_until_somebody_says_what_became_of_it(desk: Shop) -> None:
-    assert "No money waits" in desk.browser.get(f"{ROOT}/paybacks").text
+    assert "No money waits" in opens(desk, "/paybacks").text
     checkout_id = desk.has_held()
-    assert "to be paid back" not in desk.browser.get(f"{ROOT}/order?id=o-1").text
+    assert "to be paid back" not in opens(desk, "/order?id=o-1").text
     desk.resolves(checkout_id, accept=False)
-    assert "paid no order: pay the money back or keep it" in desk.browser.get(ROOT).text
-    page = " ".join(html.unescape(desk.browser.get(f"{ROOT}/paybacks").text).split())
-    assert listed(desk.browser.get(f"{ROOT}/paybacks")) == ["o-1"]
+    assert "paid no order: pay the money back or keep it" in opens(desk).text
+    page = " ".join(html.unescape(opens(desk, "/paybacks").text).split())
+    assert listed(opens(desk, "/paybacks")) == ["o-1"]
     assert "1 payment paid no order" in page
     assert "Together: 1 USD." in page
     token = form_token(desk, "paybacks")
@@ -225,7 +226,7 @@ def test_money_that_paid_no_order_is_listed_until_somebody_says_what_became_of_i
     answer = decides(desk, token, "paybacks", why="transfer 17")
     assert (answer.status_code, answer.location) == (303, f"{ROOT}/order?id=o-1")
     assert "Ada says that the money was paid back: transfer 17" in html.unescape(desk.browser.get(answer.location).text)
-    assert "must be paid back or kept" not in desk.browser.get(ROOT).text
+    assert "must be paid back or kept" not in opens(desk).text
     again = decides(desk, token, "paybacks")
     assert (again.status_code, "decided already" in again.text) == (409, True)
 
@@ -244,7 +245,7 @@ def test_a_decision_that_an_atomic_receiver_refuses_is_not_recorded_and_says_so(
 
 def test_another_sites_form_decides_nothing(desk: Shop) -> None:
     checkout_id = desk.has_held()
-    token = desk.runtime.signed_links.sign(RESOLVE, f"{checkout_id}\nAda")
+    token = signed(desk, "resolve", checkout_id)
     forms = [rule for rule in desk.app.url_map.iter_rules() if "POST" in (rule.methods or ()) and ROOT in rule.rule]
     assert {"resolve", "refund"} < {rule.endpoint.partition(".")[2] for rule in forms}
     for rule in forms:
@@ -256,8 +257,8 @@ def test_another_sites_form_decides_nothing(desk: Shop) -> None:
 
 def test_a_form_is_good_for_the_person_it_was_made_for_only(desk: Shop) -> None:
     checkout_id = desk.has_held()
-    sign = desk.runtime.signed_links.sign
-    others = (sign(RESOLVE, checkout_id), sign(RESOLVE, f"{checkout_id}\nBob"), sign(PAYOUT, f"{checkout_id}\nAda"))
+    of_nobody = desk.runtime.signed_links.sign("paycheckout_owner.resolve", checkout_id)
+    others = (of_nobody, signed(desk, "resolve", checkout_id, "Bob"), signed(desk, "mark_paid_back", checkout_id))
     assert [decides(desk, token).status_code for token in others] == [403] * 3
     assert desk.attempt(checkout_id).status == "held"
 
@@ -287,5 +288,5 @@ def test_a_row_that_another_program_wrote_hides_no_order(desk: Shop, written: di
     desk.starts("o-1")
     desk.executes(update(desk.runtime.models.checkouts).values(written))
     desk.starts("o-2")
-    assert listed(desk.browser.get(ROOT)) == ["o-2", "o-1"]
-    assert desk.browser.get(f"{ROOT}/order?id=o-1").status_code == 200
+    assert listed(opens(desk)) == ["o-2", "o-1"]
+    assert opens(desk, "/order?id=o-1").status_code == 200

@@ -14,7 +14,7 @@ from tests.books.test_export import books
 from tests.conftest import OpenShop
 from tests.scripted import Shop
 from tests.test_cli import runs
-from tests.views.test_owner import ROOT, opens_view
+from tests.views.test_owner import ROOT, opens, opens_view
 
 
 @pytest.fixture
@@ -28,22 +28,22 @@ def desk(open_shop: OpenShop) -> Shop:
 
 def months(shop: Shop, **query: str) -> list[tuple[str, bool]]:
     """The months that the page offers, each with whether it is closed."""
-    page = shop.browser.get(f"{ROOT}/books", query_string=query)
+    page = opens(shop, "/books", **query)
     assert page.status_code == 200
     found = re.findall(r'<option value="(\d{4}-\d\d)"', page.text)
-    pages = {month: shop.browser.get(f"{ROOT}/books", query_string=query | {"month": month}).text for month in found}
+    pages = {month: opens(shop, "/books", **query, month=month).text for month in found}
     return [(month, "Nothing can be added" in text) for month, text in pages.items()]
 
 
 def downloads(shop: Shop, **query: str) -> Any:
-    return shop.browser.get(f"{ROOT}/books/month", query_string=query)
+    return opens(shop, "/books/month", **query)
 
 
 def test_months_since_the_first_movement_are_listed(desk: Shop) -> None:
     """February ended two minutes ago, when transactions of its last minutes may still be open."""
     assert months(desk) == [("2026-03", False), ("2026-02", False), ("2026-01", True)]
-    assert '<time datetime="2026-03">March 2026</time>' in desk.browser.get(f"{ROOT}/books").text, "the present one"
-    assert f'{ROOT}/books"' in desk.browser.get(ROOT).text, "every page leads there"
+    assert '<time datetime="2026-03">March 2026</time>' in opens(desk, "/books").text, "the present one"
+    assert f'{ROOT}/books"' in opens(desk).text, "every page leads there"
 
 
 def test_a_month_tells_its_sums_and_what_the_last_audit_found(desk: Shop) -> None:
@@ -52,17 +52,17 @@ def test_a_month_tells_its_sums_and_what_the_last_audit_found(desk: Shop) -> Non
         desk.db.session.commit()
 
     def cells(**query: str) -> list[str]:
-        page = desk.browser.get(f"{ROOT}/books", query_string=query).text
+        page = opens(desk, "/books", **query).text
         return [html.unescape(cell) for cell in re.findall(r"<t[hd] (?:scope=.row.|data-label=[^>]*)>([^<]*)<", page)]
 
     assert cells(month="2026-01") == ["USD", "12.50", "0", "0", "0", "0", "12.50", "12.13"]
     assert cells(month="2026-03")[:5] == ["USD", "0", "1", "0", "-1"]
-    never = desk.browser.get(f"{ROOT}/books?month=2026-01").text
+    never = opens(desk, "/books?month=2026-01").text
     assert "Not run for this month." in never
     told = re.search(r"<code>flask paycheckout (audit [^<]*)</code>", never)
     assert told is not None
     runs(desk, *told[1].split())
-    assert "1 of 2 do not agree" in desk.browser.get(f"{ROOT}/books?month=2026-01").text
+    assert "1 of 2 do not agree" in opens(desk, "/books?month=2026-01").text
 
 
 @pytest.mark.parametrize(("form", "mimetype"), [("csv", "text/csv"), ("jsonl", "application/jsonl")])
@@ -78,7 +78,7 @@ def test_a_month_is_what_the_command_exports(desk: Shop, form: str, mimetype: st
 
 @pytest.mark.parametrize("query", ["", "month=2026-13", "month=9999-12", "month=2026-01&format=xls"])
 def test_another_month_or_format_is_refused_in_words(desk: Shop, query: str) -> None:
-    answer = desk.browser.get(f"{ROOT}/books/month?{query}")
+    answer = opens(desk, f"/books/month?{query}")
     assert (answer.status_code, "Choose a month" in answer.text) == (400, True)
 
 

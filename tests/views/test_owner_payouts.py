@@ -21,19 +21,9 @@ from tests.conftest import OpenShop
 from tests.payouts.shop import ADA, committing, payout, payouts, pays_out, refunds, stands
 from tests.races.crowds import crowd
 from tests.scripted import SAME_SITE, Shop, refusal
-from tests.views.test_owner import ROOT, opens_view, text_of
+from tests.views.test_owner import ROOT, opens, opens_view, text_of
 
 ACCOUNT = "GB29NWBK60161331926819"
-
-
-@pytest.fixture
-def desk(shop: Shop) -> Shop:
-    """A shop whose owner, Ada, looks at the payouts."""
-    return opens_view(shop)
-
-
-def opens(shop: Shop, path: str, **query: str) -> TestResponse:
-    return shop.browser.get(ROOT + path, query_string=query)
 
 
 def listed(answer: TestResponse) -> list[str]:
@@ -99,7 +89,7 @@ def test_the_list_goes_on_page_after_page(desk: Shop) -> None:
 @pytest.mark.parametrize("reference", ["", "maker-404", "a\nb", "x" * 300])
 def test_a_payout_that_is_not_stored_is_not_found(desk: Shop, reference: str) -> None:
     for path in ("/payout", "/payout/proof"):
-        assert desk.browser.get(ROOT + path, query_string={"reference": reference}).status_code == 404
+        assert opens(desk, path, reference=reference).status_code == 404
 
 
 # One payout

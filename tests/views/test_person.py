@@ -8,11 +8,10 @@ from typing import Any
 import pytest
 
 from flask_paycheckout import ConfigurationError, Person
-from flask_paycheckout.security.signed_links import ERASE, PAYOUT, REQUEST_FORM, RESOLVE
 from tests.checkouts.test_requests import asks
 from tests.payouts.shop import pays_out, refunds, stands
 from tests.scripted import SAME_SITE, Shop, number
-from tests.views.test_owner import ROOT, opens_view
+from tests.views.test_owner import ROOT, opens, opens_view, signed
 
 #: Each endpoint's request, and the ability that it wants.
 WANTED = {
@@ -22,14 +21,14 @@ WANTED = {
     "GET /books": "look",
     "GET /books/month?month=2026-01": "export",
     "GET /refund?checkout={checkout}": "refund",
-    "POST /refunds/{resolve}": "refund",
+    "POST /refunds/{refund}": "refund",
     "POST /held/{resolve}": "decide",
-    "POST /paybacks/{resolve}": "decide",
-    "POST /payouts/{payout}": "approve",
+    "POST /paybacks/{mark_paid_back}": "decide",
+    "POST /payouts/{decide_payout}": "approve",
     "POST /erase/{erase}": "erase",
     "GET /requests": "look",
-    "POST /requests/{request}": "decide",
-    "POST /requests/{request}/withdraw": "decide",
+    "POST /requests/{make_request}": "decide",
+    "POST /requests/{withdraw_request}/withdraw": "decide",
 }
 
 
@@ -38,14 +37,12 @@ def test_a_person_does_only_what_it_may(shop: Shop, may: str) -> None:
     opens_view(shop, lambda: Person("Bo", may=frozenset({may, "look"})))
     checkout_id = shop.has_held("o-2")
     pays_out(shop, approve=True)
-    sign = shop.runtime.signed_links.sign
-    tokens = {"checkout": checkout_id, "resolve": sign(RESOLVE, f"{checkout_id}\nBo")}
-    tokens["erase"] = sign(ERASE, f"{checkout_id}\nBo")
-    tokens["request"] = sign(REQUEST_FORM, f"{asks(shop).reference}\nBo")
-    tokens["payout"] = sign(PAYOUT, "maker-1\nBo")
+    subjects = dict.fromkeys(("resolve", "mark_paid_back", "refund", "erase"), checkout_id)
+    subjects |= dict.fromkeys(("make_request", "withdraw_request"), asks(shop).reference) | {"decide_payout": "maker-1"}
+    tokens = {form: signed(shop, form, subject, "Bo") for form, subject in subjects.items()}
     for request, ability in WANTED.items():
         method, _, path = request.partition(" ")
-        answer = shop.browser.open(ROOT + path.format(**tokens), method=method, headers=SAME_SITE)
+        answer = shop.browser.open(ROOT + path.format(checkout=checkout_id, **tokens), method=method, headers=SAME_SITE)
         assert (answer.status_code == 403) is (ability not in (may, "look")), request
         if method == "GET" and answer.status_code == 200:
             shown = set(re.findall(r'(?:href|action)="/paycheckout/owner([^"?]*)', answer.text))
@@ -64,13 +61,13 @@ def test_who_may_not_look_sees_no_page_and_no_link_for_the_customer_without_refu
     person: list[Any] = [Person("Bo", may=frozenset({"refund"}))]
     opens_view(shop, lambda: person[0])
     checkout_id = shop.has_paid()
-    assert shop.browser.get(f"{ROOT}/refund?checkout={checkout_id}").status_code == 403
+    assert opens(shop, f"/refund?checkout={checkout_id}").status_code == 403
     refund = refunds(shop, checkout_id, "5")
     stands(shop, refund.reference, problem="x")
     person[0] = Person("Bo", may=frozenset({"look", "approve"}))
-    assert "refund-url" not in shop.browser.get(f"{ROOT}/payout?reference={refund.reference}").text
+    assert "refund-url" not in opens(shop, f"/payout?reference={refund.reference}").text
     person[0] = "Ada"
-    assert "refund-url" in shop.browser.get(f"{ROOT}/payout?reference={refund.reference}").text
+    assert "refund-url" in opens(shop, f"/payout?reference={refund.reference}").text
 
 
 def test_who_may_not_refund_cannot_give_back_an_excess_by_deciding(shop: Shop) -> None:
@@ -78,11 +75,11 @@ def test_who_may_not_refund_cannot_give_back_an_excess_by_deciding(shop: Shop) -
     opens_view(shop, lambda: person[0])
     checkout_id = shop.has_deposit("completed", inputAmount=number("20.00"))
     shop.settles(checkout_id)
-    token = shop.runtime.signed_links.sign(RESOLVE, checkout_id + "\nBo")
+    token = signed(shop, "resolve", checkout_id, "Bo")
     answers = []
     for may in ({"look", "decide"}, {"look", "decide", "refund"}):
         person[0] = Person("Bo", may=frozenset(may))
-        shown = 'value="excess"' in shop.browser.get(f"{ROOT}/order?id=o-1").text
+        shown = 'value="excess"' in opens(shop, "/order?id=o-1").text
         answer = shop.browser.post(f"{ROOT}/held/{token}", data={"decision": "excess", "why": "x"}, headers=SAME_SITE)
         answers.append((shown, answer.status_code, shop.attempt(checkout_id).status))
     assert answers == [(False, 403, "held"), (True, 303, "paid")]

@@ -15,7 +15,7 @@ from flask_paycheckout.security.signed_links import REQUEST, STATUS
 from tests.checkouts.test_requests import asks, withdraws
 from tests.conftest import OpenShop
 from tests.scripted import SAME_SITE, Shop
-from tests.views.test_owner import ROOT, opens_view, text_of
+from tests.views.test_owner import ROOT, opens, text_of
 
 
 def path_of(shop: Shop, reference: str) -> str:
@@ -92,18 +92,9 @@ def test_it_is_paid_to_its_own_account_by_links_of_that_tenant(shop: Shop) -> No
 # The owner's page
 
 
-@pytest.fixture
-def desk(shop: Shop) -> Shop:
-    return opens_view(shop)
-
-
-def opens_requests(shop: Shop) -> TestResponse:
-    return shop.browser.get(f"{ROOT}/requests")
-
-
 def sends(shop: Shop, end: str, page: TestResponse | None = None, **form: str) -> TestResponse:
     """Send the first form of the page whose address ends so."""
-    found = re.findall(rf'action="({ROOT}/requests/[^"/]+{end})"', (page or opens_requests(shop)).text)
+    found = re.findall(rf'action="({ROOT}/requests/[^"/]+{end})"', (page or opens(shop, "/requests")).text)
     return shop.browser.post(html.unescape(found[0]), data=form, headers=SAME_SITE)
 
 
@@ -111,23 +102,23 @@ NEW = {"title": "Logo", "amount": "12,50", "currency": "usd", "note": "", "expir
 
 
 def test_the_owner_makes_a_request_once_for_each_form_and_withdraws_it(desk: Shop) -> None:
-    page = opens_requests(desk)
+    page = opens(desk, "/requests")
     assert "No money was asked for" in page.text
     for _ in range(2):
         made = sends(desk, "", page, **NEW)
         assert made.status_code == 303
-    told = text_of(opens_requests(desk))
+    told = text_of(opens(desk, "/requests"))
     assert told.count("12.50 USD") == 1
     assert "Logo unpaid" in told
     assert "2026-01-31 18:30:00Z" in told
     (row,) = desk.runtime.requests.loaded(desk.runtime.models.requests.select())
     assert (row.total, row.asked_by) == (Pay("12.50", "USD"), "Ada")
-    assert desk.browser.get(f"{ROOT}/order?id={row.order_id}").status_code == 200
+    assert opens(desk, f"/order?id={row.order_id}").status_code == 200
     assert sends(desk, "/withdraw").status_code == 400
     assert sends(desk, "/withdraw", why="paid in cash").status_code == 303
-    told = text_of(opens_requests(desk))
+    told = text_of(opens(desk, "/requests"))
     assert "Logo withdrawn" in told
-    deeds = text_of(desk.browser.get(f"{ROOT}/deeds"))
+    deeds = text_of(opens(desk, "/deeds"))
     assert "requested" in deeds
     assert "Ada withdrew" in deeds
 

@@ -1,0 +1,14 @@
+"""The owner's pages."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.scripted import Shop
+from tests.views.test_owner import opens_view
+
+
+@pytest.fixture
+def desk(shop: Shop) -> Shop:
+    """A shop whose owner, Ada, looks at its payments."""
+    return opens_view(shop)
