@@ -96,7 +96,18 @@ def test_an_order_that_changed_while_money_is_awaited_can_be_paid_anew_and_not_o
     assert "Back to the payment page" not in page
     assert presses_pay(shop).location == shop.attempts()[-1].url
     assert shop.attempts()[-1].due == Pay("13.00", "USD")
+    assert "do not pay on the earlier payment page" in opens(shop).text, "the money may be on its way to it"
+    assert presses_pay(shop).location == shop.attempts()[-1].url
+    shop.settles(shop.attempts()[-1].checkout_id, "pending")
     assert "Back to the payment page" in opens(shop).text
+
+
+def test_no_page_but_the_one_that_money_is_awaited_on_is_called_no_second_payment(shop: Shop) -> None:
+    reach(shop, "pending")
+    shop.clock.advance(minutes=16)
+    assert presses_pay(shop).location == shop.attempts()[-1].url
+    page = opens(shop).text
+    assert ("do not pay again" in page, "no second payment" in page, "?payment" in page) == (True, False, False)
 
 
 def test_money_that_was_not_accepted_is_told_with_what_becomes_of_it(shop: Shop) -> None:
