@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from flask_paycheckout import Pay
-from tests.scripted import Shop
+from tests.scripted import Shop, refusal
 from tests.views.pages import STATUSES, heading, names, opens, presses_pay, reach
 
 
@@ -146,6 +146,18 @@ def test_the_page_leads_back_to_the_shops_own_page_of_the_order(shop: Shop) -> N
     shop.paycheckout.order_url(lambda order_id: f'/own/{order_id}?a=1&b="' if order_id == "o-1" else None)
     assert '<a href="/own/o-1?a=1&amp;b=&#34;">Back to your order</a>' in opens(shop).text
     assert "Back to your order" not in opens(shop, "o-2").text
+
+
+def test_a_shop_that_cannot_say_where_its_own_page_is_costs_no_customer_ours(
+    shop: Shop, caplog: pytest.LogCaptureFixture
+) -> None:
+    shop.paycheckout.order_url({}.__getitem__)
+    shop.service.instead_of_created = [refusal(500)]
+    assert presses_pay(shop).status_code == 503
+    shop.has_paid()
+    answer = opens(shop)
+    assert (answer.status_code, "Back to your order" in answer.text) == (200, False)
+    assert "order_url failed for order o-1" in caplog.text
 
 
 def test_a_service_that_is_away_leaves_the_page_as_it_was(shop: Shop, caplog: pytest.LogCaptureFixture) -> None:
