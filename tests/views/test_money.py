@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import re
-from decimal import Decimal, localcontext
+from decimal import Decimal, Inexact, localcontext
 
 import pytest
 from babel.numbers import get_decimal_symbol
 
-from flask_paycheckout import Pay, Receive
+from flask_paycheckout import ByHand, Pay, Receive
 from flask_paycheckout.views.language import format_amount
 from tests.chance import seed_of, stream
 from tests.conftest import OpenShop
+from tests.payouts.shop import refunds
 from tests.scripted import Shop, number
 from tests.views.pages import STATUSES, names, opens, reach
 
@@ -47,6 +48,14 @@ def test_no_digit_is_lost_however_long_the_amount(pytestconfig: pytest.Config) -
         point = get_decimal_symbol(tag.replace("-", "_"))
         digits = re.sub(rf"[^0-9{re.escape(point)}]", "", text.removesuffix(currency)).strip(point)
         assert Decimal(digits.replace(point, ".")) == amount, (amount, currency, tag, text)
+
+
+def test_what_was_paid_back_is_told_exactly_whatever_decimal_context_the_shop_works_in(shop: Shop) -> None:
+    checkout_id = shop.has_paid()
+    for _ in range(2):
+        refunds(shop, checkout_id, "6.17", to=ByHand())
+    with localcontext(prec=2, traps=[Inexact]):
+        assert "Paid back: <strong>$12.34<" in opens(shop).text
 
 
 def test_where_the_shop_fixes_what_it_receives_the_fee_is_named(shop: Shop) -> None:
