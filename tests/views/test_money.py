@@ -80,6 +80,14 @@ def test_an_order_in_parts_shows_them_what_is_left_and_a_button_for_the_rest(sho
     assert "Paid, thank you" in opens(shop).text
 
 
+def test_each_instalment_is_on_the_receipt(shop: Shop) -> None:
+    shop.totals["o-1"] = Pay("25", "USD", now="5")
+    for _ in range(5):
+        shop.settles(shop.starts(), "completed", inputAmount=number("5"))
+    page = opens(shop).text
+    assert ("Paid, thank you" in page, page.count("Arrived:")) == (True, 5)
+
+
 @pytest.mark.parametrize("status", STATUSES)
 def test_a_page_shows_what_is_due_or_arrived(shop: Shop, status: str) -> None:
     reach(shop, status)
