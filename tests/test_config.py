@@ -84,6 +84,8 @@ WRONG = [
     ("METRICS_TOKEN", CANARY[:15], "fewer than 16", "token_urlsafe"),
     ("METRICS_TOKEN", [f"{CANARY} of the shop"], "spaces", "token_urlsafe"),
     ("WEBHOOK_COOLDOWN", timedelta(seconds=-1), "number", "15"),
+    ("WATCH_FOR", timedelta.max, "below", "15"),
+    ("PENDING_FOR", {"bank": timedelta.max}, "below", "15"),
     ("REMIND_AFTER", 3600, "must be a list", "3600, 86400"),
     ("REMIND_AFTER", [0], "has a time of 0", "3600, 86400"),
     ("PENDING_FOR", {"crypto": "an hour"}, "number", "15"),
