@@ -66,6 +66,7 @@ WRONG = [
     ("BASE_URL", "https://api.example.com/\r\nx", "control characters", "Copy it again"),
     ("CLIENT_ID", f"{CANARY}é", "ASCII", "dashboard"),
     ("CLIENT_ID", f"{CANARY}\nX: y", "control characters", "Copy it again"),
+    ("CLIENT_ID", CANARY * 24, "more than 255 characters", "Copy it again"),
     ("CLIENT_SECRET", [CANARY], "string", "quotes"),
     ("SIGNER", "unsigned", "sign", "Give an object"),
     ("TIMEOUT", 0, "0", "15"),

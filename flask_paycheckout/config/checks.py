@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo
 
 from flask_paycheckout.client.hidden import Hidden, concealed
+from flask_paycheckout.database.order_ids import MAX_ID
 from flask_paycheckout.security.origins import origin_of
 from flask_paycheckout.signals import NEEDS_RECEIVER
 from flask_paycheckout.totals import decimals_of, exact_decimal
@@ -57,6 +58,13 @@ def check_header_text(value: object) -> str:
     text = check_text(value)
     if not text.isascii():
         raise Fault("contains characters outside ASCII. Copy it again from the service's dashboard.")
+    return text
+
+
+def check_client_id(value: object) -> str:
+    text = check_header_text(value)
+    if len(text) > MAX_ID:
+        raise Fault(f"has more than {MAX_ID} characters. Copy it again from the service's dashboard.")
     return text
 
 
