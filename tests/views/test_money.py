@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from decimal import Decimal, Inexact, localcontext
+from decimal import Context, Decimal, Inexact, localcontext
 
 import pytest
 from babel.numbers import get_decimal_symbol
@@ -54,7 +54,7 @@ def test_what_was_paid_back_is_told_exactly_whatever_decimal_context_the_shop_wo
     checkout_id = shop.has_paid()
     for _ in range(2):
         refunds(shop, checkout_id, "6.17", to=ByHand())
-    with localcontext(prec=2, traps=[Inexact]):
+    with localcontext(Context(prec=2, traps=[Inexact])):
         assert "Paid back: <strong>$12.34<" in opens(shop).text
 
 

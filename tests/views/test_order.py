@@ -151,7 +151,8 @@ def test_the_page_leads_back_to_the_shops_own_page_of_the_order(shop: Shop) -> N
 def test_a_shop_that_cannot_say_where_its_own_page_is_costs_no_customer_ours(
     shop: Shop, caplog: pytest.LogCaptureFixture
 ) -> None:
-    shop.paycheckout.order_url({}.__getitem__)
+    links: dict[str, str] = {}
+    shop.paycheckout.order_url(lambda order_id: links[order_id])
     shop.service.instead_of_created = [refusal(500)]
     assert presses_pay(shop).status_code == 503
     shop.has_paid()
