@@ -28,6 +28,8 @@ from flask_paycheckout.parts import Parts
 NEWEST = 3
 """The number of an order's newest checkouts whose deposits a visit of its page may read; reconcile reads the others."""
 
+# More payments than an order has; anybody with its link may have them read.
+_MOST_PAYMENTS = 100
 # The most orders in one query; every database accepts so many parameters.
 _MOST_AT_ONCE = 500
 
@@ -93,10 +95,10 @@ class Checkouts(StateTable[CheckoutMixin]):
         return self.loaded(self._select_newest, of_order_id=order_id)
 
     def payments(self, order_id: str) -> list[Payment]:
-        """The newest payments that arrived for an order, newest first; at most `NEWEST`."""
+        """The newest payments that arrived for an order, newest first; at most `_MOST_PAYMENTS`."""
         c = self.table.c
         arrived = select(*(c[name] for name in PAYMENT_COLUMNS)).where(c.order_id == order_id)
-        newest = arrived.where(c.payment_completed_at.is_not(None)).order_by(c.id.desc()).limit(NEWEST)
+        newest = arrived.where(c.payment_completed_at.is_not(None)).order_by(c.id.desc()).limit(_MOST_PAYMENTS)
         return [payment for row in self.rows(newest) if (payment := payment_of(row._mapping)) is not None]
 
     def rejected(self, order_id: str) -> dict[str, str | None]:

@@ -41,7 +41,7 @@ class Settings:
     base_url: str = setting(checks.check_address)
     """The address of the payments service, or of a sandbox. Required."""
 
-    client_id: str | None = setting(checks.check_header_text, None)
+    client_id: str | None = setting(checks.check_client_id, None)
     """The client id that signs every request. Required unless SIGNER is set."""
 
     client_secret: str | None = setting(checks.check_text, None, secret=True)

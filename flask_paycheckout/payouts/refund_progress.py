@@ -9,6 +9,7 @@ from enum import IntEnum
 
 import msgspec
 
+from flask_paycheckout.checkouts.payments import EXACT
 from flask_paycheckout.checkouts.stored import Checkouts
 from flask_paycheckout.payouts.paybacks import REFUNDED
 from flask_paycheckout.payouts.payout_states import PayoutStatus
@@ -64,7 +65,8 @@ def read_refunds(payouts: Payouts, checkouts: Checkouts, order_id: str) -> Order
     for state in payouts.refund_states(order_id):
         by_payment[state.checkout_id].append(state)
         if _is_done(state):
-            paid_back[state.currency] += state.times * Decimal(state.amount)
+            before = paid_back[state.currency]
+            paid_back[state.currency] = EXACT.fma(state.times, Decimal(state.amount), before)
     progress: dict[bool, list[RefundProgress]] = {True: [], False: []}
     for checkout_id, states in by_payment.items():
         if checkout_id not in rejected:

@@ -161,14 +161,16 @@ def _drawn(link: Link) -> Markup | None:
 
 
 def _open_page(order_id: str, total: Total | None, due: Total | None) -> tuple[str | None, str]:
-    """The newest payment page, or None with the reason why a new one is needed.
+    """The payment page on which the money was begun to be sent, or None with the reason why it cannot be gone back to.
 
     :param due: what a new payment page would ask for.
     """
-    made = runtime().checkouts.current(order_id)
-    if made is None or (made.total, made.due) != (total, due):
+    # Not the current checkout: the customer may have sent the money for an earlier one, and would pay a second time.
+    newest = runtime().checkouts.newest(order_id)
+    made = next((checkout for checkout in newest if checkout.status == Status.PENDING), None)
+    if made is not None and (made.total, made.due) != (total, due):
         return None, CHANGED
-    if made.status not in (Status.CREATED, Status.PENDING) or runtime().clock() >= made.expires_at:
+    if made is None or runtime().clock() >= made.expires_at:
         return None, OVER
     try:
         require_allowed(made.url, runtime().origins_of(made.account))

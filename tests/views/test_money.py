@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import re
-from decimal import Decimal, localcontext
+from decimal import Context, Decimal, Inexact, localcontext
 
 import pytest
 from babel.numbers import get_decimal_symbol
 
-from flask_paycheckout import Pay, Receive
+from flask_paycheckout import ByHand, Pay, Receive
 from flask_paycheckout.views.language import format_amount
 from tests.chance import seed_of, stream
 from tests.conftest import OpenShop
+from tests.payouts.shop import refunds
 from tests.scripted import Shop, number
 from tests.views.pages import STATUSES, names, opens, reach
 
@@ -57,6 +58,14 @@ def test_no_digit_is_lost_however_long_the_amount(shop: Shop, pytestconfig: pyte
         assert Decimal(digits.replace(point, ".")) == amount, (amount, currency, tag, text)
 
 
+def test_what_was_paid_back_is_told_exactly_whatever_decimal_context_the_shop_works_in(shop: Shop) -> None:
+    checkout_id = shop.has_paid()
+    for _ in range(2):
+        refunds(shop, checkout_id, "6.17", to=ByHand())
+    with localcontext(Context(prec=2, traps=[Inexact])):
+        assert "Paid back: <strong>$12.34<" in opens(shop).text
+
+
 def test_where_the_shop_fixes_what_it_receives_the_fee_is_named(shop: Shop) -> None:
     shop.totals["o-1"] = Receive("12.50", "USD", pay_in="USD")
     assert "To pay: $12.50, and the fee of your payment method<" in opens(shop).text
@@ -77,6 +86,14 @@ def test_an_order_in_parts_shows_them_what_is_left_and_a_button_for_the_rest(sho
     shop.totals["o-1"] = Pay("30", "USD")
     assert opens(shop).status_code == 303
     assert "Paid, thank you" in opens(shop).text
+
+
+def test_each_instalment_is_on_the_receipt(shop: Shop) -> None:
+    shop.totals["o-1"] = Pay("25", "USD", now="5")
+    for _ in range(5):
+        shop.settles(shop.starts(), "completed", inputAmount=number("5"))
+    page = opens(shop).text
+    assert ("Paid, thank you" in page, page.count("Arrived:")) == (True, 5)
 
 
 @pytest.mark.parametrize("status", STATUSES)

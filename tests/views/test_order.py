@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from flask_paycheckout import Pay
-from tests.scripted import Shop
+from tests.scripted import Shop, refusal
 from tests.views.pages import STATUSES, heading, names, opens, presses_pay, reach
 
 
@@ -96,7 +96,18 @@ def test_an_order_that_changed_while_money_is_awaited_can_be_paid_anew_and_not_o
     assert "Back to the payment page" not in page
     assert presses_pay(shop).location == shop.attempts()[-1].url
     assert shop.attempts()[-1].due == Pay("13.00", "USD")
+    assert "do not pay on the earlier payment page" in opens(shop).text, "the money may be on its way to it"
+    assert presses_pay(shop).location == shop.attempts()[-1].url
+    shop.settles(shop.attempts()[-1].checkout_id, "pending")
     assert "Back to the payment page" in opens(shop).text
+
+
+def test_no_page_but_the_one_that_money_is_awaited_on_is_called_no_second_payment(shop: Shop) -> None:
+    reach(shop, "pending")
+    shop.clock.advance(minutes=16)
+    assert presses_pay(shop).location == shop.attempts()[-1].url
+    page = opens(shop).text
+    assert ("do not pay again" in page, "no second payment" in page, "?payment" in page) == (True, False, False)
 
 
 def test_money_that_was_not_accepted_is_told_with_what_becomes_of_it(shop: Shop) -> None:
@@ -135,6 +146,19 @@ def test_the_page_leads_back_to_the_shops_own_page_of_the_order(shop: Shop) -> N
     shop.paycheckout.order_url(lambda order_id: f'/own/{order_id}?a=1&b="' if order_id == "o-1" else None)
     assert '<a href="/own/o-1?a=1&amp;b=&#34;">Back to your order</a>' in opens(shop).text
     assert "Back to your order" not in opens(shop, "o-2").text
+
+
+def test_a_shop_that_cannot_say_where_its_own_page_is_costs_no_customer_ours(
+    shop: Shop, caplog: pytest.LogCaptureFixture
+) -> None:
+    links: dict[str, str] = {}
+    shop.paycheckout.order_url(lambda order_id: links[order_id])
+    shop.service.instead_of_created = [refusal(500)]
+    assert presses_pay(shop).status_code == 503
+    shop.has_paid()
+    answer = opens(shop)
+    assert (answer.status_code, "Back to your order" in answer.text) == (200, False)
+    assert "order_url failed for order o-1" in caplog.text
 
 
 def test_a_service_that_is_away_leaves_the_page_as_it_was(shop: Shop, caplog: pytest.LogCaptureFixture) -> None:
