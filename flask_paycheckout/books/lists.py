@@ -198,8 +198,8 @@ def page_of_requests(
     checkouts: Checkouts,
     now: datetime,
     place: str | None,
-    limit: int,
-    account: str | None,
+    limit: int = _PAGE,
+    account: str | None = None,
 ) -> Page[ShownRequest]:
     """A page of payment requests, newest first.
 
