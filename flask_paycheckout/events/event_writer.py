@@ -55,11 +55,12 @@ class EventWriter:
         told, unheard = len(atomic) == len(receivers), self.receivers.is_unheard(event.name)
         row = new_event(event, now, told=told, unheard=unheard, leased=leased, runs=[one.name for one in atomic])
         connection.execute(self._insert, row)
-        about = table.made(changed)
+        held = HeldEvent.of_row(row, table.made(changed))
         if shop is None or not atomic:
-            return HeldEvent.of_row(row, about)
-        self.shop.run(shop, row, about, atomic, partial(self._mark, connection, row, atomic[-1].name, told, now))
-        return HeldEvent.of_row(row, about if told and decided else table.require(changed[table.key], connection))
+            return held
+        self.shop.run(shop, held, atomic, partial(self._mark, connection, row, atomic[-1].name, told, now))
+        left = held.subject if told and decided else table.require(changed[table.key], connection)
+        return HeldEvent.of_row(row, left)
 
     def _mark(
         self, connection: Connection, row: dict[str, Any], last: str, told: bool, now: datetime, receiver: str

@@ -21,7 +21,7 @@ from flask_paycheckout.client.per_process import PerProcess
 from flask_paycheckout.clock import doubled
 from flask_paycheckout.database.connections import begin_limited
 from flask_paycheckout.events.event_model import EventMixin
-from flask_paycheckout.events.event_queue import EventQueue, names_of
+from flask_paycheckout.events.event_queue import EventQueue, LeaseLost, names_of
 from flask_paycheckout.events.events import HeldEvent, Subject, Superseding, about_event
 from flask_paycheckout.events.receivers import Receiver, Receivers, nobody_listens
 from flask_paycheckout.events.shop_transaction import ShopTransaction, ShopTransactions
@@ -99,10 +99,6 @@ class Delivery(msgspec.Struct, frozen=True):
         return Delivery(self.delivered + other.delivered, self.failed + other.failed)
 
 
-class _LeaseLost(Exception):
-    """The event was changed, or its lease taken, by another process, so the receiver's writes are rolled back."""
-
-
 class _Superseded(Exception):
     """The event is no longer true, so the receiver's writes are rolled back."""
 
@@ -151,7 +147,7 @@ class ReceiverRuns:
                 self._run_one(event, subject, receiver.function, [*done, receiver.name], last)
                 done.append(receiver.name)
                 self.failing.discard(receiver.name)
-            except _LeaseLost:
+            except LeaseLost:
                 return None
             except _Superseded:
                 return self._supersede(event)
@@ -174,7 +170,7 @@ class ReceiverRuns:
             self.queue.release(event, max(blocked_until, self.parts.clock()))
             return Delivery()
         if not runnable:
-            self._mark(event)
+            self.queue.finish(event, delivered_at=self.parts.clock())
         return Delivery(delivered=1)
 
     def _fails_again(self, receiver: Receiver, event: HeldEvent) -> bool:
@@ -231,7 +227,7 @@ class ReceiverRuns:
         with self.shop.open() as transaction:
             # Loaded on another connection, so that a receiver that only calls another service opens no transaction.
             transaction.session.add(subject)
-            transaction.receive(receiver, event._asdict(), subject)
+            transaction.receive(receiver, event, subject)
             if self.parts.settings.separate_database:
                 self._commit_then_mark(transaction, event, done, last)
             else:
@@ -240,31 +236,22 @@ class ReceiverRuns:
     def _mark_and_commit(self, transaction: ShopTransaction, event: HeldEvent, done: list[str], last: bool) -> None:
         """Commit a receiver's writes together with the mark that it has run, if the event is still true."""
         connection = transaction.connection
-        if not self.queue.mark(connection, event, done[:-1], done, self.parts.clock() if last else None):
-            raise _LeaseLost
+        self.queue.mark(connection, event, done, self.parts.clock() if last else None)
         if self.superseding.has_happened_to(event, connection):
             raise _Superseded
         transaction.commit()
 
     def _commit_then_mark(self, transaction: ShopTransaction, event: HeldEvent, done: list[str], last: bool) -> None:
         """Commit in two databases, one after the other; after a crash between the commits the receiver runs again."""
-        with self.parts.engine().connect() as connection:
-            if not self.queue.is_held(connection, event, done[:-1]):
-                raise _LeaseLost
+        self.queue.require_held(event, done[:-1])
         if self.superseding.has_happened_to(event):
             raise _Superseded
         transaction.commit()
         with begin_limited(self.parts.engine()) as connection:
-            if not self.queue.mark(connection, event, done[:-1], done, self.parts.clock() if last else None):
-                raise _LeaseLost
-
-    def _mark(self, event: HeldEvent) -> None:
-        done = names_of(event.receivers_done)
-        with begin_limited(self.parts.engine()) as connection:
-            self.queue.mark(connection, event, done, done, self.parts.clock())
+            self.queue.mark(connection, event, done, self.parts.clock() if last else None)
 
     def _supersede(self, event: HeldEvent) -> Delivery:
-        self.queue.supersede(event, self.parts.clock())
+        self.queue.finish(event, superseded_at=self.parts.clock())
         self.parts.observers.record(Observed.DELIVERY, event.name, "superseded")
         return Delivery()
 

@@ -161,7 +161,11 @@ FAULTS: dict[str, dict[str, Planted]] = {
     "Receivers run once, in order, and their effects are committed with the mark.": {
         "an event counts as delivered before its receivers were called": (
             f"{_OUTBOX}::test_only_the_receiver_that_failed_runs_again",
-            Before("events.receiver_runs:ReceiverRuns._run_receivers", "runnable_receivers", "self._mark(event)"),
+            Before(
+                "events.receiver_runs:ReceiverRuns._run_receivers",
+                "runnable_receivers",
+                "self.queue.finish(event, delivered_at=self.parts.clock())",
+            ),
         ),
         "a move is committed although its atomic receiver raised": (
             f"{_REFUSING}[sqlite]",
