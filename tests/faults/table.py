@@ -232,7 +232,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
         ),
         "all operations of an account share one circuit": (
             f"{_CALLS}::test_reads_that_fail_stop_no_starts_and_starts_that_fail_no_reads",
-            Swap("service.calls:Permit.circuit", "self.operation", "''"),
+            Swap("service.limits:Call.circuit", "self.operation", "''"),
         ),
         "an account may take every slot": (
             f"{_CALLS}::test_an_account_has_less_than_half_of_the_slots_and_seldom_calls_a_third",
@@ -240,7 +240,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
         ),
         "any number of requests waits for slow calls": (
             f"{_CALLS}::test_while_calls_are_slow_few_requests_wait_for_that_operation_and_status_pages_sooner",
-            Swap("service.limits:ConcurrencyLimit._has_room", "self._slow_with(taken, slot, slow_after)", "[]"),
+            Swap("service.limits:ConcurrencyLimit._has_room", "self._slow_with(taken, call, slow_after)", "[]"),
         ),
         "a claim that was not carried out costs a use of its link": (
             f"{_CLAIMS}::test_claims_that_the_service_refuses_have_a_cool_down_and_stop_no_customer_who_pays[400-422]",
@@ -684,7 +684,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
         ),
         "all accounts share one circuit breaker": (
             f"{_ACCOUNTS}::test_a_service_that_fails_for_one_account_is_still_asked_for_the_others",
-            Swap("service.calls:Permit.circuit", "self.account", "''"),
+            Swap("service.limits:Call.circuit", "self.account", "''"),
         ),
         "payouts are sent with the token of the settings": (
             "accounts/test_payouts.py::test_each_is_sent_with_the_token_of_its_account_and_read_with_its_keys",
