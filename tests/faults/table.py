@@ -175,7 +175,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
             f"{_BROKEN}[sqlite-atomic]",
             Swap("database.open_transactions:refuse_commit", "session.info.get(_IN_CALLBACK)", "False"),
             Swap("database.open_transactions:_on_commit", "session.info.get(_IN_CALLBACK)", "False"),
-            Swap("database.open_transactions:_on_statement", "session.info.get(_IN_CALLBACK)", "False"),
+            Swap("database.open_transactions:_on_statement", "guarded.session.info.get(_IN_CALLBACK)", "False"),
         ),
         "a payment that nobody hears of counts as delivered": (
             "events/test_signals.py::test_a_payment_that_nobody_hears_of_waits_for_a_process_that_listens",
@@ -226,8 +226,8 @@ FAULTS: dict[str, dict[str, Planted]] = {
             "service/test_breaker.py::test_after_five_seconds_one_probe_may_go_and_its_answer_closes_it",
             Swap(
                 "service.limits:Breaker.answered",
-                "circuits.pop(key, _Circuit())",
-                "circuits.get(key, _Circuit())",
+                "circuits.pop(call.circuit, _Circuit())",
+                "circuits.get(call.circuit, _Circuit())",
             ),
         ),
         "all operations of an account share one circuit": (
