@@ -55,12 +55,11 @@ def require_one_database(models: Models, config: Mapping[str, Any], *, separate:
     :raises ConfigurationError: the tables are in another database than the shop's, or in two.
     """
     key = models.bind_key
-    others = (models.events, models.Event), (models.payouts, models.Payout), (models.bookings, models.Booking)
-    for table, other in (*others, (models.requests, models.Request)):
-        if (another := getattr(other, "__bind_key__", None)) != key:
+    for model in models.classes:
+        if (another := getattr(model, "__bind_key__", None)) != key:
             raise ConfigurationError(
-                f"{models.checkouts.name} has the __bind_key__ {key!r} and {table.name} {another!r}: no transaction"
-                " could store a payment together with its event. Give the classes the same one."
+                f"{models.checkouts.name} has the __bind_key__ {key!r} and {table_of(model).name} {another!r}: no"
+                " transaction could store a payment together with its event. Give the classes the same one."
             )
     binds = set(config.get("SQLALCHEMY_BINDS") or ())
     has_default = config.get("SQLALCHEMY_DATABASE_URI") is not None or None in binds

@@ -93,6 +93,9 @@ class HeldEvent(NamedTuple):
     subject: Subject
     """The checkout or payout as it was when the event was leased, detached from any session."""
 
+    account: str
+    """The name of its merchant account; kept here, since a receiver's own session may expire the object."""
+
     delivered: bool = False
     """Whether the event was stored as delivered, since no receiver is left."""
 
@@ -100,10 +103,11 @@ class HeldEvent(NamedTuple):
     def of_row(cls, row: Any, subject: Subject) -> HeldEvent:
         """Make it from the columns of the event table."""
         known = {name: row[name] for name in HELD_COLUMNS}
-        return cls(**known, subject=subject, delivered=row.get("delivered_at") is not None)
+        delivered = row.get("delivered_at") is not None
+        return cls(**known, subject=subject, account=subject.account, delivered=delivered)
 
 
-HELD_COLUMNS = tuple(name for name in HeldEvent._fields if name not in ("subject", "delivered"))
+HELD_COLUMNS = HeldEvent._fields[: HeldEvent._fields.index("subject")]
 """The columns of the event table that a `HeldEvent` has."""
 
 
@@ -169,10 +173,7 @@ def delivered_columns(at: datetime) -> dict[str, Any]:
     return {"attempts": 1, "delivered_at": at, **FINISHED}
 
 
-def about_event(event: HeldEvent, account: str | None, *, heals: bool = False) -> dict[str, Any]:
-    """The fields of a log record about an event.
-
-    :param account: the merchant account of the checkout or payout that the event is about.
-    """
-    ids = event.order_id or None, event.checkout_id or None, account
+def about_event(event: HeldEvent, *, heals: bool = False) -> dict[str, Any]:
+    """The fields of a log record about an event."""
+    ids = event.order_id or None, event.checkout_id or None, event.account
     return about(*ids, reference=event.payout_reference, event_id=event.event_id, heals=heals)

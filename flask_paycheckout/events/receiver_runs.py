@@ -32,21 +32,22 @@ LONGEST = 600
 """Seconds after which work counts as hung, so that its lease is no longer renewed."""
 
 
+@dataclass(eq=False)
 class LeaseRenewal:
     """Calls renewal functions periodically while work is under way.
 
     The thread starts with the first work, and ends when none is left.
-
-    :param every: seconds between two calls; a small part of a lease.
-    :param longest: seconds after which work counts as hung.
     """
 
-    def __init__(self, every: float = 15, longest: float = LONGEST) -> None:
-        self._every = every
-        self._longest = longest
-        self._lock = threading.Lock()
-        self._under_way: dict[object, tuple[float, Callable[[], object]]] = {}
-        self._thread: threading.Thread | None = None
+    every: float = 15
+    """Seconds between two calls; a small part of a lease."""
+
+    longest: float = LONGEST
+    """Seconds after which work counts as hung."""
+
+    _lock: threading.Lock = field(default_factory=threading.Lock, init=False)
+    _under_way: dict[object, tuple[float, Callable[[], object]]] = field(default_factory=dict, init=False)
+    _thread: threading.Thread | None = field(default=None, init=False)
 
     @contextmanager
     def during(self, renew: Callable[[], object]) -> Iterator[None]:
@@ -68,14 +69,14 @@ class LeaseRenewal:
 
     def _work(self) -> None:
         while True:
-            time.sleep(self._every)
+            time.sleep(self.every)
             with self._lock:
                 if not self._under_way:
                     self._thread = None
                     return
                 under_way = list(self._under_way.values())
             for began, renew in under_way:
-                if time.monotonic() - began < self._longest:
+                if time.monotonic() - began < self.longest:
                     with suppress(Exception):
                         renew()
 
@@ -137,8 +138,6 @@ class ReceiverRuns:
         runnable, blocked_until = self.runnable_receivers(event, queue)
         problem: str | None = None
         done = names_of(event.receivers_done)
-        # Now, since a receiver's own session may expire the object.
-        account = event.subject.account
         for number, receiver in enumerate(runnable, start=1):
             last = problem is None and blocked_until is None and number == len(runnable)
             try:
@@ -157,7 +156,7 @@ class ReceiverRuns:
             except BaseException as error:
                 # An error in one receiver must not stop the other receivers or this process.
                 names = receiver.name, event.name, subject_text(event)
-                fields = about_event(event, account, heals=self._fails_again(receiver, event))
+                fields = about_event(event, heals=self._fails_again(receiver, event))
                 kind = f"receiver {receiver.name} of {event.name}"
                 self.parts.log.exception(kind, "receiver %s of %s failed for %s", *names, extra=fields)
                 text = f"{type(error).__name__}: {error}"[:_MAX_ERROR]
@@ -206,7 +205,7 @@ class ReceiverRuns:
             return self.superseding.is_unwanted(event)
         except Exception:
             told = "order %s could not be looked at for its reminder", event.order_id
-            self.parts.log.exception("reminders", *told, extra=about_event(event, event.subject.account))
+            self.parts.log.exception("reminders", *told, extra=about_event(event))
             return False
 
     def kept(self, events: Sequence[HeldEvent]) -> AbstractContextManager[None]:
@@ -265,7 +264,7 @@ class ReceiverRuns:
             self.queue.release(event, self.parts.clock())
         except Exception:
             text = "event %s could not be released; it waits until its lease ends"
-            self.parts.log.warning("releases of events", text, event.event_id, extra=about_event(event, None))
+            self.parts.log.warning("releases of events", text, event.event_id, extra=about_event(event))
 
 
 def subject_text(event: HeldEvent) -> str:
