@@ -225,7 +225,7 @@ class Runtime:
 
     @made_once
     def event_writer(self) -> EventWriter:
-        return EventWriter(self.parts, self.shop_transactions, self.receivers)
+        return EventWriter(self.parts, self.receivers)
 
     @made_once
     def event_queue(self) -> EventQueue:

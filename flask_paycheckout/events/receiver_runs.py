@@ -24,7 +24,7 @@ from flask_paycheckout.events.event_model import EventMixin
 from flask_paycheckout.events.event_queue import EventQueue, LeaseLost, names_of
 from flask_paycheckout.events.events import HeldEvent, Subject, Superseding, about_event
 from flask_paycheckout.events.receivers import Receiver, Receivers, nobody_listens
-from flask_paycheckout.events.shop_transaction import ShopTransaction, ShopTransactions
+from flask_paycheckout.events.shop_transaction import ShopTransactions
 from flask_paycheckout.parts import Parts
 from flask_paycheckout.parts.observations import Observed
 
@@ -223,31 +223,26 @@ class ReceiverRuns:
         done: list[str],
         last: bool,
     ) -> None:
+        """Run a receiver, and commit its writes together with the mark that it has run, if the event is still true.
+
+        Two databases are committed one after the other; after a crash between the commits the receiver runs again.
+        """
         with self.shop.open() as transaction:
             # Loaded on another connection, so that a receiver that only calls another service opens no transaction.
             transaction.session.add(subject)
             transaction.receive(receiver, event, subject)
-            if self.parts.settings.separate_database:
-                self._commit_then_mark(transaction, event, done, last)
+            delivered_at = self.parts.clock() if last else None
+            together = None if self.parts.settings.separate_database else transaction.connection
+            if together is None:
+                self.queue.require_held(event, done[:-1])
             else:
-                self._mark_and_commit(transaction, event, done, last)
-
-    def _mark_and_commit(self, transaction: ShopTransaction, event: HeldEvent, done: list[str], last: bool) -> None:
-        """Commit a receiver's writes together with the mark that it has run, if the event is still true."""
-        connection = transaction.connection
-        self.queue.mark(connection, event, done, self.parts.clock() if last else None)
-        if self.superseding.has_happened_to(event, connection):
-            raise _Superseded
-        transaction.commit()
-
-    def _commit_then_mark(self, transaction: ShopTransaction, event: HeldEvent, done: list[str], last: bool) -> None:
-        """Commit in two databases, one after the other; after a crash between the commits the receiver runs again."""
-        self.queue.require_held(event, done[:-1])
-        if self.superseding.has_happened_to(event):
-            raise _Superseded
-        transaction.commit()
-        with begin_limited(self.parts.engine()) as connection:
-            self.queue.mark(connection, event, done, self.parts.clock() if last else None)
+                self.queue.mark(together, event, done, delivered_at)
+            if self.superseding.has_happened_to(event, together):
+                raise _Superseded
+            transaction.commit()
+            if together is None:
+                with begin_limited(self.parts.engine()) as connection:
+                    self.queue.mark(connection, event, done, delivered_at)
 
     def _supersede(self, event: HeldEvent) -> Delivery:
         self.queue.finish(event, superseded_at=self.parts.clock())

@@ -9,7 +9,7 @@ broken, and with all its writes in one database. Otherwise that function has fai
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -78,6 +78,29 @@ class ShopTransaction:
                     "it wrote through a second engine, whose commit is another one than that of the payment tables;"
                     " see 'Tables in a second database' in docs/receivers.md"
                 )
+
+    def run(self, receiver: Receiver, event: HeldEvent, mark: Callable[[], bool]) -> None:
+        """Run an atomic receiver of an event that was just stored in this transaction.
+
+        :param mark: records in the transaction that it has run; returns False when the event is not there, so that the
+            transaction is another one.
+        :raises ReceiverFailed: it raised, or did not leave the transaction whole; the caller must roll back.
+        """
+        owner = event.order_id or f"payout {event.payout_reference}"
+        ran = self.last_run = receiver.name, event.name, owner
+        try:
+            with _refuse_sockets(self._parts.strict):
+                # Merged, since the session may have loaded this row before; the receiver sees it as it is now.
+                attached = self.session.merge(event.subject, load=False)
+                self.receive(receiver.function, event, attached)
+                if not mark():
+                    raise BrokenTransaction("it ended the transaction that it was called in")
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:
+            if is_lost_race(error):
+                raise
+            raise ReceiverFailed(*ran, error) from error
 
     def commit(self) -> None:
         """Commit; the objects that receivers were given can still be read afterwards."""
@@ -155,36 +178,6 @@ class ShopTransactions:
                 if begun.connection is connection:
                     guard(begun, patience)
         return transaction
-
-    def run(
-        self,
-        transaction: ShopTransaction,
-        event: HeldEvent,
-        receivers: Iterable[Receiver],
-        mark: Callable[[str], bool],
-    ) -> None:
-        """Run the atomic receivers of an event that was just stored.
-
-        :param mark: records in the transaction that a receiver of this name has run; returns False when the event is
-            not there, so that the transaction is another one.
-        :raises ReceiverFailed: one of them raised, or did not leave the transaction whole; the caller must roll back.
-        """
-        for receiver in receivers:
-            owner = event.order_id or f"payout {event.payout_reference}"
-            ran = transaction.last_run = receiver.name, event.name, owner
-            try:
-                with _refuse_sockets(self.parts.strict):
-                    # Merged, since the session may have loaded this row before; the receiver sees it as it is now.
-                    attached = transaction.session.merge(event.subject, load=False)
-                    transaction.receive(receiver.function, event, attached)
-                    if not mark(receiver.name):
-                        raise BrokenTransaction("it ended the transaction that it was called in")
-            except KeyboardInterrupt:
-                raise
-            except BaseException as error:
-                if is_lost_race(error):
-                    raise
-                raise ReceiverFailed(*ran, error) from error
 
 
 @contextmanager

@@ -169,7 +169,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
         ),
         "a move is committed although its atomic receiver raised": (
             f"{_REFUSING}[sqlite]",
-            Drop("events.shop_transaction:ShopTransactions.run", "ReceiverFailed"),
+            Drop("events.shop_transaction:ShopTransaction.run", "ReceiverFailed"),
         ),
         "an atomic receiver may commit": (
             f"{_BROKEN}[sqlite-atomic]",
@@ -188,7 +188,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
         ),
         "an event is not looked at again when its receiver is marked": (
             f"{_ORDER}::test_what_is_overtaken_while_its_receiver_works_is_not_committed",
-            Never("events.receiver_runs:ReceiverRuns._mark_and_commit", "has_happened_to"),
+            Never("events.receiver_runs:ReceiverRuns._run_one", "has_happened_to"),
         ),
         "a lease is never renewed": (
             "events/test_leases.py::test_nobody_takes_an_event_from_a_receiver_that_works_longer_than_the_lease",
@@ -201,7 +201,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
         "the transaction of a move is not proved before its commit": (
             f"{_BROKEN}[postgresql-atomic]",
             First("events.shop_transaction:ShopTransaction._require_whole", "return"),
-            Swap("events.shop_transaction:ShopTransactions.run", "mark(receiver.name)", "True"),
+            Swap("events.shop_transaction:ShopTransaction.run", "mark()", "True"),
             Swap("database.open_transactions:_on_commit", "begun_in(session)", "[]"),
         ),
         "a receiver may roll its own transaction back": (
