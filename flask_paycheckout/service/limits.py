@@ -80,16 +80,20 @@ class Breaker:
     now: Callable[[], float]
     _state: Guarded[dict[tuple[str, str], _Circuit]] = field(default_factory=lambda: Guarded(dict), init=False)
 
-    def admit(self, call: Call) -> bool:
-        """Permit a call, of which `answered`, `failed` or `withdrawn` must follow; False while calls are stopped."""
+    def admit(self, call: Call) -> float:
+        """Permit a call, of which `answered`, `failed` or `withdrawn` must follow.
+
+        :returns: 0; while calls are stopped, the seconds until one may be permitted again.
+        """
         with self._state.held() as circuits:
             circuit = circuits.get(call.circuit)
             if circuit is not None and circuit.stopped:
-                if self.now() < circuit.opens_at:
-                    return False
+                now = self.now()
+                if now < circuit.opens_at:
+                    return circuit.opens_at - now
                 call.probe = True
-                circuit.probe, circuit.opens_at = call, self.now() + self.probe_lasts
-            return True
+                circuit.probe, circuit.opens_at = call, now + self.probe_lasts
+            return 0.0
 
     def answered(self, call: Call) -> bool:
         """Record an answer in time, which allows calls again; True when they were stopped until now."""
@@ -115,12 +119,6 @@ class Breaker:
             circuit = circuits.get(call.circuit)
             if circuit is not None and call is circuit.probe:
                 circuit.probe, circuit.opens_at = None, self.now()
-
-    def wait(self, call: Call) -> float:
-        """Seconds until such a call may be permitted again; 0 while calls are allowed."""
-        with self._state.held() as circuits:
-            circuit = circuits.get(call.circuit)
-            return max(0.0, circuit.opens_at - self.now()) if circuit is not None and circuit.stopped else 0.0
 
 
 # Web requests that wait
