@@ -43,7 +43,6 @@ class BrokenTransaction(RuntimeError):
 class Begun:
     """A connection in the open transaction of a session, as it was when the session took it."""
 
-    session: Session
     connection: Connection
     transaction: RootTransaction | None
     driver: Any
@@ -96,10 +95,10 @@ def _on_begin(session: Session, transaction: SessionTransaction, connection: Con
     if transaction.parent is not None:
         return
     driver = connection.connection.dbapi_connection
-    begun = Begun(session, connection, connection.get_transaction(), driver, getattr(driver, "total_changes", None))
+    begun = Begun(connection, connection.get_transaction(), driver, getattr(driver, "total_changes", None))
     session.info.setdefault(_BEGUN, []).append(begun)
     if _GUARDED in session.info:
-        guard(begun, session.info[_GUARDED])
+        guard(session, connection, session.info[_GUARDED])
 
 
 @event.listens_for(Session, "after_transaction_end")
@@ -141,20 +140,24 @@ def refuse_commit(session: Session) -> None:
         raise RuntimeError(f"db.session.commit() {_MUST_NOT}")
 
 
-def guard(begun: Begun, patience: float) -> None:
+def guard(session: Session, connection: Connection, patience: float) -> None:
     """Limit how long a connection waits for locks, and let no function of the shop end its transaction."""
-    limit_lock_waits(begun.connection, patience)
-    begun.started = transaction_status(begun.driver) != IDLE
-    begun.connection.execution_options(**{_GUARDED: begun})
+    limit_lock_waits(connection, patience)
+    for one in _begun_on(connection, session):
+        one.started = transaction_status(one.driver) != IDLE
+    connection.execution_options(**{_GUARDED: session})
+
+
+def _begun_on(connection: Connection, session: Session) -> list[Begun]:
+    return [one for one in begun_in(session) if one.connection is connection]
 
 
 # These listeners see every connection of the process; registering them in each transaction costs more.
 @event.listens_for(Engine, "commit")
 def _on_commit(connection: Connection) -> None:
-    guarded: Begun | None = connection.get_execution_options().get(_GUARDED)
-    if guarded is None:
+    session = connection.get_execution_options().get(_GUARDED)
+    if session is None:
         return
-    session = guarded.session
     # The last moment: PostgreSQL answers the COMMIT of a broken transaction by rolling back, without an error.
     faults = [one.fault for one in begun_in(session)]
     if session.info.get(_IN_CALLBACK):
@@ -169,9 +172,10 @@ def _on_commit(connection: Connection) -> None:
 def _on_statement(
     connection: Connection, cursor: Any, statement: str, parameters: Any, context: Any, executemany: bool
 ) -> None:
-    guarded: Begun | None = connection.get_execution_options().get(_GUARDED)
-    if guarded is None:
+    session = connection.get_execution_options().get(_GUARDED)
+    if session is None:
         return
-    if guarded.session.info.get(_IN_CALLBACK) and _ENDING.match(statement):
+    if session.info.get(_IN_CALLBACK) and _ENDING.match(statement):
         raise RuntimeError(f"{statement.split()[0]} {_MUST_NOT}")
-    guarded.started = True
+    for one in _begun_on(connection, session):
+        one.started = True

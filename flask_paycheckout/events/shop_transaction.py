@@ -171,13 +171,9 @@ class ShopTransactions:
 
     def within(self, session: Session) -> ShopTransaction:
         """The open transaction of a session of the shop, which the shop itself commits."""
-        transaction = ShopTransaction(self.parts, session)
-        connection = transaction.connection
         with self.waits.limited() as patience:
-            for begun in begun_in(session):
-                if begun.connection is connection:
-                    guard(begun, patience)
-        return transaction
+            guard(session, session.connection(bind_arguments={"clause": self.parts.models.checkouts}), patience)
+        return ShopTransaction(self.parts, session)
 
 
 @contextmanager

@@ -175,7 +175,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
             f"{_BROKEN}[sqlite-atomic]",
             Swap("database.open_transactions:refuse_commit", "session.info.get(_IN_CALLBACK)", "False"),
             Swap("database.open_transactions:_on_commit", "session.info.get(_IN_CALLBACK)", "False"),
-            Swap("database.open_transactions:_on_statement", "guarded.session.info.get(_IN_CALLBACK)", "False"),
+            Swap("database.open_transactions:_on_statement", "session.info.get(_IN_CALLBACK)", "False"),
         ),
         "a payment that nobody hears of counts as delivered": (
             "events/test_signals.py::test_a_payment_that_nobody_hears_of_waits_for_a_process_that_listens",
