@@ -19,7 +19,6 @@ from sqlalchemy import (
     Table,
     UniqueConstraint,
     inspect,
-    text,
 )
 from sqlalchemy.exc import SQLAlchemyError
 
@@ -88,8 +87,8 @@ def _column_faults(inspector: Inspector, table: Table) -> Iterator[str]:
 
 
 def _fault(column: Column[Any], found: Any, dialect: str) -> str | None:
-    wanted, length = _type_family(column.type), getattr(found, "length", None)
-    if wanted is not None and not isinstance(found, wanted):
+    length = getattr(found, "length", None)
+    if not isinstance(found, _type_family(column.type)):
         return f"is {found}, not {column.type}"
     if isinstance(column.type, String) and length is not None and length < (column.type.length or length + 1):
         return f"is limited to {length} characters"
@@ -99,9 +98,9 @@ def _fault(column: Column[Any], found: Any, dialect: str) -> str | None:
     return None
 
 
-def _type_family(type_: Any) -> type[Any] | None:
-    """The family of a column type, a key of `_FILLERS`; None for a type that only the shop's own columns use."""
-    return next((family for family in _FILLERS if isinstance(type_, family)), None)
+def _type_family(type_: Any) -> type[Any]:
+    """The family of a column type, a key of `_FILLERS`; `object` for a type that only the shop's own columns use."""
+    return next((family for family in _FILLERS if isinstance(type_, family)), object)
 
 
 def _unique_faults(inspector: Inspector, table: Table, indexes: Sequence[Any]) -> Iterator[str]:
@@ -193,7 +192,7 @@ _SETTINGS: dict[str, Sequence[_Setting]] = {
 def _setup(connection: Connection) -> Iterator[Check]:
     dialect = connection.dialect.name
     for setting in _SETTINGS.get(dialect, ()):
-        value = connection.execute(text(setting.query)).scalar_one()
+        value = connection.exec_driver_sql(setting.query).scalar_one()
         if setting.is_unsafe(value):
             yield warning(_NAMES[dialect], setting.found.format(value), setting.remedy)
     yield from _pooler(connection)
@@ -206,7 +205,7 @@ def _pooler(connection: Connection) -> Iterator[Check]:
     if getattr(driver, "prepare_threshold", None) is None:
         return
     # A pooler invents the number that it tells its clients.
-    if driver.info.backend_pid != connection.execute(text("SELECT pg_backend_pid()")).scalar_one():
+    if driver.info.backend_pid != connection.exec_driver_sql("SELECT pg_backend_pid()").scalar_one():
         yield warning(
             "PostgreSQL",
             "a pooler such as PgBouncer stands before it, and statements are prepared: in its transaction mode calls"
