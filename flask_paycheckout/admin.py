@@ -24,7 +24,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from flask_paycheckout.database.hosts import metadata_of
+from flask_paycheckout.database.hosts import database_of
 from flask_paycheckout.models import models_in
 from flask_paycheckout.security.permission import Permission, person_of, require_callable
 from flask_paycheckout.text import visible
@@ -143,7 +143,7 @@ def payment_views(
     :param metadata: as for `PayCheckout.init_app`.
     :raises ConfigurationError: `permission` is not a function, or `init_app` was not called before.
     """
-    models = models_in(metadata_of(db, metadata))
+    models = models_in(database_of(db, metadata).metadatas[None])
 
     def made(view: type[_View], model: type, name: str) -> _View:
         return view(model, db, permission, name=name, category=category, endpoint=f"paycheckout_{name.lower()}")

@@ -55,10 +55,10 @@ def require_one_database(models: Models, config: Mapping[str, Any], *, separate:
     :raises ConfigurationError: the tables are in another database than the shop's, or in two.
     """
     key = models.bind_key
-    for other in (models.Event, models.Payout, models.Booking, models.Request):
-        if (another := getattr(other, "__bind_key__", None)) != key:
+    for model in models.classes:
+        if (another := getattr(model, "__bind_key__", None)) != key:
             raise ConfigurationError(
-                f"{models.checkouts.name} has the __bind_key__ {key!r} and {table_of(other).name} {another!r}: no"
+                f"{models.checkouts.name} has the __bind_key__ {key!r} and {table_of(model).name} {another!r}: no"
                 " transaction could store a payment together with its event. Give the classes the same one."
             )
     binds = set(config.get("SQLALCHEMY_BINDS") or ())

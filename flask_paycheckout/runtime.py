@@ -219,7 +219,7 @@ class Runtime(Parts):
 
     @made_once
     def event_writer(self) -> EventWriter:
-        return EventWriter(self, self.shop_transactions, self.receivers)
+        return EventWriter(self, self.receivers)
 
     @made_once
     def event_queue(self) -> EventQueue:

@@ -8,7 +8,7 @@ since its thread is missed by the shop's other pages. SQLite's own limit is `bus
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime, timedelta
 from typing import Any
@@ -32,10 +32,10 @@ def autocommit(engine: Engine) -> Engine:
     return engine.execution_options(isolation_level="AUTOCOMMIT") if engine.dialect.name == "postgresql" else engine
 
 
-def read_rows(engine: Engine, statement: Executable) -> Sequence[Any]:
+def read_rows(engine: Engine, statement: Executable, parameters: Mapping[str, Any] | None = None) -> Sequence[Any]:
     """The rows of a query, on a connection that is free again afterwards."""
     with engine.connect() as connection:
-        return connection.execute(statement).all()
+        return connection.execute(statement, parameters).all()
 
 
 def commits_each_statement(connection: Connection) -> bool:
@@ -101,7 +101,7 @@ class LockWaits:
 
     def __init__(self, request: Callable[[], dict[str, Any] | None]) -> None:
         self._request = request
-        self._web: PerProcess[list[object]] = PerProcess(list)
+        self._web: PerProcess[list[float]] = PerProcess(list)
 
     @contextmanager
     def limited(self) -> Iterator[float]:
@@ -110,14 +110,16 @@ class LockWaits:
         if request is None:
             yield _LONGEST
             return
-        open_now, mine, began = self._web(), object(), time.monotonic()
-        left = _WEB - request.get(_WAITED, 0.0) if len(open_now) < _MOST_WAITING else _HARDLY
-        open_now.append(mine)
+        open_now, began = self._web(), time.monotonic()
+        left = max(_WEB - request.setdefault(_WAITED, 0.0), _HARDLY)
+        patience = left if len(open_now) < _MOST_WAITING else _HARDLY
+        open_now.append(began)
         try:
-            yield max(left, _HARDLY)
+            yield patience
         finally:
-            open_now.remove(mine)
-            request[_WAITED] = request.get(_WAITED, 0.0) + time.monotonic() - began
+            # Any one, since only their number counts.
+            open_now.pop()
+            request[_WAITED] += time.monotonic() - began
 
 
 def replace_read_only_connections(engine: Engine) -> None:

@@ -8,10 +8,10 @@ from __future__ import annotations
 from datetime import datetime
 from typing import NamedTuple
 
-from sqlalchemy import Column, Connection, DateTime, Engine, Index, String, Table, Text, select
+from sqlalchemy import Column, Connection, Engine, Index, String, Table, Text, select
 
-from flask_paycheckout.database.connections import limit_lock_waits
-from flask_paycheckout.database.mapping import ROW_ID
+from flask_paycheckout.database.connections import begin_limited, read_rows
+from flask_paycheckout.database.mapping import MOMENT, ROW_ID
 from flask_paycheckout.database.order_ids import MAX_ID
 from flask_paycheckout.shop_functions import present_door
 from flask_paycheckout.text import storable, trimmed
@@ -53,7 +53,7 @@ def deed_table(beside: Table) -> Table:
         _NAME,
         beside.metadata,
         Column("id", ROW_ID, primary_key=True),
-        Column("at", DateTime(timezone=True), nullable=False),
+        Column("at", MOMENT, nullable=False),
         Column("by", String(MAX_ID), nullable=False),
         Column("deed", String(16), nullable=False),
         Column("subject", String(MAX_ID), nullable=False),
@@ -87,18 +87,15 @@ def record_deed(
 def record_look(engine: Engine, deeds: Table, at: datetime, by: str, subject: str, order_id: str | None) -> None:
     """Store that a person looked at what tells of persons: once in each hour of UTC, so that the table stays small.
 
-    A second look in the hour is one statement, which only reads. The page that is looked at has read already, so that
-    it never needs two connections at once.
+    A second look in the hour is one statement, which only reads. It never needs two connections at once, since the page
+    that is looked at has read already.
     """
     hour, c = at.replace(minute=0, second=0, microsecond=0), deeds.c
     same = c.deed == _LOOKED, c.by == storable(by)[:MAX_ID], c.subject == subject[:MAX_ID], c.through == present_door()
-    with engine.connect() as connection:
-        if connection.execute(select(c.id).where(c.at >= hour, *same).limit(1)).first() is None:
-            # An upgrade of what only read could fail on SQLite, where another process has written since.
-            connection.rollback()
-            limit_lock_waits(connection)
+    if not read_rows(engine, select(c.id).where(c.at >= hour, *same).limit(1)):
+        # In another transaction: on SQLite one that has read cannot write once another process has written since.
+        with begin_limited(engine) as connection:
             record_deed(connection, deeds, at, by, _LOOKED, subject, order_id=order_id)
-            connection.commit()
 
 
 def who_and_why(by: str, why: str) -> tuple[str, str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -40,16 +40,15 @@ class Host:
     """
 
 
+@dataclass(eq=False)
 class ShopDatabase(ABC):
-    """The database in which one app of a shop works.
+    """The database in which one app of a shop works."""
 
-    :param metadatas: of each bind; None is the default one.
-    :param context: opens an application context of the shop.
-    """
+    metadatas: Mapping[str | None, MetaData]
+    """Those of each bind; None is the default one."""
 
-    def __init__(self, metadatas: Mapping[str | None, MetaData], context: _Context) -> None:
-        self.metadatas = metadatas
-        self._context = context
+    context: _Context
+    """Opens an application context of the shop."""
 
     @abstractmethod
     def base(self) -> type[Any]:
@@ -78,6 +77,7 @@ class ShopDatabase(ABC):
         """Open an application context in which the shop's session is a new one, and close that at the end."""
 
 
+@dataclass(eq=False)
 class _FlaskSQLAlchemy(ShopDatabase):
     """The database of a `flask_sqlalchemy.SQLAlchemy`, whose `session` the shop may replace at any time.
 
@@ -85,13 +85,11 @@ class _FlaskSQLAlchemy(ShopDatabase):
     set aside while one of our own is open, without commit, rollback or close.
     """
 
-    def __init__(self, db: SQLAlchemy, context: _Context) -> None:
-        super().__init__(db.metadatas, context)
-        self._db = db
-        self._checked: object = None
+    db: SQLAlchemy
+    _checked: object = None
 
     def base(self) -> type[Any]:
-        return self._db.Model
+        return self.db.Model
 
     def session(self) -> Session:
         session: Session = self._registry()()
@@ -109,7 +107,7 @@ class _FlaskSQLAlchemy(ShopDatabase):
     def own(self) -> Iterator[Session]:
         registry, before, host = self._registry(), self.current(), None
         try:
-            with self._context():
+            with self.context():
                 found = self.current()
                 if found is not None:
                     # A session other than the caller's is left over from an earlier context.
@@ -119,11 +117,11 @@ class _FlaskSQLAlchemy(ShopDatabase):
         finally:
             if host is not None:
                 # Flask-SQLAlchemy removes our session at the end of the context, unless the shop replaced that as well.
-                self._db.session.remove()
+                self.db.session.remove()
                 registry.set(host)
 
     def _registry(self) -> ScopedRegistry[Any]:
-        sessions: Any = self._db.session
+        sessions: Any = self.db.session
         if sessions is not self._checked:
             _require_new_sessions(sessions)
             self._checked = sessions
@@ -144,22 +142,15 @@ def _require_new_sessions(sessions: Any) -> None:
     )
 
 
+@dataclass(eq=False)
 class _PlainSQLAlchemy(ShopDatabase):
-    """The database of a `Host`; that of Flask-SQLAlchemy-Lite too, which gives each context its session.
+    """The database of a `Host`; that of Flask-SQLAlchemy-Lite too, which gives each context its session."""
 
-    :param engine: None: the one that the session is bound to.
-    """
+    given_session: Callable[[], Session]
+    given_engine: Engine | Callable[[], Engine] | None = None
+    """None: the one that the session is bound to."""
 
-    def __init__(
-        self,
-        metadata: MetaData,
-        engine: Engine | Callable[[], Engine] | None,
-        session: Callable[[], Session],
-        context: _Context,
-    ) -> None:
-        super().__init__({None: metadata}, context)
-        self._engine, self._session = engine, session
-        self._checked = False
+    _checked: bool = False
 
     def base(self) -> type[Any]:
         base: type[Any] = registry(metadata=self.metadatas[None]).generate_base()
@@ -169,11 +160,11 @@ class _PlainSQLAlchemy(ShopDatabase):
         if not self._checked:
             self._require_session_of_context()
             self._checked = True
-        return self._session()
+        return self.given_session()
 
     @contextmanager
     def own(self) -> Iterator[Session]:
-        with self._context():
+        with self.context():
             session = self.session()
             # A session may be left over from an earlier context with the same id.
             session.close()
@@ -183,7 +174,7 @@ class _PlainSQLAlchemy(ShopDatabase):
                 session.close()
 
     def engine(self, bound: Engine) -> Engine:
-        given = self._engine
+        given = self.given_engine
         found = given() if callable(given) else given
         if found is not None and found.url != bound.url:
             raise ConfigurationError(
@@ -194,16 +185,16 @@ class _PlainSQLAlchemy(ShopDatabase):
 
     def _require_session_of_context(self) -> None:
         fault = None
-        with self._context():
-            one: Any = self._session()
+        with self.context():
+            one: Any = self.given_session()
             if not isinstance(one, Session):
                 fault = f"gives a {type(one).__name__} instead of a sqlalchemy.orm.Session"
-            elif self._session() is not one:
+            elif self.given_session() is not one:
                 one.close()
                 fault = "gives another session with each call, so receivers would write in one that nobody commits"
             else:
-                with self._context():
-                    other = self._session()
+                with self.context():
+                    other = self.given_session()
                     if other is one:
                         fault = (
                             "gives the same session in two nested application contexts, so receivers would commit the"
@@ -220,11 +211,13 @@ class _PlainSQLAlchemy(ShopDatabase):
             )
 
 
-def metadata_of(db: object, metadata: MetaData | None = None) -> MetaData:
-    """The shop's default `MetaData`.
+def database_of(
+    db: SQLAlchemy | LiteSQLAlchemy | Host | None, metadata: MetaData | None, context: _Context = nullcontext
+) -> ShopDatabase:
+    """The database that a shop gave to `init_app`.
 
-    :param db: what `init_app` takes.
     :param metadata: where Flask-SQLAlchemy-Lite is used, which knows none itself.
+    :param context: opens an application context of the shop; only for its sessions.
     :raises ConfigurationError: `db` is something else, or `metadata` is missing or given in vain.
     """
     # Not every shop has its types checked.
@@ -235,12 +228,11 @@ def metadata_of(db: object, metadata: MetaData | None = None) -> MetaData:
                 "flask_sqlalchemy_lite knows no metadata, so the payment tables have no place."
                 " Write: init_app(app, db, metadata=Model.metadata), where Model is the base class of your models."
             )
-        return metadata
+        return _PlainSQLAlchemy({None: metadata}, context, lambda: given.session)
     if metadata is not None:
         raise ConfigurationError("metadata is only for a flask_sqlalchemy_lite.SQLAlchemy. Leave it out.")
     if _is_sqlalchemy(db, "flask_sqlalchemy"):
-        found: MetaData = given.metadata
-        return found
+        return _FlaskSQLAlchemy(given.metadatas, context, given)
     if not isinstance(db, Host):
         raise ConfigurationError(
             f"db must be the shop's flask_sqlalchemy.SQLAlchemy or flask_sqlalchemy_lite.SQLAlchemy object, or a Host,"
@@ -250,28 +242,12 @@ def metadata_of(db: object, metadata: MetaData | None = None) -> MetaData:
         )
     has_engine = isinstance(given.engine, Engine) or callable(given.engine)
     if isinstance(given.metadata, MetaData) and has_engine and callable(given.session):
-        return given.metadata
+        return _PlainSQLAlchemy({None: db.metadata}, context, db.session, db.engine)
     raise ConfigurationError(
         "Host(metadata, engine, session) takes a sqlalchemy.MetaData, a sqlalchemy.Engine or a function that returns"
         f" one, and a function that returns the running context's session, not {type(db.metadata).__name__},"
         f" {type(db.engine).__name__} and {type(db.session).__name__}. Write: Host(Model.metadata, engine, session)"
     )
-
-
-def database_of(
-    db: SQLAlchemy | LiteSQLAlchemy | Host | None, metadata: MetaData | None, context: _Context
-) -> ShopDatabase:
-    """The database that a shop gave to `init_app`; arguments and errors as for `metadata_of`.
-
-    :param context: opens an application context of the shop.
-    """
-    given: Any = db
-    found = metadata_of(db, metadata)
-    if isinstance(db, Host):
-        return _PlainSQLAlchemy(found, db.engine, db.session, context)
-    if metadata is None:
-        return _FlaskSQLAlchemy(given, context)
-    return _PlainSQLAlchemy(found, None, lambda: given.session, context)
 
 
 def _is_sqlalchemy(db: object, module: str) -> bool:

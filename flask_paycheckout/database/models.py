@@ -30,18 +30,17 @@ class Models:
     """The table of the sums sent in each day, to which no class is mapped."""
 
     def __post_init__(self) -> None:
-        self.checkouts, self.events = table_of(self.Checkout), table_of(self.Event)
-        self.payouts, self.bookings = table_of(self.Payout), table_of(self.Booking)
-        self.requests = table_of(self.Request)
+        self.classes = self.Checkout, self.Event, self.Payout, self.Booking, self.Request
+        mapped_to = [table_of(model) for model in self.classes]
+        self.checkouts, self.events, self.payouts, self.bookings, self.requests = mapped_to
         # No class is mapped to these.
         self.services, self.deeds = service_table(self.checkouts), deed_table(self.checkouts)
-        mapped_to = self.checkouts, self.events, self.payouts, self.bookings, self.requests
         self.tables = (*mapped_to, self.services, self.deeds, self.days)
         # The bind that the tables belong to; None for the shop's default database.
         self.bind_key: str | None = getattr(self.Checkout, "__bind_key__", None)
 
     def row_of(self, subject: object) -> dict[str, Any]:
-        """The values of a checkout, event, payout or request, by the names of the table's columns."""
+        """The values of an object of a mapped class, by the names of the table's columns."""
         return {column: vars(subject)[attribute] for column, attribute in self._attributes[type(subject)]}
 
     def of_row(self, model: type[Row], row: Mapping[Any, Any]) -> Row:
@@ -59,10 +58,11 @@ class Models:
     @cached_property
     def _attributes(self) -> dict[type[Any], list[tuple[str, str]]]:
         """The columns of the tables of these classes, each with the name of its attribute."""
-        mappers = {model: class_mapper(model) for model in (self.Checkout, self.Event, self.Payout, self.Request)}
         return {
-            model: [(column.name, mapper.get_property_by_column(column).key) for column in mapper.local_table.c]
-            for model, mapper in mappers.items()
+            model: [
+                (column.name, class_mapper(model).get_property_by_column(column).key) for column in table_of(model).c
+            ]
+            for model in self.classes
         }
 
 

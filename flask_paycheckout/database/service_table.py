@@ -9,7 +9,9 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-from sqlalchemy import Column, Connection, DateTime, Integer, String, Table, Text
+from sqlalchemy import Column, Connection, Integer, String, Table, Text
+
+from flask_paycheckout.database.mapping import MOMENT
 
 _NAME = "paycheckout_service"
 
@@ -19,7 +21,6 @@ def service_table(beside: Table) -> Table:
 
     `count` is 0 once a call of the operation was answered.
     """
-    moment = DateTime(timezone=True)
     return Table(
         _NAME,
         beside.metadata,
@@ -28,11 +29,11 @@ def service_table(beside: Table) -> Table:
         # The operation: "start" creates checkouts, "read" reads deposits; " keys" follows where the keys are refused.
         Column("operation", String(32), primary_key=True),
         # The first failure of the newest series.
-        Column("failing_since", moment),
-        Column("last_failure_at", moment),
+        Column("failing_since", MOMENT),
+        Column("last_failure_at", MOMENT),
         # The first failure after an hour without any; NULL while there was no such pause since `failing_since`.
-        Column("resumed_at", moment),
-        Column("last_answer_at", moment),
+        Column("resumed_at", MOMENT),
+        Column("last_answer_at", MOMENT),
         # The last failure's error message, for people.
         Column("words", Text),
         # The number of failures since `failing_since`; 0 when the series is over.

@@ -55,7 +55,9 @@ class ShopSessions:
         single_writer = engine.dialect.name == "sqlite" or isinstance(engine.pool, StaticPool)
         if only_if_blocking and not single_writer:
             return
-        written = session.info.get(WROTE) or _wrote_unseen(session)
+        # No session event tells of writes through the session's plain connection, but SQLite counts.
+        unseen = any(begun.has_changed for begun in begun_in(session))
+        written = session.info.get(WROTE) or ("rows written through its connection" if unseen else "")
         locked = single_writer and _holds_lock(session)
         changed = written or (_pending(session) if locked or not only_if_blocking else "")
         if changed:
@@ -120,12 +122,6 @@ def _can_begin(engine: Engine) -> bool:
         finally:
             driver.execute(f"PRAGMA busy_timeout = {int(patience)}")
     return True
-
-
-def _wrote_unseen(session: Session) -> str:
-    """Describe writes through the session's plain connection: no session event tells of them, but SQLite counts."""
-    changed = any(begun.has_changed for begun in begun_in(session))
-    return "rows written through its connection" if changed else ""
 
 
 def _holds_lock(session: Session) -> bool:

@@ -18,7 +18,7 @@ from typing import Any, ClassVar, Generic, TypeVar
 from sqlalchemy import BindParameter, ColumnElement, Connection, Engine, Table, bindparam, select, update
 from sqlalchemy.exc import OperationalError
 
-from flask_paycheckout.database.connections import autocommit
+from flask_paycheckout.database.connections import autocommit, read_rows
 from flask_paycheckout.database.database_errors import is_lost_race
 from flask_paycheckout.database.history import appended
 from flask_paycheckout.database.models import Models, table_of
@@ -103,10 +103,9 @@ class StateTable(ABC, Generic[Subject]):
 
         :param connection: the connection of the caller's transaction; None for one of its own.
         """
-        if connection is not None:
-            return connection.execute(statement, parameters).all()
-        with self.single.connect() as own:
-            return own.execute(statement, parameters).all()
+        if connection is None:
+            return read_rows(self.single, statement, parameters)
+        return connection.execute(statement, parameters).all()
 
     def loaded(self, statement: Any, connection: Connection | None = None, **parameters: Any) -> list[Subject]:
         """The objects of a query for whole rows."""

@@ -12,13 +12,13 @@ from sqlalchemy import (
     Column,
     Connection,
     DateTime,
+    Index,
     Inspector,
     Integer,
     String,
     Table,
     UniqueConstraint,
     inspect,
-    text,
 )
 from sqlalchemy.exc import SQLAlchemyError
 
@@ -41,6 +41,7 @@ _FILLERS: dict[Any, Any] = {Integer: 0, String: "doctor", DateTime: datetime(200
 def check_database(shop: Runtime) -> Iterator[Check]:
     """Check connection, tables, settings and a trial write, up to the first failure; every write is rolled back."""
     engine, models = shop.engine(), shop.models
+    about, remedy = "database", "See SQLALCHEMY_DATABASE_URI, and whether the database runs."
     try:
         with engine.connect() as connection:
             yield ok("database", f"{engine.dialect.name} answers")
@@ -49,11 +50,14 @@ def check_database(shop: Runtime) -> Iterator[Check]:
             if any(check.level is Level.FAILURE for check in tables):
                 return
             yield from _setup(connection)
+            about = "writing"
+            remedy = (
+                f"{_MIGRATE} Let the shop's database user insert into its tables; for SQLite, into the file's folder."
+            )
             yield _trial(connection, models)
     except SQLAlchemyError as error:
         trouble = trouble_of(error)
-        remedy = trouble.remedy if trouble else "See SQLALCHEMY_DATABASE_URI, and whether the database runs."
-        yield failure("database", database_text(error), remedy)
+        yield failure(about, database_text(error), trouble.remedy if trouble else remedy)
 
 
 # The tables
@@ -67,8 +71,7 @@ def _tables(inspector: Inspector, models: Models) -> Iterator[Check]:
         indexes: list[Any] = [*inspector.get_indexes(table.name, table.schema)]
         faults = [*_column_faults(inspector, table), *_unique_faults(inspector, table, indexes)]
         yield from (failure("tables", f"{table.name}{fault}", _MIGRATE) for fault in faults)
-        wanted = {_names(index.columns) for index in table.indexes}
-        missing = sorted(" and ".join(names) for names in wanted - {tuple(each["column_names"]) for each in indexes})
+        missing = [" and ".join(names) for names in _lacking(table.indexes, indexes)]
         if missing:
             yield warning("tables", f"{table.name} lacks the index of {', '.join(missing)}", _MIGRATE)
         if not (faults or missing):
@@ -84,8 +87,8 @@ def _column_faults(inspector: Inspector, table: Table) -> Iterator[str]:
 
 
 def _fault(column: Column[Any], found: Any, dialect: str) -> str | None:
-    wanted, length = _type_family(column.type), getattr(found, "length", None)
-    if wanted is not None and not isinstance(found, wanted):
+    length = getattr(found, "length", None)
+    if not isinstance(found, _type_family(column.type)):
         return f"is {found}, not {column.type}"
     if isinstance(column.type, String) and length is not None and length < (column.type.length or length + 1):
         return f"is limited to {length} characters"
@@ -95,22 +98,23 @@ def _fault(column: Column[Any], found: Any, dialect: str) -> str | None:
     return None
 
 
-def _type_family(type_: Any) -> type[Any] | None:
-    """The family of a column type, a key of `_FILLERS`; None for a type that only the shop's own columns use."""
-    return next((family for family in _FILLERS if isinstance(type_, family)), None)
+def _type_family(type_: Any) -> type[Any]:
+    """The family of a column type, a key of `_FILLERS`; `object` for a type that only the shop's own columns use."""
+    return next((family for family in _FILLERS if isinstance(type_, family)), object)
 
 
 def _unique_faults(inspector: Inspector, table: Table, indexes: Sequence[Any]) -> Iterator[str]:
     # Unique columns keep two processes from storing one checkout, event or booking twice.
     found: list[Any] = [*inspector.get_unique_constraints(table.name, table.schema)]
     found += [index for index in indexes if index["unique"]]
-    wanted = {_names(each.columns) for each in table.constraints if isinstance(each, UniqueConstraint)}
-    for names in sorted(wanted - {tuple(each["column_names"]) for each in found}):
+    for names in _lacking((each for each in table.constraints if isinstance(each, UniqueConstraint)), found):
         yield f".{' and '.join(names)} {'is' if len(names) == 1 else 'together are'} not unique"
 
 
-def _names(columns: Iterable[Column[Any]]) -> tuple[str, ...]:
-    return tuple(column.name for column in columns)
+def _lacking(wanted: Iterable[Index | UniqueConstraint], found: Iterable[Any]) -> list[tuple[str, ...]]:
+    """The columns of the indexes or constraints that are wanted and were not found."""
+    named = {tuple(column.name for column in each.columns) for each in wanted}
+    return sorted(named - {tuple(each["column_names"]) for each in found})
 
 
 # The settings
@@ -188,7 +192,7 @@ _SETTINGS: dict[str, Sequence[_Setting]] = {
 def _setup(connection: Connection) -> Iterator[Check]:
     dialect = connection.dialect.name
     for setting in _SETTINGS.get(dialect, ()):
-        value = connection.execute(text(setting.query)).scalar_one()
+        value = connection.exec_driver_sql(setting.query).scalar_one()
         if setting.is_unsafe(value):
             yield warning(_NAMES[dialect], setting.found.format(value), setting.remedy)
     yield from _pooler(connection)
@@ -197,11 +201,11 @@ def _setup(connection: Connection) -> Iterator[Check]:
 def _pooler(connection: Connection) -> Iterator[Check]:
     """Warn of statements that psycopg prepares on connections which a pooler changes between transactions."""
     driver: Any = connection.connection.dbapi_connection
-    told = getattr(getattr(driver, "info", None), "backend_pid", None)
-    if told is None or getattr(driver, "prepare_threshold", None) is None:
+    # Only psycopg has a threshold.
+    if getattr(driver, "prepare_threshold", None) is None:
         return
     # A pooler invents the number that it tells its clients.
-    if told != connection.execute(text("SELECT pg_backend_pid()")).scalar_one():
+    if driver.info.backend_pid != connection.exec_driver_sql("SELECT pg_backend_pid()").scalar_one():
         yield warning(
             "PostgreSQL",
             "a pooler such as PgBouncer stands before it, and statements are prepared: in its transaction mode calls"
@@ -224,18 +228,12 @@ def _trial(connection: Connection, models: Models) -> Check:
         (models.requests, RequestMixin, "reference"),
     )
     connection.rollback()
-    try:
-        for table, mixin, key in tables:
-            connection.execute(table.insert().values(_row(table, mixin) | {key: mark}))
-        connection.rollback()
-        # No driver reliably says whether it autocommits; a row that survives the rollback does.
-        left = sum(connection.execute(table.delete().where(table.c[key] == mark)).rowcount for table, _, key in tables)
-        connection.commit()
-    except SQLAlchemyError as error:
-        connection.rollback()
-        trouble = trouble_of(error)
-        remedy = f"{_MIGRATE} Let the shop's database user insert into its tables; for SQLite, into the file's folder."
-        return failure("writing", database_text(error), trouble.remedy if trouble else remedy)
+    for table, mixin, key in tables:
+        connection.execute(table.insert().values(_row(table, mixin) | {key: mark}))
+    connection.rollback()
+    # No driver reliably says whether it autocommits; a row that survives the rollback does.
+    left = sum(connection.execute(table.delete().where(table.c[key] == mark)).rowcount for table, _, key in tables)
+    connection.commit()
     if left:
         remedy = "Remove the autocommit option from SQLALCHEMY_ENGINE_OPTIONS."
         return failure("writing", "every statement commits itself: a payment could be half written", remedy)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import replace
-from typing import TypeVar
 
 from sqlalchemy.exc import SQLAlchemyError
 
@@ -15,8 +15,6 @@ from flask_paycheckout.client import NotFound, PaymentsClient, PaymentsError, Pr
 from flask_paycheckout.doctor.checks import Check, Level, failure, ok, warning
 from flask_paycheckout.runtime import Runtime
 from flask_paycheckout.service.accounts import AccountUnavailable
-
-T = TypeVar("T")
 
 _CHECKED = 100
 # Seconds by which two synchronised clocks usually differ, and by which many services let a signature's time differ.
@@ -90,9 +88,12 @@ def check_accounts(shop: Runtime, account: str | None) -> Iterator[Check]:
 
     :param account: only this one, whatever it has open.
     """
-    # One more than is checked, and the account of the settings.
-    found = asked(lambda: open_accounts(shop.engine(), shop.models, _CHECKED + 2), otherwise=list[str]())
-    names = [name for name in (found if account is None else [account]) if name]
+    found = [] if account is None else [account]
+    # The check of the database tells where that fails.
+    with suppress(SQLAlchemyError):
+        # One more than is checked, and the account of the settings.
+        found = found or open_accounts(shop.engine(), shop.models, _CHECKED + 2)
+    names = [name for name in found if name]
     if len(names) > _CHECKED:
         names = names[:_CHECKED]
         yield warning("accounts", f"more than {_CHECKED} have open payments; the others were not checked", _ONE)
@@ -127,12 +128,6 @@ def _needs_default(shop: Runtime) -> bool:
     """Whether the shop uses the account of the settings: it names no other, or has payments with it."""
     if shop.callbacks.account_of is None:
         return True
-    return asked(lambda: is_stored(shop.engine(), shop.models, ""), otherwise=True)
-
-
-def asked(ask: Callable[[], T], *, otherwise: T) -> T:
-    """The answer of the database; `otherwise` where it fails, which the check of the database tells."""
-    try:
-        return ask()
-    except SQLAlchemyError:
-        return otherwise
+    with suppress(SQLAlchemyError):
+        return is_stored(shop.engine(), shop.models, "")
+    return True

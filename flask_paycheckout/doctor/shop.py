@@ -177,10 +177,9 @@ def _order_total(shop: Runtime) -> Iterator[Check]:
 
 def _receivers(shop: Runtime) -> Iterator[Check]:
     """Check that signals are heard in this process; of those of payouts an alarm tells once there is an event."""
-    unheard = shop.receivers.unheard()
     for name in sorted(NEEDS_RECEIVER - OF_PAYOUTS):
         count, is_payment = len(shop.receivers.of(name)), name == "order_paid"
-        if name in unheard:
+        if shop.receivers.is_unheard(name):
             remedy = (
                 f"Connect one in a module that every process of the shop imports: @{name}.connect. If the shop needs"
                 f" none, set PAYCHECKOUT_UNHEARD = ['{name}']."

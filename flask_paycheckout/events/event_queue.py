@@ -15,16 +15,18 @@ from datetime import datetime
 from functools import cached_property
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Select, Update, exists, func, or_, select, tuple_, update
+from sqlalchemy import ColumnElement, Connection, Row, Select, Update, func, or_, select, tuple_, update
 
 from flask_paycheckout.database.connections import begin_limited
 from flask_paycheckout.database.order_ids import request_of
 from flask_paycheckout.database.state_table import StateTable
 from flask_paycheckout.events.event_model import EventMixin
-from flask_paycheckout.events.events import HELD_COLUMNS, LEASE, HeldEvent, Subject
+from flask_paycheckout.events.events import FINISHED, HELD_COLUMNS, LEASE, HeldEvent, Subject
 from flask_paycheckout.events.receivers import nobody_listens
 
-_RELEASED = {"lease_token": None, "lease_until": None}
+
+class LeaseLost(Exception):
+    """The event was changed, or its lease taken, by another process, so the receiver's writes are rolled back."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,33 +111,36 @@ class EventQueue(StateTable[EventMixin]):
         lease = {"lease_token": str(uuid.uuid4()), "lease_until": now + LEASE, "attempts": c.attempts + 1}
         with begin_limited(self.engine()) as connection:
             claimed = connection.execute(free.values(lease).returning(*(c[name] for name in HELD_COLUMNS)))
-            row = claimed.mappings().one_or_none()
+            row = claimed.one_or_none()
             if row is None:
                 return None
-            return HeldEvent.of_row(row, self._subject_in(connection, row))
+            return HeldEvent.of_row(row._mapping, self._subject_in(connection, row))
 
     def subject_of(self, event: HeldEvent) -> Subject:
         """Load the object that an event is about as it is now, detached from any session."""
         with self.engine().connect() as connection:
-            return self._subject_in(connection, event._asdict())
+            return self._subject_in(connection, event)
 
-    def _subject_in(self, connection: Connection, event: Mapping[Any, Any]) -> Subject:
-        table, name = self.requests, request_of(event["order_id"])
-        if event["payout_reference"] is not None:
-            table, name = self.payouts, event["payout_reference"]
-        elif event["checkout_id"]:
-            table, name = self.checkouts, event["checkout_id"]
+    def _subject_in(self, connection: Connection, event: HeldEvent | Row[Any]) -> Subject:
+        table, name = self.requests, request_of(event.order_id)
+        if event.payout_reference is not None:
+            table, name = self.payouts, event.payout_reference
+        elif event.checkout_id:
+            table, name = self.checkouts, event.checkout_id
         subject: Subject = table.require(str(name), connection)
         return subject
 
     def renew(self, events: Sequence[HeldEvent], now: datetime) -> None:
         """Extend the leases of these events to a full lease from now, as far as they are still held."""
         for event in events:
-            self._run(self._held(event).values(lease_until=now + LEASE))
+            self._change_held(event, {"lease_until": now + LEASE})
 
-    def supersede(self, event: HeldEvent, at: datetime) -> None:
-        """Mark a held event as superseded, since it is no longer true."""
-        self._run(self._held(event).values(superseded_at=at, next_attempt_at=None, **_RELEASED))
+    def finish(self, event: HeldEvent, **at: datetime) -> None:
+        """Mark a held event as delivered or superseded.
+
+        :param at: the time, by the name of its column.
+        """
+        self._change_held(event, FINISHED | at)
 
     def release(self, event: HeldEvent, until: datetime, error: str | None = None) -> None:
         """Release a held event, and set the time of the next try.
@@ -143,7 +148,7 @@ class EventQueue(StateTable[EventMixin]):
         :param error: why it is tried again; None leaves what is stored.
         """
         why = {} if error is None else {"last_error": error}
-        self._run(self._held(event).values(next_attempt_at=until, **_RELEASED, **why))
+        self._change_held(event, FINISHED | {"next_attempt_at": until} | why)
 
     # Marks
 
@@ -152,29 +157,27 @@ class EventQueue(StateTable[EventMixin]):
         marks = select(self._c.receivers_done).where(self._c.event_id == event.event_id)
         return names_of(self.rows(marks)[0][0])
 
-    def is_held(self, connection: Connection, event: HeldEvent, done: list[str]) -> bool:
-        """Whether an event's lease is still held, and exactly these receivers are marked as having run."""
-        held = self._c.lease_token == event.lease_token, self._c.receivers_done == json.dumps(done)
-        found = select(exists().where(*self._unfinished(event.event_id), *held))
-        return bool(connection.execute(found).scalar_one())
+    def require_held(self, event: HeldEvent, done: list[str]) -> None:
+        """Make sure that an event's lease is still held, and exactly these receivers are marked as having run.
 
-    def mark(
-        self,
-        connection: Connection,
-        event: HeldEvent,
-        before: list[str],
-        done: list[str],
-        delivered_at: datetime | None,
-    ) -> bool:
-        """Mark the receivers that have run; False when the stored marks differ from `before`, or the lease is lost.
+        :raises LeaseLost: it is not so.
+        """
+        held = select(self._c.id).where(*self._are_marked(event, done))
+        if not self.rows(held):
+            raise LeaseLost
+
+    def mark(self, connection: Connection, event: HeldEvent, done: list[str], delivered_at: datetime | None) -> None:
+        """Mark the receivers that have run, of which the last one is not marked yet.
 
         :param delivered_at: the time of complete delivery; None while receivers are left.
+        :raises LeaseLost: the stored marks are others, or the lease is lost.
         """
         values: dict[str, Any] = {"receivers_done": json.dumps(done)}
         if delivered_at is not None:
-            values |= {"delivered_at": delivered_at, "next_attempt_at": None, **_RELEASED}
-        unmarked = self._held(event).where(self._c.receivers_done == json.dumps(before))
-        return connection.execute(unmarked.values(values)).rowcount == 1
+            values |= {"delivered_at": delivered_at, **FINISHED}
+        marking = self._update.where(*self._are_marked(event, done[:-1])).values(values)
+        if connection.execute(marking).rowcount != 1:
+            raise LeaseLost
 
     @property
     def _update(self) -> Update:
@@ -186,8 +189,14 @@ class EventQueue(StateTable[EventMixin]):
     def _is_free(self, now: datetime) -> ColumnElement[bool]:
         return or_(self._c.lease_until.is_(None), self._c.lease_until <= now)
 
-    def _held(self, event: HeldEvent) -> Update:
-        return self._update.where(*self._unfinished(event.event_id), self._c.lease_token == event.lease_token)
+    def _is_held(self, event: HeldEvent) -> tuple[ColumnElement[bool], ...]:
+        return *self._unfinished(event.event_id), self._c.lease_token == event.lease_token
+
+    def _are_marked(self, event: HeldEvent, done: list[str]) -> tuple[ColumnElement[bool], ...]:
+        return *self._is_held(event), self._c.receivers_done == json.dumps(done)
+
+    def _change_held(self, event: HeldEvent, values: Mapping[str, Any]) -> None:
+        self._run(self._update.where(*self._is_held(event)).values(values))
 
     def _run(self, statement: Update) -> None:
         with begin_limited(self.engine()) as connection:

@@ -14,7 +14,7 @@ from sqlalchemy import Connection, update
 from flask_paycheckout.database.state_table import StateTable, is_of
 from flask_paycheckout.events.events import HeldEvent, NewEvent, delivered_columns, new_event
 from flask_paycheckout.events.receivers import Receivers
-from flask_paycheckout.events.shop_transaction import ShopTransaction, ShopTransactions
+from flask_paycheckout.events.shop_transaction import ShopTransaction
 from flask_paycheckout.parts import Parts
 
 
@@ -23,7 +23,6 @@ class EventWriter:
     """Stores the events of one app."""
 
     parts: Parts
-    shop: ShopTransactions
     receivers: Receivers
 
     def has_atomic(self, signal_name: str) -> bool:
@@ -55,26 +54,26 @@ class EventWriter:
         told, unheard = len(atomic) == len(receivers), self.receivers.is_unheard(event.name)
         row = new_event(event, now, told=told, unheard=unheard, leased=leased, runs=[one.name for one in atomic])
         connection.execute(self._insert, row)
-        about = table.made(changed)
+        held = HeldEvent.of_row(row, table.made(changed))
         if shop is None or not atomic:
-            return HeldEvent.of_row(row, about)
-        self.shop.run(shop, row, about, atomic, partial(self._mark, connection, row, atomic[-1].name, told, now))
-        return HeldEvent.of_row(row, about if told and decided else table.require(changed[table.key], connection))
+            return held
+        ended = {"last_error": None} | (delivered_columns(now) if told else {})
+        for receiver in atomic:
+            more = ended if receiver is atomic[-1] else {}
+            shop.run(receiver, held, partial(self._mark, connection, row, receiver.name, more))
+        left = held.subject if told and decided else table.require(changed[table.key], connection)
+        return HeldEvent.of_row(row, left)
 
-    def _mark(
-        self, connection: Connection, row: dict[str, Any], last: str, told: bool, now: datetime, receiver: str
-    ) -> bool:
+    def _mark(self, connection: Connection, row: dict[str, Any], receiver: str, more: Mapping[str, Any]) -> bool:
         """Mark in the transaction that stored the event that an atomic receiver has run.
 
         The statement changes nothing where the event is gone, since the receiver rolled its transaction back, and
         PostgreSQL refuses it in a broken one. Should the receiver have committed the event, it is delivered again.
 
-        :param last: the last atomic receiver; after it the event is as `told` says.
+        :param more: further values of the event's columns.
         """
         before = row["receivers_done"]
-        values: dict[str, Any] = {"receivers_done": json.dumps([*json.loads(before), receiver])}
-        if receiver == last:
-            values |= {"last_error": None} | (delivered_columns(now) if told else {})
+        values = {"receivers_done": json.dumps([*json.loads(before), receiver]), **more}
         unmarked = {"of_event_id": row["event_id"], "of_receivers_done": before}
         changed = connection.execute(self._change_unmarked, values | unmarked)
         row |= values

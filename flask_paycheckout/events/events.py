@@ -19,6 +19,9 @@ from flask_paycheckout.parts.logs import about
 LEASE = timedelta(seconds=60)
 """The time after which another process may deliver a leased event; renewed while a receiver works."""
 
+FINISHED = {"next_attempt_at": None, "lease_token": None, "lease_until": None}
+"""The columns of an event that needs no delivery any more."""
+
 # Any namespace, the same for ever.
 _EVENT_IDS = uuid.UUID("5f0a3d0e-4a86-4a3c-9c5e-3d1c70f2b1a7")
 # Seen only of an event that was committed before its receivers had run.
@@ -90,6 +93,9 @@ class HeldEvent(NamedTuple):
     subject: Subject
     """The checkout or payout as it was when the event was leased, detached from any session."""
 
+    account: str
+    """The name of its merchant account; kept here, since a receiver's own session may expire the object."""
+
     delivered: bool = False
     """Whether the event was stored as delivered, since no receiver is left."""
 
@@ -97,27 +103,27 @@ class HeldEvent(NamedTuple):
     def of_row(cls, row: Any, subject: Subject) -> HeldEvent:
         """Make it from the columns of the event table."""
         known = {name: row[name] for name in HELD_COLUMNS}
-        return cls(**known, subject=subject, delivered=row.get("delivered_at") is not None)
+        delivered = row.get("delivered_at") is not None
+        return cls(**known, subject=subject, account=subject.account, delivered=delivered)
 
 
-HELD_COLUMNS = tuple(name for name in HeldEvent._fields if name not in ("subject", "delivered"))
+HELD_COLUMNS = HeldEvent._fields[: HeldEvent._fields.index("subject")]
 """The columns of the event table that a `HeldEvent` has."""
 
 
-def keywords_of(event: Mapping[str, Any], subject: Subject) -> dict[str, Any]:
+def keywords_of(event: HeldEvent, subject: Subject) -> dict[str, Any]:
     """The keywords that receivers of an event get.
 
-    :param event: the columns of the event table.
-    :param subject: the checkout or the payout, attached to the receiver's session.
+    :param subject: its checkout or payout, attached to the receiver's session.
     """
-    keywords: dict[str, Any] = {"order_id": event["order_id"] or None, "event_id": event["event_id"]}
-    if event["payout_reference"] is not None:
+    keywords: dict[str, Any] = {"order_id": event.order_id or None, "event_id": event.event_id}
+    if event.payout_reference is not None:
         keywords["payout"] = subject
     else:
-        keywords["checkout"] = subject if event["checkout_id"] else None
-    if event["reason"] is not None:
-        keywords["reason"] = event["reason"]
-    extra: dict[str, Any] = json.loads(event["extra"] or "{}")
+        keywords["checkout"] = subject if event.checkout_id else None
+    if event.reason is not None:
+        keywords["reason"] = event.reason
+    extra: dict[str, Any] = json.loads(event.extra or "{}")
     # Sums are stored as exact text.
     return keywords | extra | {name: Decimal(extra[name]) for name in ("paid", "left") if name in extra}
 
@@ -145,15 +151,10 @@ def new_event(
     told = told and not unheard and not runs
     held = leased and not (told or unheard)
     once = f"{event.name}:{event.once}"
-    row = {
+    row = msgspec.structs.asdict(event) | {
         # From what is the same in each try, so that receivers of a try that failed recognise the next one.
         "event_id": str(uuid.uuid5(_EVENT_IDS, f"{once}:{event.checkout_id}")),
         "once": once,
-        "name": event.name,
-        "checkout_id": event.checkout_id,
-        "order_id": event.order_id,
-        "payout_reference": event.payout_reference,
-        "reason": event.reason,
         "extra": json.dumps(dict(event.extra)) if event.extra else None,
         "occurred_at": now,
         "attempts": 1 if held else 0,
@@ -169,13 +170,10 @@ def new_event(
 
 def delivered_columns(at: datetime) -> dict[str, Any]:
     """The columns of an event that was delivered in the transaction that stored it."""
-    return {"attempts": 1, "delivered_at": at, "next_attempt_at": None, "lease_token": None, "lease_until": None}
+    return {"attempts": 1, "delivered_at": at, **FINISHED}
 
 
-def about_event(event: HeldEvent, account: str | None, *, heals: bool = False) -> dict[str, Any]:
-    """The fields of a log record about an event.
-
-    :param account: the merchant account of the checkout or payout that the event is about.
-    """
-    ids = event.order_id or None, event.checkout_id or None, account
+def about_event(event: HeldEvent, *, heals: bool = False) -> dict[str, Any]:
+    """The fields of a log record about an event."""
+    ids = event.order_id or None, event.checkout_id or None, event.account
     return about(*ids, reference=event.payout_reference, event_id=event.event_id, heals=heals)

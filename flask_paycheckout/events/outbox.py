@@ -36,18 +36,18 @@ class Outbox:
 
     def deliver(self, events: Sequence[HeldEvent]) -> Delivery:
         """Deliver these events now; a failure is logged, and `deliver_due` tries again."""
-        failed = set[str]()
-        held = [event for event in events if event.lease_token is not None]
-        total = Delivery(delivered=sum(event.delivered for event in events))
+        total, failed, held = Delivery(), set[str](), list[HeldEvent]()
         for event in events:
             if event.delivered:
                 self.parts.observers.record(Observed.DELIVERY, event.name, "delivered")
+                total += Delivery(delivered=1)
             elif event.lease_token is None:
                 self.parts.observers.record(Observed.DELIVERY, event.name, "unheard")
-                why, fields = nobody_listens(event.name), about_event(event, event.subject.account)
-                told = event.name, subject_text(event), why
-                self.parts.log.warning(f"events {event.name}", "%s of %s waits: %s", *told, extra=fields)
+                told = event.name, subject_text(event), nobody_listens(event.name)
+                self.parts.log.warning(f"events {event.name}", "%s of %s waits: %s", *told, extra=about_event(event))
                 total += Delivery(failed=1)
+            else:
+                held.append(event)
         with self.runs.kept(held):
             for event in held:
                 total += self._attempt(event.event_id, event, failed)
@@ -96,7 +96,7 @@ class Outbox:
             with self.runs.kept([event]):
                 return self._deliver(event, failed)
         except Exception:
-            fields = about(event_id=event_id) if held is None else about_event(held, None)
+            fields = about(event_id=event_id) if held is None else about_event(held)
             text = "event %s could not be delivered now; reconcile will try again"
             self.parts.log.exception("deliveries of events", text, event_id, extra=fields)
             return Delivery(failed=1)

@@ -21,10 +21,10 @@ from flask_paycheckout.client.per_process import PerProcess
 from flask_paycheckout.clock import doubled
 from flask_paycheckout.database.connections import begin_limited
 from flask_paycheckout.events.event_model import EventMixin
-from flask_paycheckout.events.event_queue import EventQueue, names_of
+from flask_paycheckout.events.event_queue import EventQueue, LeaseLost, names_of
 from flask_paycheckout.events.events import HeldEvent, Subject, Superseding, about_event
 from flask_paycheckout.events.receivers import Receiver, Receivers, nobody_listens
-from flask_paycheckout.events.shop_transaction import ShopTransaction, ShopTransactions
+from flask_paycheckout.events.shop_transaction import ShopTransactions
 from flask_paycheckout.parts import Parts
 from flask_paycheckout.parts.observations import Observed
 
@@ -32,21 +32,22 @@ LONGEST = 600
 """Seconds after which work counts as hung, so that its lease is no longer renewed."""
 
 
+@dataclass(eq=False)
 class LeaseRenewal:
     """Calls renewal functions periodically while work is under way.
 
     The thread starts with the first work, and ends when none is left.
-
-    :param every: seconds between two calls; a small part of a lease.
-    :param longest: seconds after which work counts as hung.
     """
 
-    def __init__(self, every: float = 15, longest: float = LONGEST) -> None:
-        self._every = every
-        self._longest = longest
-        self._lock = threading.Lock()
-        self._under_way: dict[object, tuple[float, Callable[[], object]]] = {}
-        self._thread: threading.Thread | None = None
+    every: float = 15
+    """Seconds between two calls; a small part of a lease."""
+
+    longest: float = LONGEST
+    """Seconds after which work counts as hung."""
+
+    _lock: threading.Lock = field(default_factory=threading.Lock, init=False)
+    _under_way: dict[object, tuple[float, Callable[[], object]]] = field(default_factory=dict, init=False)
+    _thread: threading.Thread | None = field(default=None, init=False)
 
     @contextmanager
     def during(self, renew: Callable[[], object]) -> Iterator[None]:
@@ -68,14 +69,14 @@ class LeaseRenewal:
 
     def _work(self) -> None:
         while True:
-            time.sleep(self._every)
+            time.sleep(self.every)
             with self._lock:
                 if not self._under_way:
                     self._thread = None
                     return
                 under_way = list(self._under_way.values())
             for began, renew in under_way:
-                if time.monotonic() - began < self._longest:
+                if time.monotonic() - began < self.longest:
                     with suppress(Exception):
                         renew()
 
@@ -97,10 +98,6 @@ class Delivery(msgspec.Struct, frozen=True):
 
     def __add__(self, other: Delivery) -> Delivery:
         return Delivery(self.delivered + other.delivered, self.failed + other.failed)
-
-
-class _LeaseLost(Exception):
-    """The event was changed, or its lease taken, by another process, so the receiver's writes are rolled back."""
 
 
 class _Superseded(Exception):
@@ -141,8 +138,6 @@ class ReceiverRuns:
         runnable, blocked_until = self.runnable_receivers(event, queue)
         problem: str | None = None
         done = names_of(event.receivers_done)
-        # Now, since a receiver's own session may expire the object.
-        account = event.subject.account
         for number, receiver in enumerate(runnable, start=1):
             last = problem is None and blocked_until is None and number == len(runnable)
             try:
@@ -151,7 +146,7 @@ class ReceiverRuns:
                 self._run_one(event, subject, receiver.function, [*done, receiver.name], last)
                 done.append(receiver.name)
                 self.failing.discard(receiver.name)
-            except _LeaseLost:
+            except LeaseLost:
                 return None
             except _Superseded:
                 return self._supersede(event)
@@ -161,7 +156,7 @@ class ReceiverRuns:
             except BaseException as error:
                 # An error in one receiver must not stop the other receivers or this process.
                 names = receiver.name, event.name, subject_text(event)
-                fields = about_event(event, account, heals=self._fails_again(receiver, event))
+                fields = about_event(event, heals=self._fails_again(receiver, event))
                 kind = f"receiver {receiver.name} of {event.name}"
                 self.parts.log.exception(kind, "receiver %s of %s failed for %s", *names, extra=fields)
                 text = f"{type(error).__name__}: {error}"[:_MAX_ERROR]
@@ -174,7 +169,7 @@ class ReceiverRuns:
             self.queue.release(event, max(blocked_until, self.parts.clock()))
             return Delivery()
         if not runnable:
-            self._mark(event)
+            self.queue.finish(event, delivered_at=self.parts.clock())
         return Delivery(delivered=1)
 
     def _fails_again(self, receiver: Receiver, event: HeldEvent) -> bool:
@@ -210,7 +205,7 @@ class ReceiverRuns:
             return self.superseding.is_unwanted(event)
         except Exception:
             told = "order %s could not be looked at for its reminder", event.order_id
-            self.parts.log.exception("reminders", *told, extra=about_event(event, event.subject.account))
+            self.parts.log.exception("reminders", *told, extra=about_event(event))
             return False
 
     def kept(self, events: Sequence[HeldEvent]) -> AbstractContextManager[None]:
@@ -228,43 +223,29 @@ class ReceiverRuns:
         done: list[str],
         last: bool,
     ) -> None:
+        """Run a receiver, and commit its writes together with the mark that it has run, if the event is still true.
+
+        Two databases are committed one after the other; after a crash between the commits the receiver runs again.
+        """
         with self.shop.open() as transaction:
             # Loaded on another connection, so that a receiver that only calls another service opens no transaction.
             transaction.session.add(subject)
-            transaction.receive(receiver, event._asdict(), subject)
-            if self.parts.settings.separate_database:
-                self._commit_then_mark(transaction, event, done, last)
+            transaction.receive(receiver, event, subject)
+            delivered_at = self.parts.clock() if last else None
+            together = None if self.parts.settings.separate_database else transaction.connection
+            if together is None:
+                self.queue.require_held(event, done[:-1])
             else:
-                self._mark_and_commit(transaction, event, done, last)
-
-    def _mark_and_commit(self, transaction: ShopTransaction, event: HeldEvent, done: list[str], last: bool) -> None:
-        """Commit a receiver's writes together with the mark that it has run, if the event is still true."""
-        connection = transaction.connection
-        if not self.queue.mark(connection, event, done[:-1], done, self.parts.clock() if last else None):
-            raise _LeaseLost
-        if self.superseding.has_happened_to(event, connection):
-            raise _Superseded
-        transaction.commit()
-
-    def _commit_then_mark(self, transaction: ShopTransaction, event: HeldEvent, done: list[str], last: bool) -> None:
-        """Commit in two databases, one after the other; after a crash between the commits the receiver runs again."""
-        with self.parts.engine().connect() as connection:
-            if not self.queue.is_held(connection, event, done[:-1]):
-                raise _LeaseLost
-        if self.superseding.has_happened_to(event):
-            raise _Superseded
-        transaction.commit()
-        with begin_limited(self.parts.engine()) as connection:
-            if not self.queue.mark(connection, event, done[:-1], done, self.parts.clock() if last else None):
-                raise _LeaseLost
-
-    def _mark(self, event: HeldEvent) -> None:
-        done = names_of(event.receivers_done)
-        with begin_limited(self.parts.engine()) as connection:
-            self.queue.mark(connection, event, done, done, self.parts.clock())
+                self.queue.mark(together, event, done, delivered_at)
+            if self.superseding.has_happened_to(event, together):
+                raise _Superseded
+            transaction.commit()
+            if together is None:
+                with begin_limited(self.parts.engine()) as connection:
+                    self.queue.mark(connection, event, done, delivered_at)
 
     def _supersede(self, event: HeldEvent) -> Delivery:
-        self.queue.supersede(event, self.parts.clock())
+        self.queue.finish(event, superseded_at=self.parts.clock())
         self.parts.observers.record(Observed.DELIVERY, event.name, "superseded")
         return Delivery()
 
@@ -278,7 +259,7 @@ class ReceiverRuns:
             self.queue.release(event, self.parts.clock())
         except Exception:
             text = "event %s could not be released; it waits until its lease ends"
-            self.parts.log.warning("releases of events", text, event.event_id, extra=about_event(event, None))
+            self.parts.log.warning("releases of events", text, event.event_id, extra=about_event(event))
 
 
 def subject_text(event: HeldEvent) -> str:

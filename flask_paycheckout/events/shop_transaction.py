@@ -9,7 +9,7 @@ broken, and with all its writes in one database. Otherwise that function has fai
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ from flask_paycheckout.database.connections import LockWaits, begin_limited
 from flask_paycheckout.database.database_errors import is_lost_race
 from flask_paycheckout.database.open_transactions import BrokenTransaction, begun_in, guard, guarded, in_callback
 from flask_paycheckout.errors import ReceiverFailed
-from flask_paycheckout.events.events import Subject, keywords_of
+from flask_paycheckout.events.events import HeldEvent, Subject, keywords_of
 from flask_paycheckout.events.receivers import Receiver
 from flask_paycheckout.parts import Parts
 
@@ -60,15 +60,14 @@ class ShopTransaction:
         self._require_whole()
         return result
 
-    def receive(self, receiver: Callable[..., Any], stored: Mapping[str, Any], subject: Subject) -> None:
+    def receive(self, receiver: Callable[..., Any], event: HeldEvent, subject: Subject) -> None:
         """Call a receiver, and flush its writes.
 
-        :param stored: the columns of the event.
-        :param subject: its checkout or payout, attached to the session.
+        :param subject: the event's checkout or payout, attached to the session.
         :raises RuntimeError: it left the transaction ended or broken, or wrote in a second database.
         """
         self._given.append(subject)
-        self.call(receiver, self._parts.app, **keywords_of(stored, subject))
+        self.call(receiver, self._parts.app, **keywords_of(event, subject))
         self.session.flush()
         self._require_whole()
         begun = begun_in(self.session)
@@ -79,6 +78,29 @@ class ShopTransaction:
                     "it wrote through a second engine, whose commit is another one than that of the payment tables;"
                     " see 'Tables in a second database' in docs/receivers.md"
                 )
+
+    def run(self, receiver: Receiver, event: HeldEvent, mark: Callable[[], bool]) -> None:
+        """Run an atomic receiver of an event that was just stored in this transaction.
+
+        :param mark: records in the transaction that it has run; returns False when the event is not there, so that the
+            transaction is another one.
+        :raises ReceiverFailed: it raised, or did not leave the transaction whole; the caller must roll back.
+        """
+        owner = event.order_id or f"payout {event.payout_reference}"
+        ran = self.last_run = receiver.name, event.name, owner
+        try:
+            with _refuse_sockets(self._parts.strict):
+                # Merged, since the session may have loaded this row before; the receiver sees it as it is now.
+                attached = self.session.merge(event.subject, load=False)
+                self.receive(receiver.function, event, attached)
+                if not mark():
+                    raise BrokenTransaction("it ended the transaction that it was called in")
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:
+            if is_lost_race(error):
+                raise
+            raise ReceiverFailed(*ran, error) from error
 
     def commit(self) -> None:
         """Commit; the objects that receivers were given can still be read afterwards."""
@@ -152,43 +174,6 @@ class ShopTransactions:
         with self.waits.limited() as patience:
             guard(session, session.connection(bind_arguments={"clause": self.parts.models.checkouts}), patience)
         return ShopTransaction(self.parts, session)
-
-    def run(
-        self,
-        transaction: ShopTransaction,
-        stored: Mapping[str, Any],
-        subject: Subject,
-        receivers: Iterable[Receiver],
-        mark: Callable[[str], bool],
-    ) -> None:
-        """Run the atomic receivers of an event that was just stored.
-
-        :param stored: the columns of the event.
-        :param subject: the checkout or payout after the change, detached from any session.
-        :param mark: records in the transaction that a receiver of this name has run; returns False when the event is
-            not there, so that the transaction is another one.
-        :raises ReceiverFailed: one of them raised, or did not leave the transaction whole; the caller must roll back.
-        """
-        for receiver in receivers:
-            ran = transaction.last_run = receiver.name, stored["name"], _owner_of(stored)
-            try:
-                with _refuse_sockets(self.parts.strict):
-                    # Merged, since the session may have loaded this row before; the receiver sees it as it is now.
-                    attached = transaction.session.merge(subject, load=False)
-                    transaction.receive(receiver.function, stored, attached)
-                    if not mark(receiver.name):
-                        raise BrokenTransaction("it ended the transaction that it was called in")
-            except KeyboardInterrupt:
-                raise
-            except BaseException as error:
-                if is_lost_race(error):
-                    raise
-                raise ReceiverFailed(*ran, error) from error
-
-
-def _owner_of(event: Mapping[str, Any]) -> str:
-    """The order that an event is about, or else the payout."""
-    return event["order_id"] or f"payout {event['payout_reference']}"
 
 
 @contextmanager

@@ -18,7 +18,7 @@ import msgspec
 from flask_paycheckout.client import PaymentsError
 from flask_paycheckout.client.per_process import Guarded
 from flask_paycheckout.clock import Clock
-from flask_paycheckout.database.database_errors import first_line, is_passing, is_unavailable
+from flask_paycheckout.database.database_errors import first_line, is_unavailable
 from flask_paycheckout.text import moment_text, visible
 
 LOGGER = "flask_paycheckout"
@@ -170,7 +170,7 @@ def _shorten(record: logging.LogRecord, args: tuple[object, ...], error: BaseExc
 
 def _heals(error: BaseException) -> bool:
     """Whether the service or the database is probably unavailable for a while only."""
-    return isinstance(error, PaymentsError) or is_unavailable(error) or is_passing(error)
+    return isinstance(error, PaymentsError) or is_unavailable(error)
 
 
 def _message(error: BaseException) -> str:

@@ -101,13 +101,12 @@ class AccountUnavailable(TransportFailed):
     def __init__(self, operation: str, name: str, why: str) -> None:
         super().__init__(operation, f"account {name!r}: {why}", request_sent=False)
         self.args = (operation, name, why)
-        self.name = name
 
 
 class _InUse(msgspec.Struct):
     """An account with its client, and when the shop was last asked for it."""
 
-    account: Account | None
+    account: Account
     client: PaymentsClient
     asked_at: float
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, MutableMapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeVar
 
@@ -25,7 +25,7 @@ from flask_paycheckout.parts import Parts
 from flask_paycheckout.parts.logs import about
 from flask_paycheckout.parts.observations import Observed
 from flask_paycheckout.service.accounts import Accounts
-from flask_paycheckout.service.limits import Admission, Breaker, ConcurrencyLimit, Slot
+from flask_paycheckout.service.limits import Breaker, Call, ConcurrencyLimit
 from flask_paycheckout.service.record import ServiceRecord
 
 T = TypeVar("T")
@@ -85,11 +85,15 @@ class Service:
         client = self.accounts.client_of(account, operation)
         request = self.parts.web_request()
         left = self.parts.settings.timeout if request is None else self._left(operation, request)
+        call, until = Call(account, operation), self.parts.elapsed() + left
         with ExitStack() as held:
-            permit = Permit(self, account, operation, client, held, self.parts.elapsed() + left)
             if request is not None:
-                permit.admission = self._admit(permit, request)
-            yield permit
+                wait = self.breaker.admit(call)
+                if wait:
+                    raise self._refused(operation, "it does not answer in time", max(1.0, wait))
+                held.callback(self.breaker.withdrawn, call)
+                held.enter_context(self._in_slot(call, request))
+            yield Permit(self, call, client, held, until)
 
     @contextmanager
     def waiting(self, operation: str, account: str) -> Iterator[float]:
@@ -104,18 +108,8 @@ class Service:
             yield self.parts.settings.timeout
             return
         left = self._left(operation, request)
-        with self._in_slot(Slot(account, operation, following=True), request):
+        with self._in_slot(Call(account, operation, following=True), request):
             yield left
-
-    def _admit(self, permit: Permit, request: MutableMapping[str, Any]) -> Admission:
-        """Take a place for a web request's call, which the permit gives back."""
-        admission = self.breaker.admit(permit.circuit)
-        if admission is None:
-            wait = max(1.0, self.breaker.wait(permit.circuit))
-            raise self._refused(permit.operation, "it does not answer in time", wait)
-        permit.held.callback(self.breaker.withdrawn, admission, permit.circuit)
-        permit.held.enter_context(self._in_slot(Slot(*permit.circuit, probe=admission.probe), request))
-        return admission
 
     def _left(self, operation: str, request: MutableMapping[str, Any]) -> float:
         left = self.web_timeout - float(request.setdefault(_SPENT, 0.0))
@@ -124,10 +118,10 @@ class Service:
         return left
 
     @contextmanager
-    def _in_slot(self, slot: Slot, request: MutableMapping[str, Any]) -> Iterator[None]:
-        """Take a slot until the `with` block ends, and count its time as the request's."""
-        account, operation = slot.of
-        if not self.slots.take(slot, 0.0 if operation == READ else min(_MOMENT, self.web_timeout)):
+    def _in_slot(self, call: Call, request: MutableMapping[str, Any]) -> Iterator[None]:
+        """Take a slot for a call until the `with` block ends, and count its time as the request's."""
+        account, operation = call.circuit
+        if not self.slots.take(call, 0.0 if operation == READ else min(_MOMENT, self.web_timeout)):
             why = f"as many requests as may are waiting for it{of_account(account)} already"
             if operation != READ and not self.slots.is_slow(account, operation):
                 self.record.on_refusal(f"{operation}: {why}", account)
@@ -136,7 +130,7 @@ class Service:
         try:
             yield
         finally:
-            self.slots.give_back(slot)
+            self.slots.give_back(call)
             request[_SPENT] += self.parts.elapsed() - began
 
     def _refused(self, operation: str, why: str, retry_after: float) -> NotAsked:
@@ -144,20 +138,20 @@ class Service:
         self.parts.observers.record(Observed.CALL, operation, "not_asked")
         return NotAsked(operation, f"the service was not asked: {why}", retry_after)
 
-    def note_outcome(self, permit: Permit, error: PaymentsError | None, seconds: float) -> None:
+    def note_outcome(self, call: Call, error: PaymentsError | None, seconds: float) -> None:
         """Report a call's outcome to the breaker; calls of programs count too, as they also show whether it answers.
 
         An answer that web requests can hardly wait for is as bad as none.
         """
-        account, operation = permit.circuit
+        account, operation = call.circuit
         observed, fields = partial(self.parts.observers.record, Observed.CIRCUIT, operation), about(account=account)
         if is_answer(error) and seconds <= self.slow_after:
-            if self.breaker.answered(permit.circuit):
+            if self.breaker.answered(call):
                 observed("closed", account=account)
                 text = "the service answers again%s: %s"
                 self.parts.log.warning("recoveries of the service", text, of_account(account), operation, extra=fields)
             return
-        if self.breaker.failed(permit.admission, permit.circuit):
+        if self.breaker.failed(call):
             observed("opened", account=account)
             text = "the service fails%s, web requests for this are refused until a probe is answered: %s"
             why = f"{operation}: it took {seconds:.1f} seconds" if is_answer(error) else error
@@ -174,8 +168,7 @@ class Permit:
     """Permission for one call, which is repeated once when the keys were replaced meanwhile."""
 
     service: Service
-    account: str
-    operation: str
+    call: Call
     client: PaymentsClient
     held: ExitStack
     """Returns the permission when it is closed, after the call or when none was made."""
@@ -183,42 +176,35 @@ class Permit:
     until: float
     """The end of the time that the call may take."""
 
-    admission: Admission = field(default_factory=Admission)
-
-    @property
-    def circuit(self) -> tuple[str, str]:
-        """The calls that fail and recover together."""
-        return self.account, self.operation
-
-    def ask(self, call: Callable[[PaymentsClient], T]) -> T:
+    def ask(self, make: Callable[[PaymentsClient], T]) -> T:
         """Make the call with the client of the account, as this permission allows."""
         elapsed = self.service.parts.elapsed
         began = elapsed()
         try:
-            answer = self._asked(call)
+            answer = self._asked(make)
         except PaymentsError as error:
-            self.service.note_outcome(self, error, elapsed() - began)
+            self.service.note_outcome(self.call, error, elapsed() - began)
             raise
         else:
-            self.service.note_outcome(self, None, elapsed() - began)
+            self.service.note_outcome(self.call, None, elapsed() - began)
             return answer
         finally:
             # As soon as the call is over, before its answer is processed.
             self.held.close()
 
-    def _asked(self, call: Callable[[PaymentsClient], T]) -> T:
+    def _asked(self, make: Callable[[PaymentsClient], T]) -> T:
         try:
-            return call(self._within())
+            return make(self._within())
         except Unauthorized:
             if self._seconds() < _SHORTEST_CALL or not self._has_new_keys():
                 raise
-        return call(self._within())
+        return make(self._within())
 
     def _has_new_keys(self) -> bool:
         """Ask the shop for the keys again, since the service refused them; whether there are others now."""
         before, accounts = self.client, self.service.accounts
-        accounts.refused(self.account, before)
-        self.client = accounts.client_of(self.account, self.operation)
+        accounts.refused(self.call.account, before)
+        self.client = accounts.client_of(*self.call.circuit)
         return self.client is not before
 
     def _seconds(self) -> float:

@@ -19,6 +19,28 @@ from flask_paycheckout.client.per_process import Guarded, PerProcess
 _MOST_KEPT = 10_000
 
 
+@dataclass(eq=False)
+class Call:
+    """A call of the service, with what the limits know of it."""
+
+    account: str
+    operation: str
+    following: bool = False
+    """Whether it is another request's, for which this request only waits. One slot is always left for a request that
+    calls, or all could wait for each other."""
+
+    probe: bool = False
+    """Whether it tries a service that failed before, and is slow from its beginning."""
+
+    since: float = 0.0
+    """When it took its slot."""
+
+    @property
+    def circuit(self) -> tuple[str, str]:
+        """The calls that fail and recover together."""
+        return self.account, self.operation
+
+
 # The circuit breaker
 
 # A single call may fail by chance, and a short failure may hit two calls that are under way.
@@ -27,19 +49,12 @@ _FAILURES = 3
 _WAIT = 5.0
 
 
-@dataclass(frozen=True, eq=False)
-class Admission:
-    """Permission for one call, to be returned to the breaker with the call's outcome."""
-
-    probe: bool = False
-
-
 @dataclass
 class _Circuit:
     """The failures in a row of one account's calls of one operation."""
 
     failures: int = 0
-    probe: Admission | None = None
+    probe: Call | None = None
     """The last probe without an outcome."""
 
     opens_at: float = 0.0
@@ -65,50 +80,45 @@ class Breaker:
     now: Callable[[], float]
     _state: Guarded[dict[tuple[str, str], _Circuit]] = field(default_factory=lambda: Guarded(dict), init=False)
 
-    def admit(self, key: tuple[str, str]) -> Admission | None:
-        """Permission for one call, returned by `answered`, `failed` or `withdrawn`; None while calls are stopped.
+    def admit(self, call: Call) -> float:
+        """Permit a call, of which `answered`, `failed` or `withdrawn` must follow.
 
-        :param key: the account and operation.
+        :returns: 0; while calls are stopped, the seconds until one may be permitted again.
         """
         with self._state.held() as circuits:
-            circuit = circuits.get(key)
-            if circuit is None or not circuit.stopped:
-                return Admission()
-            if self.now() < circuit.opens_at:
-                return None
-            circuit.probe, circuit.opens_at = Admission(probe=True), self.now() + self.probe_lasts
-            return circuit.probe
+            circuit = circuits.get(call.circuit)
+            if circuit is not None and circuit.stopped:
+                now = self.now()
+                if now < circuit.opens_at:
+                    return circuit.opens_at - now
+                call.probe = True
+                circuit.probe, circuit.opens_at = call, now + self.probe_lasts
+            return 0.0
 
-    def answered(self, key: tuple[str, str]) -> bool:
+    def answered(self, call: Call) -> bool:
         """Record an answer in time, which allows calls again; True when they were stopped until now."""
         with self._state.held() as circuits:
-            return circuits.pop(key, _Circuit()).stopped
+            return circuits.pop(call.circuit, _Circuit()).stopped
 
-    def failed(self, admission: Admission, key: tuple[str, str]) -> bool:
+    def failed(self, call: Call) -> bool:
         """Record a call without an answer in time; True when this one stopped further calls."""
         with self._state.held() as circuits:
-            circuit = circuits.setdefault(key, _Circuit())
+            circuit = circuits.setdefault(call.circuit, _Circuit())
             if len(circuits) > _MOST_KEPT:
                 del circuits[next(iter(circuits))]
             circuit.failures += 1
             stops = circuit.failures == _FAILURES
             # A call from before the calls were stopped must not delay the next probe.
-            if stops or admission is circuit.probe:
+            if stops or call is circuit.probe:
                 circuit.probe, circuit.opens_at = None, self.now() + _WAIT
             return stops
 
-    def withdrawn(self, admission: Admission, key: tuple[str, str]) -> None:
-        """Return a permission unused, so that another call may be the probe."""
+    def withdrawn(self, call: Call) -> None:
+        """Note that a call ends, perhaps without an outcome, so that another one may be the probe."""
         with self._state.held() as circuits:
-            circuit = circuits.get(key)
-            if circuit is not None and admission is circuit.probe:
+            circuit = circuits.get(call.circuit)
+            if circuit is not None and call is circuit.probe:
                 circuit.probe, circuit.opens_at = None, self.now()
-
-    def wait(self, key: tuple[str, str]) -> float:
-        """Seconds until permission may be given again; 0 while calls are allowed."""
-        with self._state.held() as circuits:
-            circuit = circuits.get(key)
-            return max(0.0, circuit.opens_at - self.now()) if circuit is not None and circuit.stopped else 0.0
 
 
 # Web requests that wait
@@ -117,26 +127,6 @@ class Breaker:
 _WHILE_SLOW = 2
 # Seconds after which calls are not quick: a request with time to lose does not wait for a slot then.
 _QUICK = 1.0
-
-
-@dataclass(eq=False)
-class Slot:
-    """The place of one web request that waits for the service."""
-
-    account: str
-    operation: str
-    following: bool = False
-    """Whether it only waits for another request's call. One slot is always left for a request that calls, or all could
-    wait for each other."""
-
-    probe: bool = False
-    """Whether it tries a service that failed before, and is slow from its beginning."""
-
-    since: float = 0.0
-
-    @property
-    def of(self) -> tuple[str, str]:
-        return self.account, self.operation
 
 
 @dataclass
@@ -159,12 +149,12 @@ class ConcurrencyLimit:
     several_accounts: Callable[[], bool]
     seldom: Collection[str]
     now: Callable[[], float]
-    _here: PerProcess[tuple[Condition, list[Slot]]] = field(
+    _here: PerProcess[tuple[Condition, list[Call]]] = field(
         default_factory=lambda: PerProcess(lambda: (Condition(), [])), init=False
     )
 
-    def take(self, slot: Slot, patience: float) -> bool:
-        """Take a slot, to be given back; False when there is none.
+    def take(self, call: Call, patience: float) -> bool:
+        """Take a slot for a call, to be given back; False when there is none.
 
         :param patience: seconds to wait for a slot while calls are quick; 0 for a call that can be left to reconcile,
             which is limited as soon as calls are not quick any more.
@@ -172,46 +162,46 @@ class ConcurrencyLimit:
         slow_after = self.slow_after if patience else _QUICK
         changed, taken = self._here()
         with changed:
-            seconds = 0.0 if self._slow_with(taken, slot, _QUICK) else patience
-            if not changed.wait_for(lambda: self._has_room(taken, slot, slow_after), seconds):
+            seconds = 0.0 if self._slow_with(taken, call, _QUICK) else patience
+            if not changed.wait_for(lambda: self._has_room(taken, call, slow_after), seconds):
                 return False
-            slot.since = self.now()
-            taken.append(slot)
+            call.since = self.now()
+            taken.append(call)
             return True
 
-    def give_back(self, slot: Slot) -> None:
+    def give_back(self, call: Call) -> None:
         changed, taken = self._here()
         with changed:
-            taken.remove(slot)
+            taken.remove(call)
             changed.notify_all()
 
     def is_slow(self, account: str, operation: str) -> bool:
         """Whether a call of this operation has been under way for too long."""
         changed, taken = self._here()
         with changed:
-            return bool(self._slow_with(taken, Slot(account, operation), self.slow_after))
+            return bool(self._slow_with(taken, Call(account, operation), self.slow_after))
 
-    def _slow_with(self, taken: list[Slot], slot: Slot, after: float) -> list[Slot]:
-        """The slots of all accounts and operations that are slow; empty where that of a slot is not."""
+    def _slow_with(self, taken: list[Call], call: Call, after: float) -> list[Call]:
+        """The calls of all circuits that are slow; empty where that of this call is not."""
         now = self.now()
-        slow = {one.of for one in taken if one.probe or now - one.since > after}
-        return [one for one in taken if one.of in slow] if slot.probe or slot.of in slow else []
+        slow = {one.circuit for one in taken if one.probe or now - one.since > after}
+        return [one for one in taken if one.circuit in slow] if call.probe or call.circuit in slow else []
 
-    def _has_room(self, taken: list[Slot], slot: Slot, slow_after: float) -> bool:
+    def _has_room(self, taken: list[Call], call: Call, slow_after: float) -> bool:
         shares = [(taken, self.most)]
         if self.several_accounts():
             # Half less one: another account always has more than what one can take.
-            shares.append(([one for one in taken if one.account == slot.account], self.most // 2 - 1))
-        if slot.operation in self.seldom:
+            shares.append(([one for one in taken if one.account == call.account], self.most // 2 - 1))
+        if call.operation in self.seldom:
             shares.append(([one for one in taken if one.operation in self.seldom], self.most // 3))
-        slow = self._slow_with(taken, slot, slow_after)
+        slow = self._slow_with(taken, call, slow_after)
         shares.append((slow, self.most // 2))
-        shares.append(([one for one in slow if one.operation == slot.operation], _WHILE_SLOW))
-        return all(_fits(slot, group, max(1, share)) for group, share in shares)
+        shares.append(([one for one in slow if one.operation == call.operation], _WHILE_SLOW))
+        return all(_fits(call, group, max(1, share)) for group, share in shares)
 
 
-def _fits(slot: Slot, taken: list[Slot], share: int) -> bool:
-    return len(taken) < share and not (slot.following and sum(one.following for one in taken) >= share - 1)
+def _fits(call: Call, taken: list[Call], share: int) -> bool:
+    return len(taken) < share and not (call.following and sum(one.following for one in taken) >= share - 1)
 
 
 # Calls about one deposit, or one order

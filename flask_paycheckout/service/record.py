@@ -23,7 +23,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from flask_paycheckout.client import PaymentsError, RateLimited, RequestRefused, ServiceFault, Unauthorized
 from flask_paycheckout.client.per_process import PerProcess
 from flask_paycheckout.clock import as_utc
-from flask_paycheckout.database.connections import begin_limited
+from flask_paycheckout.database.connections import begin_limited, read_rows
 from flask_paycheckout.database.database_errors import first_line
 from flask_paycheckout.database.service_table import insert_in
 from flask_paycheckout.errors import UnsafeCheckoutUrl
@@ -288,12 +288,10 @@ def began_in_outage(
 def failing_calls(engine: Engine, table: Table, now: datetime, account: str | None = None) -> Sequence[FailingCalls]:
     """List the operations that fail, according to the table, of one account or of all; 100 at most."""
     c = table.c
-    columns = select(c.account, c.operation, c.failing_since, c.last_failure_at, c.resumed_at, c["count"], c.words)
     of_account = [] if account is None else [c.account == account]
     lasts = (c.operation != WEB_CALL) | (c.last_failure_at >= now - UNTRIED)
-    failing = columns.where(c["count"] > 0, lasts, *of_account)
-    with engine.connect() as connection:
-        rows = connection.execute(failing.order_by(c.account, c.operation).limit(100)).all()
+    failing = select(table).where(c["count"] > 0, lasts, *of_account)
+    rows = read_rows(engine, failing.order_by(c.account, c.operation).limit(100))
     return [
         FailingCalls(
             row.account,
@@ -301,8 +299,8 @@ def failing_calls(engine: Engine, table: Table, now: datetime, account: str | No
             as_utc(row.failing_since),
             as_utc(row.last_failure_at),
             row.resumed_at and as_utc(row.resumed_at),
-            row[5],
-            row.words or "",
+            row._mapping["count"],
+            row.words,
         )
         for row in rows
     ]

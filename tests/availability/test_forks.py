@@ -15,6 +15,7 @@ from flask import Flask
 from flask_paycheckout import Pay, PayCheckout
 from flask_paycheckout.client import NotFound
 from flask_paycheckout.runtime import KEY
+from flask_paycheckout.service import limits
 from flask_paycheckout.service.calls import CREATE, READ
 from tests.availability.processes import serving
 from tests.conftest import OpenShop
@@ -88,16 +89,16 @@ def test_parent_and_children_share_nothing_of_ours(service: Service, open_shop: 
             calls(app, paycheckout, who, orders)
 
     runtime = app.extensions[KEY]
-    breaker = runtime.service.breaker
+    breaker, starts = runtime.service.breaker, limits.Call("", CREATE)
     # At the fork the parent's only place is taken, its breaker open, and a start of the child's first order under way.
     with app.test_request_context(), runtime.service.permit(READ), runtime.starter._starting.join("2-1"):
         for _ in range(3):
-            breaker.failed(breaker.admit(("", CREATE)), ("", CREATE))
+            breaker.failed(starts)
         with forked(lambda: child(2)), forked(lambda: child(3)):
             pass
         with pytest.raises(Exception, match="was not asked"), runtime.service.permit(CREATE):
             pass
-        breaker.answered(("", CREATE))
+        breaker.answered(starts)
     calls(app, paycheckout, 1, orders)
 
     ports = {port: {who for at, who in service.calls if at == port} for port, _ in service.calls}

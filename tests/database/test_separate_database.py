@@ -73,10 +73,7 @@ def death(shop: Shop, when: str) -> Iterator[None]:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(ReceiverRuns, "let_go", lambda runs, event: None)
-        if when == "between the commits":
-            patch.setattr(EventQueue, "mark", die)
-        else:
-            patch.setattr(ReceiverRuns, "_commit_then_mark", die)
+        patch.setattr(EventQueue, "mark" if when == "between the commits" else "require_held", die)
         yield
 
 

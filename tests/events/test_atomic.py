@@ -22,6 +22,7 @@ from flask_paycheckout import (
 )
 from tests.carts import Carts, add_carts
 from tests.conftest import OpenShop
+from tests.payouts.shop import refunds
 from tests.scripted import Shop, number
 
 pytestmark = pytest.mark.on_each_database
@@ -130,7 +131,8 @@ def test_every_move_has_its_atomic_receivers(shop: Shop) -> None:
         checkout_id = shop.has_deposit("pending")
         shop.settles(checkout_id)
         shop.settles(checkout_id, says="completed", inputAmount=number("1"))
-        shop.resolves(checkout_id, accept=False)
+        # Rejects it, in the transaction of the shop.
+        refunds(shop, checkout_id, "0.40")
     assert told == [
         "checkout_created: created",
         "order_pending: pending",

@@ -161,11 +161,15 @@ FAULTS: dict[str, dict[str, Planted]] = {
     "Receivers run once, in order, and their effects are committed with the mark.": {
         "an event counts as delivered before its receivers were called": (
             f"{_OUTBOX}::test_only_the_receiver_that_failed_runs_again",
-            Before("events.receiver_runs:ReceiverRuns._run_receivers", "runnable_receivers", "self._mark(event)"),
+            Before(
+                "events.receiver_runs:ReceiverRuns._run_receivers",
+                "runnable_receivers",
+                "self.queue.finish(event, delivered_at=self.parts.clock())",
+            ),
         ),
         "a move is committed although its atomic receiver raised": (
             f"{_REFUSING}[sqlite]",
-            Drop("events.shop_transaction:ShopTransactions.run", "ReceiverFailed"),
+            Drop("events.shop_transaction:ShopTransaction.run", "ReceiverFailed"),
         ),
         "an atomic receiver may commit": (
             f"{_BROKEN}[sqlite-atomic]",
@@ -184,7 +188,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
         ),
         "an event is not looked at again when its receiver is marked": (
             f"{_ORDER}::test_what_is_overtaken_while_its_receiver_works_is_not_committed",
-            Never("events.receiver_runs:ReceiverRuns._mark_and_commit", "has_happened_to"),
+            Never("events.receiver_runs:ReceiverRuns._run_one", "has_happened_to"),
         ),
         "a lease is never renewed": (
             "events/test_leases.py::test_nobody_takes_an_event_from_a_receiver_that_works_longer_than_the_lease",
@@ -197,7 +201,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
         "the transaction of a move is not proved before its commit": (
             f"{_BROKEN}[postgresql-atomic]",
             First("events.shop_transaction:ShopTransaction._require_whole", "return"),
-            Swap("events.shop_transaction:ShopTransactions.run", "mark(receiver.name)", "True"),
+            Swap("events.shop_transaction:ShopTransaction.run", "mark()", "True"),
             Swap("database.open_transactions:_on_commit", "begun_in(session)", "[]"),
         ),
         "a receiver may roll its own transaction back": (
@@ -222,13 +226,13 @@ FAULTS: dict[str, dict[str, Planted]] = {
             "service/test_breaker.py::test_after_five_seconds_one_probe_may_go_and_its_answer_closes_it",
             Swap(
                 "service.limits:Breaker.answered",
-                "circuits.pop(key, _Circuit())",
-                "circuits.get(key, _Circuit())",
+                "circuits.pop(call.circuit, _Circuit())",
+                "circuits.get(call.circuit, _Circuit())",
             ),
         ),
         "all operations of an account share one circuit": (
             f"{_CALLS}::test_reads_that_fail_stop_no_starts_and_starts_that_fail_no_reads",
-            Swap("service.calls:Permit.circuit", "self.operation", "''"),
+            Swap("service.limits:Call.circuit", "self.operation", "''"),
         ),
         "an account may take every slot": (
             f"{_CALLS}::test_an_account_has_less_than_half_of_the_slots_and_seldom_calls_a_third",
@@ -236,7 +240,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
         ),
         "any number of requests waits for slow calls": (
             f"{_CALLS}::test_while_calls_are_slow_few_requests_wait_for_that_operation_and_status_pages_sooner",
-            Swap("service.limits:ConcurrencyLimit._has_room", "self._slow_with(taken, slot, slow_after)", "[]"),
+            Swap("service.limits:ConcurrencyLimit._has_room", "self._slow_with(taken, call, slow_after)", "[]"),
         ),
         "a claim that was not carried out costs a use of its link": (
             f"{_CLAIMS}::test_claims_that_the_service_refuses_have_a_cool_down_and_stop_no_customer_who_pays[400-422]",
@@ -682,7 +686,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
         ),
         "all accounts share one circuit breaker": (
             f"{_ACCOUNTS}::test_a_service_that_fails_for_one_account_is_still_asked_for_the_others",
-            Swap("service.calls:Permit.circuit", "self.account", "''"),
+            Swap("service.limits:Call.circuit", "self.account", "''"),
         ),
         "payouts are sent with the token of the settings": (
             "accounts/test_payouts.py::test_each_is_sent_with_the_token_of_its_account_and_read_with_its_keys",

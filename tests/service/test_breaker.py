@@ -6,7 +6,7 @@ from threading import Barrier
 
 import pytest
 
-from flask_paycheckout.service.limits import Admission, Breaker
+from flask_paycheckout.service.limits import Breaker, Call
 from tests.races.crowds import crowd
 
 
@@ -28,63 +28,61 @@ def breaker(seconds: Seconds) -> Breaker:
     return Breaker(probe_lasts=15, now=seconds)
 
 
-PAY = ("", "pay")
+PAY = Call("", "pay")
 
 
-def fails(breaker: Breaker, times: int = 1, circuit: tuple[str, str] = PAY) -> None:
+def fails(breaker: Breaker, times: int = 1, call: Call = PAY) -> None:
     for _ in range(times):
-        admission = breaker.admit(circuit)
-        assert admission is not None
-        breaker.failed(admission, circuit)
+        assert breaker.admit(call) == 0
+        breaker.failed(call)
 
 
-def probe(breaker: Breaker) -> Admission:
-    admission = breaker.admit(PAY)
-    assert admission is not None
-    assert admission.probe
-    return admission
+def probe(breaker: Breaker) -> Call:
+    call = Call("", "pay")
+    assert breaker.admit(call) == 0
+    assert call.probe
+    return call
 
 
 def test_an_answer_between_failures_keeps_it_closed(breaker: Breaker) -> None:
     for _ in range(5):
         fails(breaker, 2)
         assert not breaker.answered(PAY)
-    assert breaker.admit(PAY) is not None
-    assert breaker.wait(PAY) == 0
+    assert breaker.admit(PAY) == 0
 
 
 def test_after_five_seconds_one_probe_may_go_and_its_answer_closes_it(breaker: Breaker, seconds: Seconds) -> None:
     fails(breaker, 3)
     seconds.now += 4.9
-    assert breaker.admit(PAY) is None
+    assert breaker.admit(PAY) > 0
     seconds.now += 0.1
     probe(breaker)
-    assert [breaker.admit(PAY) for _ in range(3)] == [None] * 3
+    assert all(breaker.admit(PAY) > 0 for _ in range(3))
     assert breaker.answered(PAY)
-    assert [admission and admission.probe for admission in (breaker.admit(PAY), breaker.admit(PAY))] == [False, False]
+    assert [breaker.admit(PAY) for _ in range(2)] == [0, 0]
+    assert not PAY.probe
 
 
 def test_five_seconds_after_a_probe_that_fails_the_next_one_may_go(breaker: Breaker, seconds: Seconds) -> None:
     fails(breaker, 3)
     for _ in range(5):
-        assert breaker.wait(PAY) == 5
+        assert breaker.admit(PAY) == 5
         seconds.now += 5
-        assert not breaker.failed(probe(breaker), PAY), "it was stopped already"
+        assert not breaker.failed(probe(breaker)), "it was stopped already"
     seconds.now += 5
     probe(breaker)
     breaker.answered(PAY)
     fails(breaker, 3)
-    assert breaker.wait(PAY) == 5, "the next outage begins anew"
+    assert breaker.admit(PAY) == 5, "the next outage begins anew"
 
 
 def test_calls_that_began_before_it_opened_do_not_put_the_probe_off(breaker: Breaker, seconds: Seconds) -> None:
-    late = [breaker.admit(PAY) for _ in range(4)]
+    late = [Call("", "pay") for _ in range(4)]
+    assert not any(breaker.admit(call) for call in late)
     fails(breaker, 3)
     seconds.now += 4
-    for admission in late:
-        assert admission is not None
-        assert not breaker.failed(admission, PAY)
-    assert breaker.wait(PAY) == 1
+    assert not any(breaker.failed(call) for call in late)
+    assert breaker.admit(PAY) == 1
 
 
 def test_a_probe_whose_thread_died_keeps_others_away_for_a_while_only(breaker: Breaker, seconds: Seconds) -> None:
@@ -92,31 +90,31 @@ def test_a_probe_whose_thread_died_keeps_others_away_for_a_while_only(breaker: B
     seconds.now += 5
     lost = probe(breaker)
     seconds.now += 14.9
-    assert breaker.admit(PAY) is None
+    assert breaker.admit(PAY) > 0
     seconds.now += 0.1
     second = probe(breaker)
-    breaker.failed(lost, PAY)
-    assert breaker.admit(PAY) is None, "the second one is still under way"
-    breaker.failed(second, PAY)
-    assert breaker.wait(PAY) == 5
+    breaker.failed(lost)
+    assert breaker.admit(PAY) > 0, "the second one is still under way"
+    breaker.failed(second)
+    assert breaker.admit(PAY) == 5
 
 
 def test_a_probe_that_was_not_sent_leaves_its_place_to_another(breaker: Breaker, seconds: Seconds) -> None:
     fails(breaker, 3)
     seconds.now += 5
-    breaker.withdrawn(probe(breaker), PAY)
+    breaker.withdrawn(probe(breaker))
     probe(breaker)
 
 
 def test_failures_of_endless_many_accounts_are_remembered_in_bounded_memory(breaker: Breaker) -> None:
     for number in range(10_001):
-        fails(breaker, 3, (str(number), "pay"))
-    assert breaker.admit(("0", "pay")) is not None, "the first one is forgotten"
-    assert breaker.admit(("1", "pay")) is None
+        fails(breaker, 3, Call(str(number), "pay"))
+    assert breaker.admit(Call("0", "pay")) == 0, "the first one is forgotten"
+    assert breaker.admit(Call("1", "pay")) > 0
 
 
 def test_of_many_threads_one_is_the_probe(breaker: Breaker, seconds: Seconds) -> None:
-    together, probes = Barrier(8), list[Admission]()
+    together, probes = Barrier(8), list[Call]()
 
     def tries() -> None:
         for _ in range(100):
@@ -125,9 +123,9 @@ def test_of_many_threads_one_is_the_probe(breaker: Breaker, seconds: Seconds) ->
                 fails(breaker, 3)
                 seconds.now += 5
             together.wait(60)
-            admission = breaker.admit(PAY)
-            if admission is not None:
-                probes.append(admission)
+            call = Call("", "pay")
+            if not breaker.admit(call):
+                probes.append(call)
 
     with crowd(8) as threads:
         threads.does([tries] * 8)
