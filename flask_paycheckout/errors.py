@@ -23,6 +23,8 @@ Failed calls of the service raise `flask_paycheckout.client.PaymentsError` inste
 
 from __future__ import annotations
 
+from flask_paycheckout.text import first_line
+
 __all__ = [
     "ConfigurationError",
     "NothingToRefund",
@@ -42,8 +44,6 @@ __all__ = [
     "UnknownPayout",
     "UnsafeCheckoutUrl",
 ]
-
-_MAX_ERROR = 500
 
 
 class PayCheckoutError(Exception):
@@ -124,8 +124,7 @@ class ReceiverFailed(PayCheckoutError):
         self.receiver = receiver
         self.signal = signal
         self.order_id = order_id
-        fault = f"{type(error).__name__}: {error}"[:_MAX_ERROR]
-        self.problem = f"receiver {receiver} of {signal} failed: {fault}"
+        self.problem = f"receiver {receiver} of {signal} failed: {first_line(error)}"
         """The receiver with its error, for people."""
 
         super().__init__(f"{self.problem}. Nothing of the change of order {order_id!r} was committed.")

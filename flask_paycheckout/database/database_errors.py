@@ -14,6 +14,8 @@ from sqlalchemy.exc import (
     TimeoutError as NoFreeConnection,
 )
 
+from flask_paycheckout.text import first_line
+
 # SQLSTATEs of PostgreSQL: the server rolled the transaction back because of another one, and it may be repeated.
 _SERIALIZATION_FAILURE, _DEADLOCK_DETECTED = "40001", "40P01"
 
@@ -32,12 +34,6 @@ def is_passing(error: BaseException) -> bool:
     """Whether the same call will probably succeed a little later."""
     lost = isinstance(error, DBAPIError) and error.connection_invalidated
     return lost or isinstance(error, NoFreeConnection) or is_lost_race(error) or is_lock_timeout(error)
-
-
-def first_line(error: BaseException) -> str:
-    """The first line of the driver's message, without SQLAlchemy's statement and PostgreSQL's refused row."""
-    message = str(getattr(error, "orig", None) or error).partition("\n")[0]
-    return f"{type(error).__name__}: {message}"
 
 
 def without_row(error: IntegrityError) -> IntegrityError:

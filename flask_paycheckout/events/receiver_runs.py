@@ -27,6 +27,7 @@ from flask_paycheckout.events.receivers import Receiver, Receivers, nobody_liste
 from flask_paycheckout.events.shop_transaction import ShopTransaction, ShopTransactions
 from flask_paycheckout.parts import Parts
 from flask_paycheckout.parts.observations import Observed
+from flask_paycheckout.text import first_line
 
 LONGEST = 600
 """Seconds after which work counts as hung, so that its lease is no longer renewed."""
@@ -86,7 +87,6 @@ RENEWAL = PerProcess(LeaseRenewal)
 
 _FIRST_PAUSE = timedelta(seconds=10)
 _LONGEST_PAUSE = timedelta(hours=1)
-_MAX_ERROR = 500
 
 
 class Delivery(msgspec.Struct, frozen=True):
@@ -164,8 +164,7 @@ class ReceiverRuns:
                 fields = about_event(event, account, heals=self._fails_again(receiver, event))
                 kind = f"receiver {receiver.name} of {event.name}"
                 self.parts.log.exception(kind, "receiver %s of %s failed for %s", *names, extra=fields)
-                text = f"{type(error).__name__}: {error}"[:_MAX_ERROR]
-                problem = f"{text} (receiver {receiver.name})"
+                problem = f"{first_line(error)} (receiver {receiver.name})"
                 # The commit may have succeeded although its reply was lost, so re-read `receivers_done`.
                 done = self.queue.receivers_done(event)
         if problem is not None:
