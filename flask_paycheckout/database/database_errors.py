@@ -45,6 +45,12 @@ def without_row(error: IntegrityError) -> IntegrityError:
     return IntegrityError(error.statement, None, type(orig)(str(orig).partition("\n")[0]), hide_parameters=True)
 
 
+def cut_row(error: IntegrityError) -> None:
+    """Leave only the first line of an error's message, and of the driver's error in it."""
+    for one in filter(None, (error, error.orig)):
+        one.args = tuple(str(argument).partition("\n")[0] for argument in one.args)
+
+
 def _code_of(error: DBAPIError) -> str | int | None:
     """PostgreSQL's SQLSTATE of an error, or SQLite's primary code of it; None when the error has none."""
     # The names in psycopg and in psycopg2.
