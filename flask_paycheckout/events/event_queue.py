@@ -137,13 +137,9 @@ class EventQueue(StateTable[EventMixin]):
         """Mark a held event as superseded, since it is no longer true."""
         self._run(self._held(event).values(superseded_at=at, next_attempt_at=None, **_RELEASED))
 
-    def release(self, event: HeldEvent, until: datetime, error: str | None = None) -> None:
-        """Release a held event, and set the time of the next try.
-
-        :param error: why it is tried again; None leaves what is stored.
-        """
-        why = {} if error is None else {"last_error": error}
-        self._run(self._held(event).values(next_attempt_at=until, **_RELEASED, **why))
+    def release(self, event: HeldEvent, until: datetime, **values: str | int) -> None:
+        """Release a held event, set the time of the next try, and store these values in other columns."""
+        self._run(self._held(event).values(next_attempt_at=until, **_RELEASED, **values))
 
     # Marks
 

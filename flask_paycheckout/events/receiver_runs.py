@@ -170,7 +170,8 @@ class ReceiverRuns:
         if problem is not None:
             return self._postpone(event, problem, _pause(event.attempts))
         if blocked_until is not None:
-            self.queue.release(event, max(blocked_until, self.parts.clock()))
+            # Not counted, or the first failure of its own would be followed by a long pause.
+            self.queue.release(event, max(blocked_until, self.parts.clock()), attempts=event.attempts - 1)
             return Delivery()
         if not runnable:
             self._mark(event)
@@ -268,7 +269,7 @@ class ReceiverRuns:
         return Delivery()
 
     def _postpone(self, event: HeldEvent, error: str, pause: timedelta = timedelta(0)) -> Delivery:
-        self.queue.release(event, self.parts.clock() + pause, error)
+        self.queue.release(event, self.parts.clock() + pause, last_error=error)
         return Delivery(failed=1)
 
     def let_go(self, event: HeldEvent) -> None:
