@@ -137,6 +137,13 @@ class EventQueue(StateTable[EventMixin]):
         """Mark a held event as superseded, since it is no longer true."""
         self._run(self._held(event).values(superseded_at=at, next_attempt_at=None, **_RELEASED))
 
+    def supersede_free(self, event_ids: Collection[str], at: datetime) -> list[str]:
+        """Mark those of these events as superseded that nobody holds; returns the names of their signals."""
+        free = self._c.event_id.in_(event_ids), self._c.next_attempt_at.is_not(None), self._is_free(at)
+        marks = self._update.where(*free).values(superseded_at=at, next_attempt_at=None, **_RELEASED)
+        with begin_limited(self.engine()) as connection:
+            return [*connection.execute(marks.returning(self._c.name)).scalars()]
+
     def release(self, event: HeldEvent, until: datetime, **values: str | int) -> None:
         """Release a held event, set the time of the next try, and store these values in other columns."""
         self._run(self._held(event).values(next_attempt_at=until, **_RELEASED, **values))
