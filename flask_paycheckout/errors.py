@@ -25,6 +25,8 @@ from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
 
+from flask_paycheckout.text import first_line
+
 __all__ = [
     "ConfigurationError",
     "NothingToRefund",
@@ -44,8 +46,6 @@ __all__ = [
     "UnknownPayout",
     "UnsafeCheckoutUrl",
 ]
-
-_MAX_ERROR = 500
 
 
 class PayCheckoutError(Exception):
@@ -135,8 +135,7 @@ class ReceiverFailed(PayCheckoutError):
         self.receiver = receiver
         self.signal = signal
         self.order_id = order_id
-        fault = f"{type(error).__name__}: {error}"[:_MAX_ERROR]
-        self.problem = f"receiver {receiver} of {signal} failed: {fault}"
+        self.problem = f"receiver {receiver} of {signal} failed: {first_line(error)}"
         """The receiver with its error, for people."""
 
         super().__init__(f"{self.problem}. Nothing of the change of order {order_id!r} was committed.")

@@ -36,7 +36,6 @@ from flask_paycheckout.database.connections import (
     commits_each_statement,
     replace_read_only_connections,
 )
-from flask_paycheckout.database.database_errors import first_line
 from flask_paycheckout.database.deeds import record_look
 from flask_paycheckout.database.models import Models
 from flask_paycheckout.database.shop_session import ShopSessions
@@ -64,7 +63,7 @@ from flask_paycheckout.service.calls import Service
 from flask_paycheckout.service.limits import AccountLimits
 from flask_paycheckout.service.record import ServiceRecord
 from flask_paycheckout.shop_functions import shop_caller
-from flask_paycheckout.text import visible
+from flask_paycheckout.text import first_line, visible
 
 if TYPE_CHECKING:
     import httpx

@@ -14,6 +14,8 @@ from flask_paycheckout.clock import as_utc
 PRUNED_TEXT = "PRUNED: the earlier history was removed; flask paycheckout deeds tells who decided"
 PRUNED_EVENTS_TEXT = "PRUNED: earlier events were removed after their delivery"
 
+# The most characters of an error that are stored.
+_MAX_ERROR = 500
 # Letters and fillers that are drawn as nothing, beside spaces and the format characters of Unicode.
 _BLANK = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0")
 # A spreadsheet runs a cell that begins like this; some also look behind spaces, and read the wide forms of Asian fonts.
@@ -70,6 +72,19 @@ def _is_blank(char: str) -> bool:
 def storable(text: str) -> str:
     """A text that every database takes, with NUL and halves of characters escaped."""
     return text.replace("\0", "\\x00").encode("utf-8", "backslashreplace").decode()
+
+
+def first_line(error: BaseException) -> str:
+    """The type of an error with the first line of its message, bounded, in a text that every database takes.
+
+    Of an error of the database it is the driver's line, without SQLAlchemy's statement and PostgreSQL's refused row.
+    """
+    try:
+        message = str(getattr(error, "orig", None) or error).partition("\n")[0]
+    except Exception as fault:
+        # Errors of the shop may fail even at that.
+        message = f"its message raised {type(fault).__name__}"
+    return storable(f"{type(error).__name__}: {message}")[:_MAX_ERROR]
 
 
 def csv_text(text: str) -> str:

@@ -17,6 +17,7 @@ import logging
 import re
 import subprocess
 import sys
+import traceback
 import warnings
 from collections.abc import Callable, Collection, Generator
 from enum import Enum
@@ -124,7 +125,9 @@ class Watch:
                 continue
             seen.add(id(one))
             waiting += [one.__cause__, one.__context__, *getattr(one, "exceptions", ())]
-            self.look(place, f"{type(one).__name__}: {one}\n{one!r}\n{vars(one)!r}")
+            # The text of an error may raise, which this function bears.
+            words = "".join(traceback.format_exception_only(one))
+            self.look(place, f"{words}{one!r}\n{vars(one)!r}")
 
     def take(self) -> list[str]:
         """The secrets found since the last time; the text around each has a mask in its place."""

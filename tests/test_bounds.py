@@ -8,9 +8,10 @@ from contextlib import contextmanager
 from datetime import timedelta
 
 import pytest
+from flask import Flask
 from sqlalchemy import event
 
-from flask_paycheckout import Pay, TooManyAttempts
+from flask_paycheckout import CheckoutMixin, Pay, TooManyAttempts, order_paid, order_pending
 from flask_paycheckout.client import Invalid
 from flask_paycheckout.service.calls import NotAsked
 from tests.races.crowds import crowd
@@ -65,6 +66,23 @@ def test_a_visit_reads_three_attempts_at_most_and_asks_the_database_little(
         assert opens(shop, suffix=tail).status_code == 200
     assert shop.service.reads == []
     assert len(seen) <= 3
+
+
+def test_what_waits_to_be_told_of_earlier_pages_is_superseded_together(shop: Shop) -> None:
+    def tell(app: Flask, *, checkout: CheckoutMixin, **facts: object) -> None:
+        if checkout.status == "pending":
+            raise RuntimeError("the mail server is away")
+
+    with order_pending.connected_to(tell, shop.app), order_paid.connected_to(tell, shop.app):
+        for _ in range(20):
+            shop.settles(checkout_id := shop.starts(), says="pending")
+            shop.clock.advance(minutes=16)
+        shop.service.says(checkout_id, "completed")
+        with statements(shop) as seen:
+            assert opens(shop).status_code == 200
+    assert len(seen) <= 30, "\n".join(seen)
+    assert [event.superseded_at for event in shop.events("order_pending")] == [shop.clock.now] * 20
+    assert shop.events("order_paid")[0].delivered_at == shop.clock.now
 
 
 def test_an_order_without_a_long_history_is_one_statement(shop: Shop) -> None:

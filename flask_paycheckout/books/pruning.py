@@ -27,11 +27,12 @@ from flask_paycheckout.checkouts.payments import PAYMENT_COLUMNS
 from flask_paycheckout.checkouts.ruling import COMPLETED
 from flask_paycheckout.checkouts.states import FINAL, Reason, Status
 from flask_paycheckout.database.connections import autocommit
-from flask_paycheckout.database.database_errors import first_line, is_passing
+from flask_paycheckout.database.database_errors import is_passing
 from flask_paycheckout.database.models import Models
 from flask_paycheckout.parts import Parts
 from flask_paycheckout.parts.logs import about
 from flask_paycheckout.payouts.payout_states import PayoutStatus
+from flask_paycheckout.text import first_line
 
 # The most rows in one transaction.
 _ROWS = 200

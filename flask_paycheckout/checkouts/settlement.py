@@ -27,7 +27,6 @@ from flask_paycheckout.checkouts.shop_answers import OrderTotalFailed, OrderTota
 from flask_paycheckout.checkouts.states import OPEN, REASON_OF, TRANSITIONS, FoundBy, Status
 from flask_paycheckout.checkouts.stored import Checkouts
 from flask_paycheckout.client import Deposit, PaymentsError, TransportFailed
-from flask_paycheckout.database.database_errors import first_line
 from flask_paycheckout.database.history import Entry, line
 from flask_paycheckout.errors import ConfigurationError, ReceiverFailed
 from flask_paycheckout.events.events import HeldEvent
@@ -37,6 +36,7 @@ from flask_paycheckout.parts import Parts
 from flask_paycheckout.parts.observations import Observed
 from flask_paycheckout.service.calls import READ, Permit, Service
 from flask_paycheckout.service.record import READS
+from flask_paycheckout.text import first_line
 
 # The most characters of an error's text that are stored.
 _MAX_PROBLEM = 500

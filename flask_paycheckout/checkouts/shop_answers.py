@@ -23,6 +23,7 @@ from flask_paycheckout.errors import ConfigurationError
 from flask_paycheckout.events.shop_transaction import ShopTransaction, ShopTransactions
 from flask_paycheckout.parts import Parts
 from flask_paycheckout.parts.logs import about
+from flask_paycheckout.text import first_line
 from flask_paycheckout.totals import NothingToPay, Pay, Receive, Total
 
 if TYPE_CHECKING:
@@ -124,8 +125,6 @@ class ShopAnswers:
         return url
 
 
-# The most characters of the shop's error that are stored.
-_MAX_TEXT = 500
 # Errors of `order_total` that come from the database, or from who ends a worker or greenlet that takes too long, may be
 # a fault of the shop. If they repeat, they count as one.
 _TRIES = 2
@@ -140,7 +139,7 @@ class OrderTotalFailed(Exception):
     """The shop's `order_total` raised, so its transaction, which may be unusable now, is rolled back."""
 
     def __init__(self, error: BaseException) -> None:
-        self.text = f"{type(error).__name__}: {error}"[:_MAX_TEXT]
+        self.text = first_line(error)
         super().__init__(self.text)
 
 

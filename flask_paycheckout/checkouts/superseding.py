@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sqlalchemy import Connection, or_, select
+from sqlalchemy import Connection, select
 
 from flask_paycheckout.checkouts.requests import PaymentRequests
 from flask_paycheckout.checkouts.shop_answers import ShopAnswers
-from flask_paycheckout.checkouts.states import LIVE, OPEN, UNREMINDED, Status
+from flask_paycheckout.checkouts.states import LIVE, OPEN, UNREMINDED, Status, best_of
 from flask_paycheckout.checkouts.stored import Checkouts
 from flask_paycheckout.events.event_model import EventMixin
 from flask_paycheckout.events.events import HeldEvent
@@ -31,20 +32,31 @@ class OrderSuperseding:
 
     def has_happened_to(self, event: HeldEvent | EventMixin, connection: Connection | None = None) -> bool:
         """See `Superseding`."""
-        if event.name not in (_ABANDONED, _PENDING, _REMINDER):
-            return False
+        return bool(self.overtaken([event], connection))
+
+    def overtaken(
+        self, events: Sequence[HeldEvent | EventMixin], connection: Connection | None = None
+    ) -> Sequence[HeldEvent | EventMixin]:
+        """See `Superseding`."""
+        events = [event for event in events if event.name in (_ABANDONED, _PENDING, _REMINDER)]
+        if not events:
+            return events
+        order_id, c = events[0].order_id, self.checkouts.table.c
         if connection is not None:
             # A separate statement, since only the next one sees checkouts that were stored while this one waited.
-            self.checkouts.lock_order(connection, event.order_id)
-        if event.name == _PENDING:
-            c = self.checkouts.table.c
-            settled = (c.order_id == event.order_id) & c.status.in_((Status.PAID, Status.HELD))
-            decided = (c.checkout_id == event.checkout_id) & c.status.not_in(OPEN)
-            return bool(self.checkouts.rows(select(c.id).where(or_(settled, decided)).limit(1), connection))
-        status = self.checkouts.order_status(event.order_id, connection)
-        if event.name == _ABANDONED:
-            return status in LIVE
-        return status in UNREMINDED or self.requests.has_ended(event.order_id, connection)
+            self.checkouts.lock_order(connection, order_id)
+        found = select(c.checkout_id, c.status).where(c.order_id == order_id)
+        statuses = {row.checkout_id: row.status for row in self.checkouts.rows(found, connection)}
+        status = best_of(statuses.values())
+
+        def is_over(event: HeldEvent | EventMixin) -> bool:
+            if event.name == _ABANDONED:
+                return status in LIVE
+            if event.name == _PENDING:
+                return status in (Status.PAID, Status.HELD) or statuses.get(event.checkout_id) not in (None, *OPEN)
+            return status in UNREMINDED or self.requests.has_ended(order_id, connection)
+
+        return [event for event in events if is_over(event)]
 
     def is_unwanted(self, event: HeldEvent) -> bool:
         """See `Superseding`."""

@@ -14,6 +14,8 @@ from sqlalchemy.exc import (
     TimeoutError as NoFreeConnection,
 )
 
+from flask_paycheckout.text import first_line
+
 # SQLSTATEs of PostgreSQL: the server rolled the transaction back because of another one, and it may be repeated.
 _SERIALIZATION_FAILURE, _DEADLOCK_DETECTED = "40001", "40P01"
 
@@ -34,12 +36,6 @@ def is_passing(error: BaseException) -> bool:
     return lost or isinstance(error, NoFreeConnection) or is_lost_race(error) or is_lock_timeout(error)
 
 
-def first_line(error: BaseException) -> str:
-    """The first line of the driver's message, without SQLAlchemy's statement and PostgreSQL's refused row."""
-    message = str(getattr(error, "orig", None) or error).partition("\n")[0]
-    return f"{type(error).__name__}: {message}"
-
-
 def without_row(error: IntegrityError) -> IntegrityError:
     """Copy an error with only the first line of its message, as the refused row contains the payment URL.
 
@@ -47,6 +43,12 @@ def without_row(error: IntegrityError) -> IntegrityError:
     """
     orig: Any = error.orig
     return IntegrityError(error.statement, None, type(orig)(str(orig).partition("\n")[0]), hide_parameters=True)
+
+
+def cut_row(error: IntegrityError) -> None:
+    """Leave only the first line of an error's message, and of the driver's error in it."""
+    for one in filter(None, (error, error.orig)):
+        one.args = tuple(str(argument).partition("\n")[0] for argument in one.args)
 
 
 def _code_of(error: DBAPIError) -> str | int | None:

@@ -13,9 +13,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from sqlalchemy import Connection, Engine, RootTransaction, StaticPool, event
+from sqlalchemy.engine import ExceptionContext
+from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session, SessionTransaction
 
 from flask_paycheckout.database.connections import IDLE, IN_ERROR, limit_lock_waits, transaction_status
+from flask_paycheckout.database.database_errors import cut_row
 
 _BEGUN = "flask_paycheckout_begun"
 WROTE = "flask_paycheckout_wrote"
@@ -179,3 +182,14 @@ def _on_statement(
         raise RuntimeError(f"{statement.split()[0]} {_MUST_NOT}")
     for one in _begun_on(connection, session):
         one.started = True
+
+
+@event.listens_for(Engine, "handle_error")
+def _on_error(context: ExceptionContext) -> None:
+    """Cut the refused row from an error in a function of the shop, which logs show with what was raised from it.
+
+    A row of our tables contains the payment URL, or where a payout goes.
+    """
+    options = {} if context.connection is None else context.connection.get_execution_options()
+    if _GUARDED in options and isinstance(context.sqlalchemy_exception, IntegrityError):
+        cut_row(context.sqlalchemy_exception)

@@ -55,7 +55,7 @@ class EventMixin(PaymentTable):
     """The time when the last receiver had run; None before."""
 
     attempts: Mapped[int] = mapped_column(Integer)
-    """The number of deliveries begun."""
+    """The number of deliveries begun, without those after which a receiver waits for an earlier event."""
 
     superseded_at: Mapped[datetime | None] = mapped_column(MOMENT)
     """The time when the event was found to be no longer true, so that no more receivers run; else None."""

@@ -142,13 +142,16 @@ class EventQueue(StateTable[EventMixin]):
         """
         self._change_held(event, FINISHED | at)
 
-    def release(self, event: HeldEvent, until: datetime, error: str | None = None) -> None:
-        """Release a held event, and set the time of the next try.
+    def supersede_free(self, event_ids: Collection[str], at: datetime) -> list[str]:
+        """Mark those of these events as superseded that nobody holds; returns the names of their signals."""
+        free = self._c.event_id.in_(event_ids), self._c.next_attempt_at.is_not(None), self._is_free(at)
+        marks = self._update.where(*free).values(FINISHED | {"superseded_at": at})
+        with begin_limited(self.engine()) as connection:
+            return [*connection.execute(marks.returning(self._c.name)).scalars()]
 
-        :param error: why it is tried again; None leaves what is stored.
-        """
-        why = {} if error is None else {"last_error": error}
-        self._change_held(event, FINISHED | {"next_attempt_at": until} | why)
+    def release(self, event: HeldEvent, until: datetime, **values: str | int) -> None:
+        """Release a held event, set the time of the next try, and store these values in other columns."""
+        self._change_held(event, FINISHED | {"next_attempt_at": until} | values)
 
     # Marks
 

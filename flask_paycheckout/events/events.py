@@ -46,6 +46,9 @@ class Superseding(Protocol):
             it ends. SQLite has no row locks; there it must have written before. None for a look without locks.
         """
 
+    def overtaken(self, events: Sequence[HeldEvent | EventMixin]) -> Sequence[HeldEvent | EventMixin]:
+        """Those of an order's events that are no longer true."""
+
     def is_unwanted(self, event: HeldEvent) -> bool:
         """Whether the shop wants no payment any more that it would remind of; asked in a transaction of its own."""
 

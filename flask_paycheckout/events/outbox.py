@@ -106,7 +106,7 @@ class Outbox:
     def _deliver(self, mine: HeldEvent, failed: set[str]) -> Delivery:
         """Deliver a held event, after earlier due events of its order, and then the events that waited for it."""
         total, passed, holding = Delivery(), set(failed), True
-        queue = self.queue.of_subject(mine)
+        queue = self._queue_of(mine)
         place = next((queued.id for queued in queue if queued.event_id == mine.event_id), None)
         # Without a place another process has delivered it.
         while place is not None and (following := self._next(queue, place, holding, passed)) is not None:
@@ -126,8 +126,20 @@ class Outbox:
                     failed.add(following.event_id)
             # Events that waited for this one may be delivered now. A process that still saw it as undelivered has
             # released its own event by now, or will find this one done.
-            queue = self.queue.of_subject(mine)
+            queue = self._queue_of(mine)
         return total
+
+    def _queue_of(self, mine: HeldEvent) -> list[EventMixin]:
+        """The undelivered events of its order, after the others that are no longer true have been superseded."""
+        queue = self.queue.of_subject(mine)
+        # Together, since an order may have very many: one of each page on which its customer chose a method.
+        others = [queued for queued in queue if queued.event_id != mine.event_id]
+        overtaken = self.runs.superseding.overtaken(others)
+        if not overtaken:
+            return queue
+        for name in self.queue.supersede_free([queued.event_id for queued in overtaken], self.parts.clock()):
+            self.parts.observers.record(Observed.DELIVERY, name, "superseded")
+        return self.queue.of_subject(mine)
 
     def _next(self, queue: Sequence[EventMixin], place: int, holding: bool, passed: set[str]) -> EventMixin | None:
         """The first event of the queue that can be delivered now.
@@ -144,8 +156,6 @@ class Outbox:
                 continue
             if self.receivers.is_unheard(queued.name):
                 continue
-            if self.runs.superseding.has_happened_to(queued):
-                return queued
             if queued.id < place and (queued.next_attempt_at or now) > now:
                 continue
             if holding and queued.id > place:

@@ -27,6 +27,7 @@ from flask_paycheckout.events.receivers import Receiver, Receivers, nobody_liste
 from flask_paycheckout.events.shop_transaction import ShopTransactions
 from flask_paycheckout.parts import Parts
 from flask_paycheckout.parts.observations import Observed
+from flask_paycheckout.text import first_line
 
 LONGEST = 600
 """Seconds after which work counts as hung, so that its lease is no longer renewed."""
@@ -87,7 +88,6 @@ RENEWAL = PerProcess(LeaseRenewal)
 
 _FIRST_PAUSE = timedelta(seconds=10)
 _LONGEST_PAUSE = timedelta(hours=1)
-_MAX_ERROR = 500
 
 
 class Delivery(msgspec.Struct, frozen=True):
@@ -159,14 +159,14 @@ class ReceiverRuns:
                 fields = about_event(event, heals=self._fails_again(receiver, event))
                 kind = f"receiver {receiver.name} of {event.name}"
                 self.parts.log.exception(kind, "receiver %s of %s failed for %s", *names, extra=fields)
-                text = f"{type(error).__name__}: {error}"[:_MAX_ERROR]
-                problem = f"{text} (receiver {receiver.name})"
+                problem = f"{first_line(error)} (receiver {receiver.name})"
                 # The commit may have succeeded although its reply was lost, so re-read `receivers_done`.
                 done = self.queue.receivers_done(event)
         if problem is not None:
             return self._postpone(event, problem, _pause(event.attempts))
         if blocked_until is not None:
-            self.queue.release(event, max(blocked_until, self.parts.clock()))
+            # Not counted, or the first failure of its own would be followed by a long pause.
+            self.queue.release(event, max(blocked_until, self.parts.clock()), attempts=event.attempts - 1)
             return Delivery()
         if not runnable:
             self.queue.finish(event, delivered_at=self.parts.clock())
@@ -250,7 +250,7 @@ class ReceiverRuns:
         return Delivery()
 
     def _postpone(self, event: HeldEvent, error: str, pause: timedelta = timedelta(0)) -> Delivery:
-        self.queue.release(event, self.parts.clock() + pause, error)
+        self.queue.release(event, self.parts.clock() + pause, last_error=error)
         return Delivery(failed=1)
 
     def let_go(self, event: HeldEvent) -> None:

@@ -18,8 +18,8 @@ import msgspec
 from flask_paycheckout.client import PaymentsError
 from flask_paycheckout.client.per_process import Guarded
 from flask_paycheckout.clock import Clock
-from flask_paycheckout.database.database_errors import first_line, is_unavailable
-from flask_paycheckout.text import moment_text, visible
+from flask_paycheckout.database.database_errors import is_unavailable
+from flask_paycheckout.text import first_line, moment_text, visible
 
 LOGGER = "flask_paycheckout"
 

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy.exc import SQLAlchemyError
 
 from flask_paycheckout.database.connections import begin_limited
-from flask_paycheckout.database.database_errors import first_line
 from flask_paycheckout.database.history import Entry, line
 from flask_paycheckout.errors import ReceiverFailed
 from flask_paycheckout.events.events import HeldEvent
@@ -23,7 +22,7 @@ from flask_paycheckout.payouts.payout_model import MAX_NUMBER, PayoutMixin, abou
 from flask_paycheckout.payouts.payout_moves import PayoutMove, PayoutMoves, problem_columns
 from flask_paycheckout.payouts.payout_schedule import SECOND_LOOK_UP, next_read, try_again
 from flask_paycheckout.payouts.payout_states import PayoutEvidence, PayoutStatus
-from flask_paycheckout.text import visible
+from flask_paycheckout.text import first_line, visible
 
 if TYPE_CHECKING:
     from flask_paycheckout.payouts.calls import Made

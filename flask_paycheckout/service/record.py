@@ -24,13 +24,12 @@ from flask_paycheckout.client import PaymentsError, RateLimited, RequestRefused,
 from flask_paycheckout.client.per_process import PerProcess
 from flask_paycheckout.clock import as_utc
 from flask_paycheckout.database.connections import begin_limited, read_rows
-from flask_paycheckout.database.database_errors import first_line
 from flask_paycheckout.database.service_table import insert_in
 from flask_paycheckout.errors import UnsafeCheckoutUrl
 from flask_paycheckout.parts import Parts
 from flask_paycheckout.parts.logs import about
 from flask_paycheckout.service.accounts import AccountUnavailable
-from flask_paycheckout.text import visible
+from flask_paycheckout.text import first_line, visible
 
 START = "start"
 """The operation of calls that create a checkout."""

@@ -17,11 +17,12 @@ from sqlalchemy.exc import SQLAlchemyError
 from werkzeug.exceptions import RequestEntityTooLarge, ServiceUnavailable
 from werkzeug.wrappers import Response as BaseResponse
 
-from flask_paycheckout.database.database_errors import first_line, is_unavailable, trouble_of
+from flask_paycheckout.database.database_errors import is_unavailable, trouble_of
 from flask_paycheckout.database.order_ids import request_of
 from flask_paycheckout.parts.logs import about
 from flask_paycheckout.runtime import runtime
 from flask_paycheckout.service.calls import NotAsked
+from flask_paycheckout.text import first_line
 from flask_paycheckout.views import language
 from flask_paycheckout.views.headers import FOREIGN_FORM, nonce, wants_json
 from flask_paycheckout.views.page_text import BAD_LINK, DATABASE, PageText, named_order, plain_text

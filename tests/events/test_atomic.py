@@ -77,6 +77,28 @@ def test_a_receiver_may_keep_the_checkout(shop: Shop, is_atomic: bool, raises: b
     assert checkout_id in repr(kept[0])
 
 
+class Wordless(Exception):
+    def __str__(self) -> str:
+        raise LookupError("no translation")
+
+
+@pytest.mark.parametrize(
+    "error", [OSError("NUL \0"), OSError("no file \udcff"), Wordless()], ids=["NUL", "half", "none"]
+)
+@pytest.mark.parametrize("is_atomic", [False, True], ids=["plain", "atomic"])
+def test_a_receiver_is_named_whatever_its_error_says(shop: Shop, is_atomic: bool, error: Exception) -> None:
+    """PostgreSQL stores no NUL, no database half of a surrogate pair, and some errors fail to give their text."""
+
+    def broken(app: Flask, **told: object) -> None:
+        raise error
+
+    checkout_id = shop.has_deposit("completed")
+    with order_paid.connected_to(shop.paycheckout.atomic(broken) if is_atomic else broken, shop.app):
+        shop.settles(checkout_id)
+    problem = shop.attempt(checkout_id).problem if is_atomic else shop.events("order_paid")[0].last_error
+    assert "broken" in problem
+
+
 def test_nothing_is_committed_when_an_atomic_receiver_raises(carts: Carts) -> None:
     shop = carts.shop
 

@@ -221,3 +221,16 @@ def test_it_has_failed_and_runs_again_under_the_same_event_id(shop: Shop, atomic
         except Exception as error:
             failures[name] = repr(error)
     assert failures == {}
+
+
+@pytest.mark.parametrize("atomic", [True, False], ids=["atomic", "plain"])
+def test_a_row_that_the_database_refuses_is_told_to_nobody(
+    shop: Shop, caplog: pytest.LogCaptureFixture, atomic: bool
+) -> None:
+    """PostgreSQL quotes the whole row in its message, with the payment URL."""
+    checkout_id = shop.has_deposit("completed")
+    with breaking(shop, says("UPDATE paycheckout_checkout SET order_id = NULL"), atomic=atomic):
+        shop.settles(checkout_id)
+        told = text_of(shop) + caplog.text
+    assert "IntegrityError" in told
+    assert "/checkout/" not in told

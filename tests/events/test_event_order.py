@@ -106,6 +106,20 @@ def test_a_receiver_that_missed_an_event_hears_it_before_the_next_one(shop: Shop
     assert shaky.wrote == steady.wrote
 
 
+def test_an_event_that_only_waited_is_tried_again_at_once_when_it_fails(shop: Shop, connected: Connect) -> None:
+    (shaky,) = connected("shaky")
+    shaky.failing = {"checkout_created", "order_paid"}
+    pays(shop, shop.starts())
+    for _ in range(12):
+        shop.clock.advance(minutes=15)
+        shop.reconciles()
+    shaky.failing = {"order_paid"}
+    shop.clock.advance(hours=1)
+    shop.reconciles()
+    paid = event(shop, "order_paid")
+    assert (paid.attempts, paid.next_attempt_at) == (1, shop.clock.now)
+
+
 def test_an_abandonment_that_the_payment_overtook_is_told_to_nobody(shop: Shop, connected: Connect) -> None:
     """Otherwise its stock is released, and its customer told that the order has lapsed, 70 minutes after they paid."""
     shaky, steady = connected("shaky", "steady")

@@ -1067,7 +1067,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
         "a reminder is delivered after the payment": (
             f"{_REMINDED}::test_a_reminder_that_is_no_longer_true_is_superseded[is_paid]",
             Swap(
-                "checkouts.superseding:OrderSuperseding.has_happened_to",
+                "checkouts.superseding:OrderSuperseding.overtaken",
                 "(_ABANDONED, _PENDING, _REMINDER)",
                 "(_ABANDONED, _PENDING)",
             ),
