@@ -19,7 +19,7 @@ from flask_paycheckout import (
     checkout_created,
 )
 from flask_paycheckout.testing import Signals
-from tests.scripted import Shop, success
+from tests.scripted import Shop, number, success
 
 pytestmark = pytest.mark.on_each_database
 
@@ -114,14 +114,24 @@ def test_a_page_that_another_thread_makes_while_the_shop_is_asked_is_used(shop: 
     assert len(shop.service.created) == 1 + before
 
 
-def test_an_order_that_is_paid_while_its_new_page_is_made_gets_none(shop: Shop) -> None:
-    first = shop.has_deposit("completed")
+@pytest.mark.parametrize("arrives", ["paid", "held"])
+def test_an_order_whose_money_arrives_while_its_new_page_is_made_gets_none(shop: Shop, arrives: str) -> None:
+    first = shop.has_deposit("completed", inputAmount=number("12.50" if arrives == "paid" else "1"))
     shop.clock.advance(minutes=15)
 
     shop.service.meets_once(lambda: shop.settles(first))
     with pytest.raises(OrderSettled):
         shop.starts()
-    assert [attempt.status for attempt in shop.attempts()] == ["paid"]
+    assert [attempt.status for attempt in shop.attempts()] == [arrives]
+
+
+def test_a_part_that_arrives_while_the_next_page_is_made_is_not_asked_for_again(shop: Shop) -> None:
+    shop.totals["o-1"] = Pay("100", "USD", parts=True)
+    first = shop.starts()
+    shop.clock.advance(minutes=15)
+    shop.service.meets_once(lambda: shop.settles(first, "completed", inputAmount=number("60")))
+    assert shop.attempt(shop.starts()).due == Pay("40", "USD")
+    assert [attempt.status for attempt in shop.attempts()] == ["part", "created"]
 
 
 def test_a_start_that_keeps_losing_gives_up_and_says_so(shop: Shop) -> None:
