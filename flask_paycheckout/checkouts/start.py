@@ -43,6 +43,9 @@ from flask_paycheckout.totals import NothingToPay, Total
 
 # The least time that a payment page must still be valid for a customer to be sent to it.
 _USEFUL = timedelta(seconds=30)
+# The most by which the clock of the host that made a page may be ahead of this one's. A page from later is from before
+# the clock was set back, and nobody knows how long it is valid.
+_AHEAD = timedelta(minutes=2)
 _UNFINISHED = (Status.CREATED, Status.PENDING)
 _MAX_ROUNDS = 4
 # The most valid payment pages of an order: each change of its total makes one. Of one total there is one at a time, so
@@ -151,7 +154,7 @@ class Starter:
         raise StartContended(order_id)
 
     def _usable(self, current: CheckoutMixin, asked: Asked) -> bool:
-        fresh = self.parts.clock() < current.created_at + PAGE_VALID - _USEFUL
+        fresh = -_AHEAD < self.parts.clock() - current.created_at < PAGE_VALID - _USEFUL
         # Also while a method is picked: a second page would only be a second way to pay.
         if not fresh or current.status not in _UNFINISHED:
             return False

@@ -41,6 +41,16 @@ def test_a_usable_page_is_used_again(shop: Shop) -> None:
     assert len(shop.service.created) == 1
 
 
+@pytest.mark.parametrize(("minutes", "made"), [(2, 1), (60, 2)], ids=["another host's clock", "the clock was set back"])
+def test_a_host_whose_clock_is_late_uses_a_page_which_one_that_was_set_back_does_not(
+    shop: Shop, minutes: int, made: int
+) -> None:
+    shop.starts()
+    shop.clock.advance(minutes=-minutes, seconds=1)
+    shop.starts()
+    assert len(shop.service.created) == made
+
+
 @pytest.mark.parametrize(
     "change",
     [
