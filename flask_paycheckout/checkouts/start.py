@@ -79,6 +79,7 @@ class Starter:
     """Starts the checkouts of one app.
 
     :param origins_of: returns the origins to which an account's customers may be redirected.
+    :param has_moved: reads a checkout like a visit of its status page, and returns whether it has moved.
     """
 
     parts: Parts
@@ -89,6 +90,7 @@ class Starter:
     answers: ShopAnswers
     part_payments: PartPayments
     origins_of: Callable[[str], tuple[str, ...]]
+    has_moved: Callable[[CheckoutMixin], bool]
     _starting: SingleFlight = field(default_factory=SingleFlight, init=False)
     _refused: Cooldown = field(default_factory=lambda: Cooldown(_REFUSED), init=False)
 
@@ -154,9 +156,8 @@ class Starter:
         raise StartContended(order_id)
 
     def _usable(self, current: CheckoutMixin, asked: Asked) -> bool:
-        fresh = -_AHEAD < self.parts.clock() - current.created_at < PAGE_VALID - _USEFUL
         # Also while a method is picked: a second page would only be a second way to pay.
-        if not fresh or current.status not in _UNFINISHED:
+        if self._is_over(current) or current.status not in _UNFINISHED:
             return False
         if (current.total, current.due, current.account) != asked:
             return False
@@ -170,8 +171,14 @@ class Starter:
             return False
         return True
 
+    def _is_over(self, current: CheckoutMixin) -> bool:
+        return not -_AHEAD < self.parts.clock() - current.created_at < PAGE_VALID - _USEFUL
+
     def _make(self, order_id: str, asked: Asked, replaces: CheckoutMixin | None) -> CheckoutMixin | None:
         """Make the order's checkout; called by one thread of the process at a time."""
+        # Reads are minutes apart by now, and the customer may just have paid there.
+        if replaces and replaces.status in _UNFINISHED and self._is_over(replaces) and self.has_moved(replaces):
+            return None
         link, client_id = self._create(order_id, asked.due, asked.account)
         now = self.parts.clock()
         stored = self.moves.store(order_id, link.id, link.url, asked, now, replaces, client_id)
