@@ -264,7 +264,7 @@ class Runtime(Parts):
     @made_once
     def starter(self) -> Starter:
         collaborators = self.checkouts, self.moves, self.outbox, self.service, self.answers, self.part_payments
-        return Starter(self, *collaborators, self.origins_of)
+        return Starter(self, *collaborators, self.origins_of, self.statuses.has_moved)
 
     @made_once
     def part_payments(self) -> PartPayments:

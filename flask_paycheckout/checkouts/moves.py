@@ -30,8 +30,8 @@ from flask_paycheckout.totals import Total
 Row = Mapping[Any, Any]
 
 
-class _OrderPaid(Exception):
-    """The order was paid meanwhile, so the transaction that would store another checkout is rolled back."""
+class _MoneyArrived(Exception):
+    """Money of the order arrived meanwhile, so the transaction that would store another checkout is rolled back."""
 
 
 class Asked(NamedTuple):
@@ -114,7 +114,7 @@ class Moves:
         replaces: CheckoutMixin | None,
         client_id: str | None,
     ) -> Moved | None:
-        """Store a new current checkout with its event; None when another start of the order was first.
+        """Store a new current checkout with its event; None when another start, or money of the order, was first.
 
         The unique `current_order_id` decides between simultaneous starts, in any number of processes.
         """
@@ -145,15 +145,15 @@ class Moves:
                 if replaces is not None:
                     older = update(self.checkouts.table).where(c.id == replaces.id)
                     connection.execute(older.values(current_order_id=None))
-                    if self.checkouts.order_status(order_id, connection) == Status.PAID:
-                        # An older checkout paid the order while this one was being made, so give out no second page.
+                    if self._has_other_due(connection, order_id, asked):
+                        # An older checkout was paid while this one was being made, so give out no page for its money.
                         # Without an older checkout there is nothing to check, or the unique column refuses the row.
-                        raise _OrderPaid
+                        raise _MoneyArrived
                 stored = connection.execute(self._insert, row).mappings().one()
                 event = self._store_event(connection, shop, Status.CREATED, stored, now, None)
                 return Moved(cast("CheckoutMixin", event.subject), (event,))
             return None
-        except _OrderPaid:
+        except _MoneyArrived:
             return None
         except IntegrityError as error:
             other = (c.current_order_id == order_id) & (c.id != (0 if replaces is None else replaces.id))
@@ -162,6 +162,13 @@ class Moves:
             # No other start was first, so the table refuses the row for another reason, which must be reported.
             refused = without_row(error)
         raise refused
+
+    def _has_other_due(self, connection: Connection, order_id: str, asked: Asked) -> bool:
+        """Whether the order is settled, or parts of it leave something else to pay than a new checkout asks for."""
+        counts = self.checkouts.counts(order_id, connection)
+        if Status.PAID in counts or Status.HELD in counts:
+            return True
+        return Status.PART in counts and self.checkouts.balance(order_id, connection).due(asked.total) != asked.due
 
     def _first_reminder(self, order_id: str, now: datetime) -> datetime | None:
         """The time of an order's first reminder; those of a request are counted from its making."""

@@ -101,6 +101,17 @@ class OrderStatuses:
         """The order's status as it is stored; nothing is read from the service."""
         return _status_of(*self._look(order_id))
 
+    def has_moved(self, seen: CheckoutMixin) -> bool:
+        """Whether a checkout has moved since it was loaded, as a read shows if a visit may make one now.
+
+        The read leaves half of a web request's time to what follows.
+        """
+        now = self.parts.clock()
+        if not _due(seen, now, self.parts.claim):
+            return False
+        read = self._read(seen.order_id, seen, now, spare=self.service.web_timeout / 2)
+        return read is _Read.MADE and self.checkouts.require(seen.checkout_id).status != seen.status
+
     def _look(self, order_id: str) -> tuple[Sequence[CheckoutMixin], Mapping[str, int]]:
         """The newest checkouts, and the number of all checkouts in each status."""
         newest = self.checkouts.newest(order_id)
@@ -109,7 +120,7 @@ class OrderStatuses:
         # There are no older ones.
         return newest, Counter([checkout.status for checkout in newest])
 
-    def _read(self, order_id: str, checkout: CheckoutMixin, now: datetime) -> _Read:
+    def _read(self, order_id: str, checkout: CheckoutMixin, now: datetime, spare: float = 0.0) -> _Read:
         try:
             with self._reading.join(checkout.checkout_id) as (_, free):
                 if not free:
@@ -119,6 +130,7 @@ class OrderStatuses:
                     reading = self.checkouts.claim_page_read(checkout, now)
                     if reading is None:
                         return _Read.LEFT
+                    permit.until -= spare
                     self.settlement.settle_loaded(reading, permit, ReadCause(FoundBy.STATUS_PAGE, now))
         except NotAsked:
             return _Read.LEFT

@@ -43,6 +43,9 @@ from flask_paycheckout.totals import NothingToPay, Total
 
 # The least time that a payment page must still be valid for a customer to be sent to it.
 _USEFUL = timedelta(seconds=30)
+# The most by which the clock of the host that made a page may be ahead of this one's. A page from later is from before
+# the clock was set back, and nobody knows how long it is valid.
+_AHEAD = timedelta(minutes=2)
 _UNFINISHED = (Status.CREATED, Status.PENDING)
 _MAX_ROUNDS = 4
 # The most valid payment pages of an order: each change of its total makes one. Of one total there is one at a time, so
@@ -76,6 +79,7 @@ class Starter:
     """Starts the checkouts of one app.
 
     :param origins_of: returns the origins to which an account's customers may be redirected.
+    :param has_moved: reads a checkout like a visit of its status page, and returns whether it has moved.
     """
 
     parts: Parts
@@ -86,6 +90,7 @@ class Starter:
     answers: ShopAnswers
     part_payments: PartPayments
     origins_of: Callable[[str], tuple[str, ...]]
+    has_moved: Callable[[CheckoutMixin], bool]
     _starting: SingleFlight = field(default_factory=SingleFlight, init=False)
     _refused: Cooldown = field(default_factory=lambda: Cooldown(_REFUSED), init=False)
 
@@ -153,9 +158,8 @@ class Starter:
         raise StartContended(order_id)
 
     def _usable(self, current: CheckoutMixin, asked: Asked) -> bool:
-        fresh = self.parts.clock() < current.created_at + PAGE_VALID - _USEFUL
         # Also while a method is picked: a second page would only be a second way to pay.
-        if not fresh or current.status not in _UNFINISHED:
+        if self._is_over(current) or current.status not in _UNFINISHED:
             return False
         if (current.total, current.due, current.account) != asked:
             return False
@@ -169,8 +173,14 @@ class Starter:
             return False
         return True
 
+    def _is_over(self, current: CheckoutMixin) -> bool:
+        return not -_AHEAD < self.parts.clock() - current.created_at < PAGE_VALID - _USEFUL
+
     def _make(self, order_id: str, asked: Asked, replaces: CheckoutMixin | None) -> CheckoutMixin | None:
         """Make the order's checkout; called by one thread of the process at a time."""
+        # Reads are minutes apart by now, and the customer may just have paid there.
+        if replaces and replaces.status in _UNFINISHED and self._is_over(replaces) and self.has_moved(replaces):
+            return None
         link, client_id = self._create(order_id, asked.due, asked.account)
         now = self.parts.clock()
         stored = self.moves.store(order_id, link.id, link.url, asked, now, replaces, client_id)

@@ -107,9 +107,12 @@ class Checkouts(StateTable[CheckoutMixin]):
         rows = select(c.checkout_id, c.payback).where(c.order_id == order_id, c.status == Status.REJECTED.value)
         return dict(self.rows(rows))
 
-    def counts(self, order_id: str) -> dict[str, int]:
-        """The number of an order's checkouts in each status."""
-        return dict(self.rows(self._count_by_status, of_order_id=order_id))
+    def counts(self, order_id: str, connection: Connection | None = None) -> dict[str, int]:
+        """The number of an order's checkouts in each status.
+
+        :param connection: the connection of the caller's transaction; None for one of its own.
+        """
+        return dict(self.rows(self._count_by_status, connection, of_order_id=order_id))
 
     def count_pages(self, order_id: str, statuses: Sequence[str], since: datetime) -> int:
         """The number of an order's checkouts in these states that were made after a time."""

@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from decimal import Decimal
 from typing import Any
 
+import httpx
 import pytest
 
 from flask_paycheckout import (
@@ -19,7 +20,7 @@ from flask_paycheckout import (
     checkout_created,
 )
 from flask_paycheckout.testing import Signals
-from tests.scripted import Shop, success
+from tests.scripted import Shop, garbage, number, refusal, success
 
 pytestmark = pytest.mark.on_each_database
 
@@ -39,6 +40,16 @@ def test_a_usable_page_is_used_again(shop: Shop) -> None:
     shop.clock.advance(minutes=14, seconds=29)
     assert shop.starts() == checkout_id
     assert len(shop.service.created) == 1
+
+
+@pytest.mark.parametrize(("minutes", "made"), [(2, 1), (60, 2)], ids=["another host's clock", "the clock was set back"])
+def test_a_host_whose_clock_is_late_uses_a_page_which_one_that_was_set_back_does_not(
+    shop: Shop, minutes: int, made: int
+) -> None:
+    shop.starts()
+    shop.clock.advance(minutes=-minutes, seconds=1)
+    shop.starts()
+    assert len(shop.service.created) == made
 
 
 @pytest.mark.parametrize(
@@ -114,14 +125,49 @@ def test_a_page_that_another_thread_makes_while_the_shop_is_asked_is_used(shop: 
     assert len(shop.service.created) == 1 + before
 
 
-def test_an_order_that_is_paid_while_its_new_page_is_made_gets_none(shop: Shop) -> None:
-    first = shop.has_deposit("completed")
-    shop.clock.advance(minutes=15)
-
-    shop.service.meets_once(lambda: shop.settles(first))
+@pytest.mark.parametrize(("amount", "becomes"), [("12.50", "paid"), ("1", "held")])
+def test_an_order_whose_money_arrives_while_its_new_page_is_made_gets_none(
+    shop: Shop, amount: str, becomes: str
+) -> None:
+    first = has_page_that_is_over(shop)
+    shop.service.meets_once(lambda: shop.settles(first, "completed", inputAmount=number(amount)))
     with pytest.raises(OrderSettled):
         shop.starts()
-    assert [attempt.status for attempt in shop.attempts()] == ["paid"]
+    assert len(shop.service.created) == 2
+    assert [attempt.status for attempt in shop.attempts()] == [becomes]
+
+
+def test_a_part_that_arrives_while_the_next_page_is_made_is_not_asked_for_again(shop: Shop) -> None:
+    shop.totals["o-1"] = Pay("100", "USD", parts=True)
+    first = has_page_that_is_over(shop)
+    shop.service.meets_once(lambda: shop.settles(first, "completed", inputAmount=number("60")))
+    assert shop.attempt(shop.starts()).due == Pay("40", "USD")
+    assert [attempt.status for attempt in shop.attempts()] == ["part", "created"]
+
+
+def has_page_that_is_over(shop: Shop) -> str:
+    """Starts "o-1", whose deposit was read just now, after its page; gives the checkout's id."""
+    checkout_id = shop.starts()
+    shop.clock.advance(minutes=15)
+    shop.settles(checkout_id)
+    return checkout_id
+
+
+def test_a_payment_that_nobody_has_read_is_found_before_its_page_is_replaced(shop: Shop) -> None:
+    first = shop.has_deposit("completed")
+    shop.clock.advance(minutes=14, seconds=30)
+    with pytest.raises(OrderSettled):
+        shop.starts()
+    assert (shop.service.reads, len(shop.service.created)) == ([first], 1)
+
+
+@pytest.mark.parametrize("answer", [refusal(500), refusal(404, "Deposit not found"), garbage()])
+def test_a_page_that_is_over_is_replaced_after_one_read_whatever_that_says(shop: Shop, answer: httpx.Response) -> None:
+    first = shop.starts()
+    shop.service.fails(first, answer)
+    shop.clock.advance(minutes=15)
+    second = shop.starts()
+    assert (shop.service.reads, second) == ([first], "chk-2")
 
 
 def test_a_start_that_keeps_losing_gives_up_and_says_so(shop: Shop) -> None:

@@ -141,6 +141,9 @@ def test_a_web_request_gives_the_service_its_seconds_once_and_a_program_the_clie
     assert given[-1] == pytest.approx(9, abs=1)
     presses_pay(shop, "o-2")
     assert given[-1] == pytest.approx(2, abs=0.5)
+    shop.clock.advance(minutes=15)
+    presses_pay(shop, "o-2")
+    assert given[-2:] == pytest.approx([1, 2], abs=0.5), "a read leaves half of them to the create"
 
 
 def test_the_reads_of_one_visit_share_its_seconds(shop: Shop) -> None:
