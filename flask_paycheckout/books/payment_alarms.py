@@ -23,7 +23,6 @@ from flask_paycheckout.books.alarms import (
     subject,
     waiting,
 )
-from flask_paycheckout.books.ledger import MONEY_OUT
 from flask_paycheckout.checkouts.payments import Amount, arrived_of, payment_of
 from flask_paycheckout.checkouts.states import OPEN, Reason, Status
 from flask_paycheckout.clock import EPOCH, as_utc
@@ -167,10 +166,8 @@ def _failing_since(look: Look, calls: FailingCalls) -> datetime:
     Whichever process has made the call that was answered.
     """
     operation, since, last = calls.operation, calls.since, calls.last_failure_at
-    if operation == WEB_CALL:
+    if operation in (WEB_CALL, PAYOUT + KEYS):
         return since
-    if operation == PAYOUT + KEYS:
-        return look.now if _time_of_sent(look, calls.account) >= last else since
     c = look.models.checkouts.c
     of_account = c.account == calls.account
     newest = select(func.max(c.id)).where(of_account).scalar_subquery()
@@ -187,15 +184,6 @@ def _failing_since(look: Look, calls: FailingCalls) -> datetime:
         if read > since and calls.resumed_at:
             since = look.now if calls.resumed_at == last else calls.resumed_at
     return look.now if answered_at >= last else max(since, answered_at)
-
-
-def _time_of_sent(look: Look, account: str) -> datetime:
-    """When a payout was last taken that the service has accepted from an account."""
-    c = look.models.payouts.c
-    sent = c.account == account, c.status.in_(MONEY_OUT), c.taken_at.is_not(None)
-    # Those that were approved late are not the newest ones.
-    newest = select(c.taken_at).where(*sent).order_by(c.id.desc()).limit(_RECENT).subquery()
-    return _time_of(look, func.max(newest.c.taken_at))
 
 
 def _time_of(look: Look, latest: ColumnElement[Any], *where: ColumnElement[bool]) -> datetime:

@@ -96,13 +96,10 @@ class AuditRows:
     def by_earlier_reference(self, references: Collection[str]) -> dict[str, PayoutMixin]:
         """Payouts that were sent, or may have been, under these references, of which they may have others now."""
         booked = self._of(self.models.bookings, "subject", references)
-        owners = {row["subject"]: row["reference"] for row in booked}
-        if not owners.keys() >= set(references):
-            # What the service refused was not booked.
-            owners = self._tried_again | owners
-        owners = {earlier: owner for earlier, owner in owners.items() if earlier in references}
-        payouts = self.find(self.models.Payout, "reference", set(owners.values()))
-        return {earlier: payouts[owner] for earlier, owner in owners.items() if owner in payouts}
+        # What the service refused was not booked.
+        owner_of = (self._tried_again | {row["subject"]: row["reference"] for row in booked}).get
+        payouts = self.find(self.models.Payout, "reference", set(map(owner_of, references)))
+        return {each: payouts[owner_of(each)] for each in references if owner_of(each) in payouts}
 
     @cached_property
     def _tried_again(self) -> dict[str, str]:
