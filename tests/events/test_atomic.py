@@ -86,8 +86,12 @@ class Wordless(Exception):
     "error", [OSError("NUL \0"), OSError("no file \udcff"), Wordless()], ids=["NUL", "half", "none"]
 )
 @pytest.mark.parametrize("is_atomic", [False, True], ids=["plain", "atomic"])
-def test_a_receiver_is_named_whatever_its_error_says(shop: Shop, is_atomic: bool, error: Exception) -> None:
+def test_a_receiver_is_named_whatever_its_error_says(
+    shop: Shop, caplog: pytest.LogCaptureFixture, is_atomic: bool, error: Exception
+) -> None:
     """PostgreSQL stores no NUL, no database half of a surrogate pair, and some errors fail to give their text."""
+    # Tests that run in parallel send what was logged as UTF-8.
+    caplog.set_level("CRITICAL", "flask_paycheckout")
 
     def broken(app: Flask, **told: object) -> None:
         raise error

@@ -292,10 +292,10 @@ def test_the_status_page_tells_refunds_and_the_json_does_not(
 
 
 def test_who_paid_twice_is_told_so_and_what_becomes_of_the_second_payment(shop: Shop) -> None:
-    second = shop.has_deposit("completed")
+    second = shop.starts()
     shop.clock.advance(minutes=15)
     shop.has_paid()
-    assert shop.settles(second).status == "held"
+    assert shop.settles(second, says="completed").status == "held"
     page = opens(shop).text
     assert heading(page) == "Paid, thank you"
     assert ("A second payment arrived" in page, "nothing more to do" in page) == (True, False)
