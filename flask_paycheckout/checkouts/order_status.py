@@ -102,7 +102,7 @@ class OrderStatuses:
         return _status_of(*self._look(order_id))
 
     def has_moved(self, seen: CheckoutMixin) -> bool:
-        """Whether a checkout has moved since it was loaded, as a read shows if a visit may make one now.
+        """Read a checkout if a visit of its page may do so now, and return whether its state has changed by that.
 
         The read leaves half of a web request's time to what follows.
         """

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, case, select
 
 from flask_paycheckout.checkouts.requests import PaymentRequests
 from flask_paycheckout.checkouts.shop_answers import ShopAnswers
@@ -45,9 +45,10 @@ class OrderSuperseding:
         if connection is not None:
             # A separate statement, since only the next one sees checkouts that were stored while this one waited.
             self.checkouts.lock_order(connection, order_id)
-        found = select(c.checkout_id, c.status).where(c.order_id == order_id)
-        statuses = {row.checkout_id: row.status for row in self.checkouts.rows(found, connection)}
-        status = best_of(statuses.values())
+        # By name only those that the events are about: an order may have very many.
+        named = case((c.checkout_id.in_([event.checkout_id for event in events]), c.checkout_id))
+        found = self.checkouts.rows(select(named, c.status).where(c.order_id == order_id).distinct(), connection)
+        statuses, status = dict(found), best_of([row.status for row in found])
 
         def is_over(event: HeldEvent | EventMixin) -> bool:
             if event.name == _ABANDONED:

@@ -94,7 +94,7 @@ class AuditRows:
         return {row[column]: self.models.of_row(model, row) for row in self._of(table_of(model), column, values)}
 
     def by_earlier_reference(self, references: Collection[str]) -> dict[str, PayoutMixin]:
-        """Payouts that were sent, or may have been, under these references, of which they may have others now."""
+        """Payouts by a reference that they were sent under; one that was tried again has another one now."""
         booked = self._of(self.models.bookings, "subject", references)
         # What the service refused was not booked.
         owner_of = (self._tried_again | {row["subject"]: row["reference"] for row in booked}).get
