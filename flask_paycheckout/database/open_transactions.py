@@ -162,7 +162,8 @@ def _on_commit(connection: Connection) -> None:
     if session is None:
         return
     # The last moment: PostgreSQL answers the COMMIT of a broken transaction by rolling back, without an error.
-    faults = [one.fault for one in begun_in(session)]
+    # Another connection of the session, which was only read through, may be committed already.
+    faults = [one.fault for one in _begun_on(connection, session)]
     if session.info.get(_IN_CALLBACK):
         faults = [f"commit() of its connection {_MUST_NOT}"]
     for fault in filter(None, faults):

@@ -15,6 +15,7 @@ from sqlalchemy.orm import Session
 from flask_paycheckout import Pay, order_paid
 from tests.alarming import text_of
 from tests.conftest import NewDatabase, OpenShop
+from tests.hosts import FLASK_SQLALCHEMY
 from tests.races.effects import add_effects, counts, writes
 from tests.scripted import Shop
 
@@ -221,6 +222,21 @@ def test_it_has_failed_and_runs_again_under_the_same_event_id(shop: Shop, atomic
         except Exception as error:
             failures[name] = repr(error)
     assert failures == {}
+
+
+@pytest.mark.parametrize("host", [FLASK_SQLALCHEMY])
+@pytest.mark.parametrize("atomic", [True, False], ids=["atomic", "plain"])
+def test_a_receiver_may_read_through_a_second_engine(shop: Shop, atomic: bool) -> None:
+    """For several orders, since SQLAlchemy commits the connections of a session in any order."""
+    memo = shop.db.metadatas["other"].info["Memo"]
+    orders = [f"order-{number}" for number in range(8)]
+    with breaking(shop, lambda shop: shop.db.session.scalars(sa.select(memo)).all(), atomic=atomic) as heard:
+        for order_id in orders:
+            shop.totals[order_id] = Pay("12.50", "USD")
+            assert shop.hears_of(shop.has_deposit("completed", order_id)) == 200
+    assert [counts(shop, order_id) for order_id in orders] == [{"receiver": 1}] * 8
+    assert len(heard) == 8
+    assert "receiver" not in text_of(shop)
 
 
 @pytest.mark.parametrize("atomic", [True, False], ids=["atomic", "plain"])

@@ -202,7 +202,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
             f"{_BROKEN}[postgresql-atomic]",
             First("events.shop_transaction:ShopTransaction._require_whole", "return"),
             Swap("events.shop_transaction:ShopTransaction.run", "mark()", "True"),
-            Swap("database.open_transactions:_on_commit", "begun_in(session)", "[]"),
+            Swap("database.open_transactions:_on_commit", "_begun_on(connection, session)", "[]"),
         ),
         "a receiver may roll its own transaction back": (
             f"{_BROKEN}[sqlite-plain]",
