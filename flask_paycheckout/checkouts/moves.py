@@ -193,11 +193,8 @@ class Moves:
         c = self.checkouts.table.c
         try:
             with lost_races_ignored(), self.transactions.begin_for(shop=in_session) as (connection, shop):
-                # The order that the shop reads must not change before the commit; SQLite only locks everything.
-                if asks_shop and connection.dialect.name == "sqlite":
-                    unchanged = {"revision": checkout.revision}
-                    if self.checkouts.change(connection, checkout, unchanged) is None:
-                        return None
+                if asks_shop:
+                    self.checkouts.lock_writer(connection)
                 decided = move if isinstance(move, Move) else move(cast("ShopTransaction", shop))
                 return self.move_in(connection, shop, checkout, decided, now)
             return None

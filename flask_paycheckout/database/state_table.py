@@ -15,7 +15,7 @@ from datetime import datetime
 from functools import cached_property
 from typing import Any, ClassVar, Generic, TypeVar
 
-from sqlalchemy import BindParameter, ColumnElement, Connection, Engine, Table, bindparam, select, update
+from sqlalchemy import BindParameter, ColumnElement, Connection, Engine, Table, bindparam, false, select, update
 from sqlalchemy.exc import OperationalError
 
 from flask_paycheckout.database.connections import autocommit, read_rows
@@ -182,6 +182,18 @@ class StateTable(ABC, Generic[Subject]):
             same = (is_of(table, name) for name in self.unmoved)
             self._changes[key] = update(table).where(*same).values(values).returning(*unknown)
         return self._changes[key]
+
+    def lock_writer(self, connection: Connection) -> None:
+        """Take SQLite's one write lock, before the shop reads an order that must not change before the commit.
+
+        A server locks rows instead.
+        """
+        if connection.dialect.name == "sqlite":
+            connection.execute(self._change_nothing)
+
+    @cached_property
+    def _change_nothing(self) -> Any:
+        return update(self.table).where(false()).values(id=self.table.c.id)
 
     # Claims
 

@@ -86,12 +86,10 @@ class Reminders:
     def _remind(self, one: _Due, now: datetime) -> HeldEvent | None:
         with self.transactions.begin() as shop:
             connection = shop.connection
-            # SQLite takes its one write lock first. On a server the shop's order is locked first, as by a settlement.
-            locks_all = connection.dialect.name == "sqlite"
-            moved = locks_all and self._move(connection, one, now)
+            self.checkouts.lock_writer(connection)
+            # On a server the shop's order is locked first, as by a settlement.
             payable = self.answers.is_payable_in(shop, one.order_id)
-            moved = moved if locks_all else self._move(connection, one, now)
-            if not (moved and payable):
+            if not (self._move(connection, one, now) and payable):
                 return None
             self.checkouts.lock_order(connection, one.order_id)
             number = sum(one.created_at + after <= now for after in self.parts.settings.remind_after)
