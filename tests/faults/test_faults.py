@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
+from multiprocessing import get_context
 from pathlib import Path
 
 import pytest
@@ -14,18 +14,34 @@ from tests.faults.table import FAULTS
 NOTICED_BY = {name: planted[0] for faults in FAULTS.values() for name, planted in faults.items()}
 TESTS = sorted(set(NOTICED_BY.values()))
 FOLDERS = sorted({test.partition("::")[0].partition("/")[0] for test in TESTS})
+# Forked from a process that has loaded what every test loads, and nothing of the product.
+PROCESSES = get_context("forkserver")
+PROCESSES.set_forkserver_preload(
+    ["pytest", "hypothesis", "flask_sqlalchemy", "flask_sqlalchemy_lite", "httpx", "msgspec"]
+)
 
 
-def run(log: Path, fault: str, *tests: str) -> tuple[int, str]:
+def run(log: Path, fault: str, *tests: str) -> tuple[int | None, str]:
     """Run tests in a process of their own; gives the exit code, and what was written last."""
-    # The variables of this run would make that one a part of it.
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
-    command = [sys.executable, "-m", "tests.faults", fault, *(f"tests/{test}" for test in tests)]
-    root = Path(__file__).parents[2]
+    process = PROCESSES.Process(target=run_here, args=(log, fault, *tests))
+    process.start()
+    process.join(600)
+    process.kill()
+    process.join()
+    return process.exitcode, log.read_text()[-3000:].strip()
+
+
+def run_here(log: Path, fault: str, *tests: str) -> None:
     # Not to a pipe: `tests.canaries` looks for secrets in what comes from those, and a fault may show one.
     with log.open("w") as told:
-        ran = subprocess.run(command, cwd=root, env=environment, stdout=told, stderr=told, timeout=600)
-    return ran.returncode, log.read_text()[-3000:].strip()
+        os.dup2(told.fileno(), 1)
+        os.dup2(told.fileno(), 2)
+    # The variables of the other run would make this one a part of it.
+    for name in [name for name in os.environ if name.startswith("PYTEST_")]:
+        del os.environ[name]
+    from tests.faults.__main__ import main
+
+    sys.exit(main(fault, *(f"tests/{test}" for test in tests)))
 
 
 @pytest.mark.parametrize("fault", NOTICED_BY, ids=lambda fault: fault.replace(" ", "-"))
