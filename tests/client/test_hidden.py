@@ -2,13 +2,15 @@ from __future__ import annotations
 
 import json
 import pickle
+import time
 
 import pytest
 from hypothesis import given, strategies as st
 
+from flask_paycheckout.client import FiatItem, Invalid, NewRecipient, PayoutBank
 from flask_paycheckout.client.hidden import AccountNumber, Hidden, hidden_in, hide
 from flask_paycheckout.client.sending import _encode
-from tests.client.wire import steady
+from tests.client.wire import Script, Shop, refusal, steady
 
 
 @pytest.mark.parametrize("kind", [Hidden, AccountNumber])
@@ -39,3 +41,12 @@ def test_no_secret_is_left(before: str, secret: str, after: str) -> None:
 def test_an_account_number_is_hidden_in_any_spelling(said: str) -> None:
     secrets = list(hidden_in({"bank": [{"iban": AccountNumber("DE89370400440532013000")}]}))
     assert hide(f"{said} is closed", secrets) == "*** is closed"
+
+
+def test_a_long_refusal_of_a_large_batch_takes_no_longer_than_a_short_one() -> None:
+    accounts = [PayoutBank(bank_name="b", bank_code="c", account_name="d", account_number=f"{n:012}") for n in range(500)]
+    items = [FiatItem(amount=1, recipient=NewRecipient(bank=bank)) for bank in accounts]
+    begun = time.monotonic()
+    with pytest.raises(Invalid):
+        Shop(Script(refusal(400, message="0 " * 500_000))).fiat_disbursements.create("USD", items)
+    assert time.monotonic() - begun < 10
