@@ -66,6 +66,18 @@ def test_webhooks_reach_the_shop_also_those_from_before_it_listened(
     assert paycheckout.settle(checkout_id).found_by == "webhook"
 
 
+def test_a_shop_that_listens_later_gets_no_webhook_that_a_fault_keeps_from_it(
+    paycheckout: PayCheckout, paycheckout_sandbox: Sandbox
+) -> None:
+    for order_id, kind in (("o-1", "drop"), ("o-2", "delay")):
+        paycheckout_sandbox.fault("webhook", kind, seconds=600)
+        paycheckout_sandbox.pay(paycheckout.start(order_id).checkout_id)
+    paycheckout_sandbox.deliver_to(current_app.test_client())
+    assert [webhook["state"] for webhook in paycheckout_sandbox.webhooks] == ["dropped", "waiting"]
+    paycheckout_sandbox.advance(minutes=10)
+    assert paycheckout.order_statuses(["o-1", "o-2"]) == {"o-1": "created", "o-2": "paid"}
+
+
 def test_the_signals_are_kept_with_what_they_passed(
     paycheckout: PayCheckout, paycheckout_sandbox: Sandbox, paycheckout_signals: Signals
 ) -> None:
@@ -307,6 +319,9 @@ def test_a_shop_on_a_socket_gets_its_webhooks(paycheckout_sandbox_server: Sandbo
         for name in ("default", "anna", "bo"):
             sandbox.account(name)
             paid.append(sandbox.control("POST", "trigger", event="paid", account=name)["id"])
+        paycheckout_sandbox_server.deliver_to(shop.test_client())
+        paycheckout_sandbox_server.deliver_to(f"{address}/hook")
+        paid.append(sandbox.control("POST", "trigger", event="paid")["id"])
     assert [webhook["orderId"] for webhook in got] == paid
 
 
