@@ -40,7 +40,7 @@ from functools import partial
 from threading import Thread
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote, urlencode, urlsplit
 
 try:
     import pytest
@@ -466,9 +466,13 @@ class SandboxControl:
     def control(self, method: str, path: str, **body: Any) -> Any:
         """Call the control interface, with fields in camelCase or snake_case; fields that are None are left out.
 
+        The fields of a GET are its query.
+
         :raises AssertionError: the sandbox refused it; the text says why.
         """
         given = {_camel(name): value for name, value in body.items() if value is not None}
+        if method == "GET":
+            path = f"{path}?{urlencode(given)}".rstrip("?")
         return json.loads(self._taken(method, path, given))
 
     def _taken(self, method: str, path: str, given: Mapping[str, Any] | bytes) -> bytes:

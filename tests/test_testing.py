@@ -227,6 +227,13 @@ def test_an_account_is_made_once_and_has_settings_and_payouts_of_its_own(paychec
         paycheckout_sandbox.account("../clock")
 
 
+def test_the_fields_of_a_reading_call_select_what_it_gives(paycheckout_sandbox: Sandbox) -> None:
+    for email in ("a+1@example.com", "b@example.com"):
+        client(paycheckout_sandbox).auth.register(email, "password", "Ada")
+    [mail] = paycheckout_sandbox.control("GET", "mails", to="a+1@example.com")
+    assert mail["to"] == "a+1@example.com"
+
+
 STOPPED = datetime(2024, 2, 29, 12, tzinfo=UTC)
 
 
