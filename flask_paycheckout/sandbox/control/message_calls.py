@@ -91,7 +91,7 @@ def list_webhooks(session: Session, *conditions: ColumnElement[bool], limit: int
         select(Webhook, Account.name)
         .join(Account, Account.user_id == Webhook.user_id)
         .where(*conditions)
-        .order_by(Webhook.created_at.desc(), Webhook.id.desc())
+        .order_by(Webhook.number.desc())
         .limit(limit)
     )
     found = newest.all()[::-1]

@@ -17,3 +17,10 @@ def test_a_frozen_clock_stands_until_it_is_advanced_and_again_after_a_reset() ->
         # Signed by the machine's time.
         assert merchant.reads_deposit(checkout).data["updatedAt"] == "2026-01-01T00:10:00.000Z"
         tester.does("POST", "reset")
+
+
+def test_while_the_clock_stands_webhooks_are_listed_in_the_order_in_which_they_were_caused() -> None:
+    app = create_sandbox(control_token=CONTROL_TOKEN, seed=1, clock="frozen@2026-01-01T00:00:00Z")
+    merchant, tester = Merchant(app), Tester(app)
+    paid = [tester.pays(merchant.makes_checkout())["depositId"] for _ in range(5)]
+    assert [webhook["orderId"] for webhook in tester.does("GET", "webhooks")] == paid
