@@ -7,7 +7,6 @@ waited for when it fits into the budget; when it does not, the error is raised a
 from __future__ import annotations
 
 import logging
-import math
 import random
 import re
 import time
@@ -28,6 +27,8 @@ _FIRST_WAIT = 0.2
 _LONGEST_WAIT = 2.0
 # With less time than this an attempt would only replace the failure we know by a timeout.
 SHORTEST_ATTEMPT = 0.05
+# Sockets count milliseconds in 32 bits.
+_LONGEST_BUDGET = 1_000_000
 _LONGEST_HEADER = 40
 _SECONDS = re.compile("[0-9]{1,40}")
 _WORTH_REPEATING = (TransportFailed, ServiceFault, RateLimited)
@@ -68,7 +69,7 @@ class Retries(msgspec.Struct, frozen=True):
         """These retries with another time budget.
 
         :raises TypeError: the budget is no number.
-        :raises ValueError: it is not positive, or not finite.
+        :raises ValueError: it is not positive, or more than a million.
         """
         return Retries(self.count, seconds(budget), self.pace)
 
@@ -95,10 +96,10 @@ def seconds(timeout: float) -> float:
     """A time budget, checked.
 
     :raises TypeError: it is no number.
-    :raises ValueError: it is not positive, or not finite.
+    :raises ValueError: it is not positive, or more than a million.
     """
-    if not math.isfinite(timeout) or timeout <= 0:
-        raise ValueError(f"timeout must be more than 0 seconds and finite, not {timeout}")
+    if not 0 < timeout <= _LONGEST_BUDGET:
+        raise ValueError(f"timeout must be more than 0 seconds and at most a million, not {timeout}")
     return float(timeout)
 
 
