@@ -25,7 +25,7 @@ from flask_paycheckout.sandbox.disbursements.fiat import fiat_disbursements
 from flask_paycheckout.sandbox.disbursements.transitions import disbursements
 from flask_paycheckout.sandbox.hooks import install_hooks
 from flask_paycheckout.sandbox.inspector import inspector
-from flask_paycheckout.sandbox.outgoing.webhook_sender import check_endpoint, post_webhook
+from flask_paycheckout.sandbox.outgoing.webhook_sender import EndpointError, check_endpoint, post_webhook
 from flask_paycheckout.sandbox.payments.endpoints import payments
 from flask_paycheckout.sandbox.recipients.endpoints import recipients
 from flask_paycheckout.sandbox.references.endpoints import references
@@ -91,7 +91,10 @@ def create_sandbox(
     if not 0 <= trusted_proxies <= MAX_PROXIES:
         raise ValueError(f"The number of trusted proxies must be from 0 to {MAX_PROXIES}.")
     if webhook_url is not None:
-        check_endpoint(webhook_url, loopback_only=loopback_only)
+        try:
+            check_endpoint(webhook_url, loopback_only=loopback_only)
+        except EndpointError as wrong:
+            raise EndpointError(f"webhook_url {wrong}") from None
     # Before the database is touched.
     Switches(unknowns), read_clock_option(clock)
     at_once = send_webhook is not None if send_in_call is None else send_in_call
