@@ -180,6 +180,13 @@ def test_a_call_is_signed_by_an_account_and_its_answer_printed(
     assert b'"Deposit not found"' in capsysbinary.readouterr().out
 
 
+def test_a_call_says_what_a_person_writes_in_an_address(
+    address: str, tester: Tester, capsysbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    assert main(["call", "GET", "/v1/recipient?search=Émilie Ex&country=France"]) == 0
+    assert json.loads(capsysbinary.readouterr().out)["data"]["totalDocs"] == 1
+
+
 @pytest.mark.parametrize(
     "switches",
     [
