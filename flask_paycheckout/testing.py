@@ -520,13 +520,14 @@ class Sandbox(SandboxControl):
         """The sandbox's own Flask app."""
 
         self._clock = sandbox_clock(self.app)
-        self.transport: httpx.BaseTransport = InProcess(self.app, self._clock)
+        in_process = InProcess(self.app, self._clock)
+        self.transport: httpx.BaseTransport = in_process
         """The transport for `init_app(..., transport=...)` and `PaymentsClient(transport=...)`.
 
         It includes the sandbox's clock, so that `advance` moves the extension's time too.
         """
 
-        self.async_transport: httpx.AsyncBaseTransport = InProcess(self.app, self._clock)
+        self.async_transport: httpx.AsyncBaseTransport = in_process
         """The transport for `AsyncPaymentsClient(transport=...)`."""
 
         self._control = self.app.test_client()

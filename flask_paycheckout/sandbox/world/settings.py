@@ -41,7 +41,9 @@ class WorldSettings(Table):
 
 
 def follow(session: Session, world: World) -> None:
-    """Read clock, unknowns and control token, which another process may have changed."""
+    """Read clock, unknowns and control token, if another process may have changed them."""
+    if not world.shared_database:
+        return
     columns = WorldSettings.clock_offset, WorldSettings.changed_unknowns, WorldSettings.control_token
     offset, changed_unknowns, control_token = session.execute(select(*columns)).one()
     if world.name and control_token:
