@@ -49,7 +49,7 @@ def serve(given: Mapping[str, Any]) -> int:
     options.database = options.database or os.environ.get(DATABASE) or "sqlite://"
     try:
         return _serve(options)
-    except (ValueError, OverflowError, DatabaseUnusable, ServerMissing, OSError) as wrong:
+    except (ValueError, DatabaseUnusable, ServerMissing, OSError) as wrong:
         is_taken = isinstance(wrong, OSError) and wrong.errno == EADDRINUSE
         remedy = ". Stop what listens there, or choose another port with --port." if is_taken else ""
         print(f"The sandbox could not start: {wrong}{remedy}", file=sys.stderr)  # noqa: T201
