@@ -113,8 +113,9 @@ class WebhookSender:
             self._served: set[str] = set()
             """Accounts that had their turn, of those for which something is due."""
             self._thread = Thread(target=self._run, name="sandbox-sender", daemon=True)
-            self._process = os.getpid()
             self._thread.start()
+            # Last: whoever stops it meanwhile, as a world that is thrown away, finds nothing to wait for.
+            self._process = os.getpid()
 
     def stop(self) -> None:
         """Look for nothing more in this process, and wait for the thread that does; what is being sent is finished."""
