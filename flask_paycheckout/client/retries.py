@@ -64,6 +64,8 @@ class Retries(msgspec.Struct, frozen=True):
         if type(self.count) is not int or self.count < 0:
             kind = ValueError if type(self.count) is int else TypeError
             raise kind(f"retries must be a whole number from 0 on, not {self.count!r}")
+        if not 0 < self.budget <= _LONGEST_BUDGET:
+            raise ValueError(f"timeout must be more than 0 seconds and at most a million, not {self.budget}")
 
     def within(self, budget: float) -> Retries:
         """These retries with another time budget.
@@ -71,7 +73,7 @@ class Retries(msgspec.Struct, frozen=True):
         :raises TypeError: the budget is no number.
         :raises ValueError: it is not positive, or more than a million.
         """
-        return Retries(self.count, seconds(budget), self.pace)
+        return Retries(self.count, budget, self.pace)
 
     def wait_after(self, failure: PaymentsError, number: int, until: float, *, repeatable: bool) -> float:
         """The seconds to wait after a failed attempt before the next one; raises `failure` when none is made.
@@ -90,17 +92,6 @@ class Retries(msgspec.Struct, frozen=True):
             raise failure
         _log.debug("%s; attempt %d follows in %.2f s", failure, number + 2, wait)
         return wait
-
-
-def seconds(timeout: float) -> float:
-    """A time budget, checked.
-
-    :raises TypeError: it is no number.
-    :raises ValueError: it is not positive, or more than a million.
-    """
-    if not 0 < timeout <= _LONGEST_BUDGET:
-        raise ValueError(f"timeout must be more than 0 seconds and at most a million, not {timeout}")
-    return float(timeout)
 
 
 def seconds_to_wait(header: str | None, now: float) -> float | None:
