@@ -470,7 +470,9 @@ class SandboxControl:
 
         :raises AssertionError: the sandbox refused it; the text says why.
         """
-        given = {_camel(name): value for name, value in body.items() if value is not None}
+        from flask_paycheckout.client.bodies import wire_name
+
+        given = {wire_name(name): value for name, value in body.items() if value is not None}
         if method == "GET":
             path = f"{path}?{urlencode(given)}".rstrip("?")
         return json.loads(self._taken(method, path, given))
@@ -566,11 +568,6 @@ class Sandbox(SandboxControl):
         with self._shop.test_request_context():
             target = webhook_url()
         return self._shop.test_client().post(target, data=body, headers=headers).status_code
-
-
-def _camel(name: str) -> str:
-    first, *others = name.split("_")
-    return first + "".join(other.capitalize() for other in others)
 
 
 @dataclass(frozen=True)
