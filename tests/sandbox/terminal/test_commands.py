@@ -153,6 +153,7 @@ def test_a_command_imports_nothing_of_the_server() -> None:
         (["clock", "--url", "http://127.0.0.1:9"], 3, "No sandbox answers"),
         (["trigger", "paied"], 1, "Did you mean paid"),
         (["pay", "x", "--amount", "much"], 2, "is no amount"),
+        (["fault", "webhook", "drop", "--share", "nan"], 2, "is no amount"),
     ],
     ids=lambda given: given if isinstance(given, str) else "",
 )
