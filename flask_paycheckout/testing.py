@@ -602,11 +602,9 @@ class Signals(list[Signalled]):
 
 
 @pytest.fixture
-def paycheckout_sandbox() -> Iterator[Sandbox]:
+def paycheckout_sandbox() -> Sandbox:
     """A new payments service in process."""
-    sandbox = Sandbox()
-    yield sandbox
-    sandbox.transport.close()
+    return Sandbox()
 
 
 @pytest.fixture
@@ -625,7 +623,6 @@ def paycheckout_sandbox_server() -> Iterator[Sandbox]:
         server.stop()
         thread.join()
         server.close()
-        sandbox.transport.close()
 
 
 @pytest.fixture
