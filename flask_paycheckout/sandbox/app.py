@@ -123,9 +123,9 @@ def create_sandbox(
             name=name,
             exists=(lambda: databases.exists(name)) if name else (lambda: True),
         )
-        # A named world that is made gets a token; one that is opened again has its own.
-        is_new = bool(token) if name else not is_shared
-        return _assemble(world, url, beginning, at_once=at_once, is_new=is_new)
+        # A database that lasts may hold a sandbox, also of a world that is just being made: a request to it may have come
+        # to another process first.
+        return _assemble(world, url, beginning, at_once=at_once, is_new=not is_shared)
 
     app = make("", database, control_token or "")
     databases = Databases(database, app)
