@@ -62,7 +62,8 @@ def hidden_in(value: object) -> Iterator[Hidden]:
 def hide(text: str, secrets: Iterable[str]) -> str:
     """The beginning of `text`, with a mask in the place of every secret.
 
-    The longest is masked first, so that none leaves a rest behind. A service may repeat one with other separators and capitals.
+    The longest is masked first, so that none leaves a rest behind. A service may repeat one with other separators and
+    capitals.
     """
     text = text[:_MOST_SEARCHED]
     for secret in sorted({str(secret) for secret in secrets} - {""}, key=len, reverse=True):

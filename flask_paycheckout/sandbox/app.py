@@ -123,8 +123,8 @@ def create_sandbox(
             name=name,
             exists=(lambda: databases.exists(name)) if name else (lambda: True),
         )
-        # A database that lasts may hold a sandbox, also of a world that is just being made: a request to it may have come
-        # to another process first.
+        # A database that lasts may hold a sandbox, also that of a world which is just being made: another process may
+        # have been asked for it first.
         return _assemble(world, url, beginning, at_once=at_once, is_new=not is_shared)
 
     app = make("", database, control_token or "")

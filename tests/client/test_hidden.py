@@ -44,7 +44,9 @@ def test_an_account_number_is_hidden_in_any_spelling(said: str) -> None:
 
 
 def test_a_long_refusal_of_a_large_batch_takes_no_longer_than_a_short_one() -> None:
-    accounts = [PayoutBank(bank_name="b", bank_code="c", account_name="d", account_number=f"{n:012}") for n in range(500)]
+    accounts = [
+        PayoutBank(bank_name="b", bank_code="c", account_name="d", account_number=f"{n:012}") for n in range(500)
+    ]
     items = [FiatItem(amount=1, recipient=NewRecipient(bank=bank)) for bank in accounts]
     begun = time.monotonic()
     with pytest.raises(Invalid):

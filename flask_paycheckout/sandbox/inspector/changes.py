@@ -78,7 +78,9 @@ def show_unknowns(problem: str = "") -> Response:
         ((switch, assumption(switch.name), started_with[switch.name]) for switch in ASSUMPTIONS),
         key=lambda row: row[1] == row[2] == row[0].default,
     )
-    return show("unknowns", 400 if problem else 200, rows=rows, problem=problem, changed=any(row[1] != row[2] for row in rows))
+    return show(
+        "unknowns", 400 if problem else 200, rows=rows, problem=problem, changed=any(row[1] != row[2] for row in rows)
+    )
 
 
 Change = Callable[..., str | None]
