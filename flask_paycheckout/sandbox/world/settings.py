@@ -28,12 +28,12 @@ class WorldSettings(Table):
     __tablename__ = "world_settings"
 
     id: Mapped[int] = mapped_column(primary_key=True)
-    began: Mapped[int] = mapped_column(BigInteger)
-    """When the sandbox began, in microseconds; one more with each reset and restore, also while the clock stands."""
     seed: Mapped[str | None]
     ids_given: Mapped[int] = mapped_column(BigInteger, default=0)
     clock_offset: Mapped[int] = mapped_column(BigInteger, default=0)
     """Microseconds that the virtual clock is ahead of the machine's."""
+    began: Mapped[int] = mapped_column(BigInteger)
+    """When the sandbox began, in microseconds; one more with each reset and restore, also while the clock stands."""
     control_token: Mapped[str | None]
     """The control token of a named world."""
     first_webhook_url: Mapped[str | None]
