@@ -178,6 +178,8 @@ class _Client(Resource[W], Generic[W, Transport]):
         """
         if not _PATH.fullmatch(path):
             raise ValueError("path must begin with a slash, hold quoted segments only, and neither query nor fragment")
+        # As it is sent, and so signed.
+        http_method = http_method.upper()
         operation = Operation(
             http_method, path, Record, may_move_money=http_method != "GET", access=Access[access.upper()]
         )
