@@ -562,7 +562,9 @@ class Sandbox(SandboxControl):
         if self._shop is None:
             if url == _WEBHOOK_URL:
                 raise ConnectionRefusedError("no shop listens yet; see deliver_to")
-            return _over_socket("POST", url, headers, body)[0]
+            from flask_paycheckout.sandbox.outgoing.webhook_sender import post_webhook
+
+            return post_webhook(url, headers, body, loopback_only=False)
         from flask_paycheckout.views.order_urls import webhook_url
 
         with self._shop.test_request_context():

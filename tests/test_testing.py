@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, closing
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from types import SimpleNamespace
@@ -28,6 +28,7 @@ from flask_paycheckout.sandbox.world.clock import machine_time
 from flask_paycheckout.sandbox.world.context import world
 from flask_paycheckout.signals import BY_NAME
 from flask_paycheckout.testing import Sandbox, SandboxAccount, SandboxControl, Signals
+from tests.client.wire import RawServer, says
 from tests.conftest import OpenShop
 from tests.serving import served
 
@@ -330,6 +331,14 @@ def test_a_shop_on_a_socket_gets_its_webhooks(paycheckout_sandbox_server: Sandbo
         paycheckout_sandbox_server.deliver_to(f"{address}/hook")
         paid.append(sandbox.control("POST", "trigger", event="paid")["id"])
     assert [webhook["orderId"] for webhook in got] == paid
+
+
+def test_what_answers_no_http_at_the_shops_address_is_told(paycheckout_sandbox: Sandbox) -> None:
+    with closing(RawServer(says(b"SSH-2.0\r\n"))) as server:
+        paycheckout_sandbox.deliver_to(server.base_url)
+        paycheckout_sandbox.control("POST", "trigger", event="paid")
+    [attempt] = paycheckout_sandbox.webhooks[0]["attempts"]
+    assert "no HTTP answer" in (attempt["error"] or "")
 
 
 def test_what_was_asked_is_expected_and_what_came_is_named(paycheckout_sandbox: Sandbox) -> None:
