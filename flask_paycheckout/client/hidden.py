@@ -44,7 +44,7 @@ class Sealed(bytes):
 
 def concealed(value: T) -> T:
     """`value`, as a hidden string if it is a string; put in place of an argument before anything can fail."""
-    return Hidden(value) if type(value) is str else value  # type: ignore[return-value]  # a Hidden is a str
+    return Hidden(value) if isinstance(value, str) else value  # type: ignore[return-value]  # a Hidden is a str
 
 
 def hidden_in(value: object) -> Iterator[Hidden]:

@@ -6,11 +6,13 @@ import time
 
 import pytest
 from hypothesis import given, strategies as st
+from markupsafe import Markup
 
 from flask_paycheckout.client import FiatItem, Invalid, NewRecipient, PayoutBank
 from flask_paycheckout.client.hidden import AccountNumber, Hidden, hidden_in, hide
 from flask_paycheckout.client.sending import _encode
-from tests.client.wire import Script, Shop, refusal, steady
+from flask_paycheckout.totals import Pay
+from tests.client.wire import Script, Shop, refusal, steady, success
 
 
 @pytest.mark.parametrize("kind", [Hidden, AccountNumber])
@@ -29,6 +31,14 @@ def test_it_is_sent_like_any_other_and_nothing_else_slips_through() -> None:
     assert _encode({"a": Hidden("x")}) == b'{"a":"x"}'
     with pytest.raises(TypeError, match="object is no JSON"):
         _encode({"a": object()})
+
+
+def test_a_string_of_any_class_is_sent_as_a_string() -> None:
+    script = Script(success({"id": "chk-1", "url": "https://pay.example/chk-1"}))
+    Shop(script).checkouts.create(Pay(5, Markup("USD")))
+    assert json.loads(script.requests[0].content) == {"inputCurrency": "USD", "inputAmount": 5}
+    with pytest.raises(Invalid, match=r"\*\*\* is wrong"):
+        Shop(Script(refusal(400, message="canary is wrong"))).auth.login("a@b.c", Markup("canary"))
 
 
 @steady
