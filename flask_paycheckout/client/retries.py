@@ -27,8 +27,6 @@ _FIRST_WAIT = 0.2
 _LONGEST_WAIT = 2.0
 # With less time than this an attempt would only replace the failure we know by a timeout.
 SHORTEST_ATTEMPT = 0.05
-# Sockets count milliseconds in 32 bits.
-_LONGEST_BUDGET = 1_000_000
 _LONGEST_HEADER = 40
 _SECONDS = re.compile("[0-9]{1,40}")
 _WORTH_REPEATING = (TransportFailed, ServiceFault, RateLimited)
@@ -64,14 +62,15 @@ class Retries(msgspec.Struct, frozen=True):
         if type(self.count) is not int or self.count < 0:
             kind = ValueError if type(self.count) is int else TypeError
             raise kind(f"retries must be a whole number from 0 on, not {self.count!r}")
-        if not 0 < self.budget <= _LONGEST_BUDGET:
-            raise ValueError(f"timeout must be more than 0 seconds and at most a million, not {self.budget}")
+        # Sockets do not take much longer times.
+        if not 0 < self.budget < 10**9:
+            raise ValueError(f"timeout must be a positive number of seconds below 10**9, not {self.budget}")
 
     def within(self, budget: float) -> Retries:
         """These retries with another time budget.
 
         :raises TypeError: the budget is no number.
-        :raises ValueError: it is not positive, or more than a million.
+        :raises ValueError: it is not positive, or not below 10**9.
         """
         return Retries(self.count, budget, self.pace)
 
