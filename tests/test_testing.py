@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, closing
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from types import SimpleNamespace
@@ -28,6 +28,7 @@ from flask_paycheckout.sandbox.world.clock import machine_time
 from flask_paycheckout.sandbox.world.context import world
 from flask_paycheckout.signals import BY_NAME
 from flask_paycheckout.testing import Sandbox, SandboxAccount, SandboxControl, Signals
+from tests.client.wire import RawServer, says
 from tests.conftest import OpenShop
 from tests.serving import served
 
@@ -64,6 +65,18 @@ def test_webhooks_reach_the_shop_also_those_from_before_it_listened(
     paycheckout_sandbox.deliver_to(current_app.test_client())
     assert paycheckout_signals.names == ["checkout_created", "order_paid"]
     assert paycheckout.settle(checkout_id).found_by == "webhook"
+
+
+def test_a_shop_that_listens_later_gets_no_webhook_that_a_fault_keeps_from_it(
+    paycheckout: PayCheckout, paycheckout_sandbox: Sandbox
+) -> None:
+    for order_id, kind in (("o-1", "drop"), ("o-2", "delay")):
+        paycheckout_sandbox.fault("webhook", kind, seconds=600)
+        paycheckout_sandbox.pay(paycheckout.start(order_id).checkout_id)
+    paycheckout_sandbox.deliver_to(current_app.test_client())
+    assert [webhook["state"] for webhook in paycheckout_sandbox.webhooks] == ["dropped", "waiting"]
+    paycheckout_sandbox.advance(minutes=10)
+    assert paycheckout.order_statuses(["o-1", "o-2"]) == {"o-1": "created", "o-2": "paid"}
 
 
 def test_the_signals_are_kept_with_what_they_passed(
@@ -215,6 +228,13 @@ def test_an_account_is_made_once_and_has_settings_and_payouts_of_its_own(paychec
         paycheckout_sandbox.account("../clock")
 
 
+def test_the_fields_of_a_reading_call_select_what_it_gives(paycheckout_sandbox: Sandbox) -> None:
+    for email in ("a+1@example.com", "b@example.com"):
+        client(paycheckout_sandbox).auth.register(email, "password", "Ada")
+    [mail] = paycheckout_sandbox.control("GET", "mails", to="a+1@example.com")
+    assert mail["to"] == "a+1@example.com"
+
+
 STOPPED = datetime(2024, 2, 29, 12, tzinfo=UTC)
 
 
@@ -307,7 +327,18 @@ def test_a_shop_on_a_socket_gets_its_webhooks(paycheckout_sandbox_server: Sandbo
         for name in ("default", "anna", "bo"):
             sandbox.account(name)
             paid.append(sandbox.control("POST", "trigger", event="paid", account=name)["id"])
+        paycheckout_sandbox_server.deliver_to(shop.test_client())
+        paycheckout_sandbox_server.deliver_to(f"{address}/hook")
+        paid.append(sandbox.control("POST", "trigger", event="paid")["id"])
     assert [webhook["orderId"] for webhook in got] == paid
+
+
+def test_what_answers_no_http_at_the_shops_address_is_told(paycheckout_sandbox: Sandbox) -> None:
+    with closing(RawServer(says(b"SSH-2.0\r\n"))) as server:
+        paycheckout_sandbox.deliver_to(server.base_url)
+        paycheckout_sandbox.control("POST", "trigger", event="paid")
+    [attempt] = paycheckout_sandbox.webhooks[0]["attempts"]
+    assert "no HTTP answer" in (attempt["error"] or "")
 
 
 def test_what_was_asked_is_expected_and_what_came_is_named(paycheckout_sandbox: Sandbox) -> None:

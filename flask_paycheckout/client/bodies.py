@@ -70,7 +70,7 @@ class Fields:
             value = values.get(name)
             if value is not None or name in self._required:
                 sent = self._writer(name, kinds, currency)(place + name, value)
-                written[_wire_name(name)] = Hidden(sent) if name in self._secret else sent
+                written[wire_name(name)] = Hidden(sent) if name in self._secret else sent
         return written
 
     def _writer(self, name: str, kinds: tuple[Any, ...], currency: str | None) -> Callable[[str, Any], Any]:
@@ -122,7 +122,7 @@ def _count(name: str, value: int) -> int:
 
 def texts(**values: str | None) -> JsonObject:
     """Strings under their wire names; None leaves one out."""
-    return {_wire_name(name): text(name, value) for name, value in values.items() if value is not None}
+    return {wire_name(name): text(name, value) for name, value in values.items() if value is not None}
 
 
 def batch(
@@ -156,7 +156,7 @@ def _spelled(value: object) -> str:
     return f"{value:f}" if isinstance(value, Decimal) else str(value)
 
 
-def _wire_name(name: str) -> str:
+def wire_name(name: str) -> str:
     """The argument's name in camelCase."""
     first, *rest = name.split("_")
     return first + "".join(part.capitalize() for part in rest)

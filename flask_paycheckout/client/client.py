@@ -24,7 +24,7 @@ from flask_paycheckout.client.resources.fiat_disbursements import FiatDisburseme
 from flask_paycheckout.client.resources.payments import Payments
 from flask_paycheckout.client.resources.recipients import Recipients
 from flask_paycheckout.client.resources.references import References
-from flask_paycheckout.client.retries import Pace, Retries, moment_of, seconds
+from flask_paycheckout.client.retries import Pace, Retries, moment_of
 from flask_paycheckout.client.sending import Sender, checked_base_url, user_agent
 from flask_paycheckout.client.signing import BearerToken, HmacSigner, RenewedToken, Signer
 from flask_paycheckout.client.transport import httpx
@@ -84,7 +84,7 @@ class _Client(Resource[W], Generic[W, Transport]):
         # Signs by the clock that a transport brings along, so that a test which moves time moves both ends.
         clock = getattr(transport, "clock", None)
         pace = Pace() if clock is None else Pace(wall=lambda: float(clock().timestamp()))
-        budget = Retries(retries, seconds(timeout), pace)
+        budget = Retries(retries, timeout, pace)
         base_url = checked_base_url(base_url)
         sender = Sender(base_url, client_id, signers, user_agent(app))
         waiting = self._connect(httpx.URL(base_url), transport)
@@ -178,6 +178,8 @@ class _Client(Resource[W], Generic[W, Transport]):
         """
         if not _PATH.fullmatch(path):
             raise ValueError("path must begin with a slash, hold quoted segments only, and neither query nor fragment")
+        # As it is sent, and so signed.
+        http_method = http_method.upper()
         operation = Operation(
             http_method, path, Record, may_move_money=http_method != "GET", access=Access[access.upper()]
         )

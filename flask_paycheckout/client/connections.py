@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 import ssl
 import threading
+import time
 from typing import Any
 
 from flask_paycheckout.client.per_process import PerProcess
@@ -109,6 +110,9 @@ def _bind(event: str, info: dict[str, Any]) -> None:
 
     def read_in_time(max_bytes: int, timeout: float | None = None) -> bytes:
         _exchange.is_unanswered = False
+        # What comes without a pause lets no read wait: interim responses, and the bytes of a head.
+        if time.monotonic() > _exchange.limits.until:
+            raise TimeoutError
         return bytes(read(max_bytes, _exchange.limits.left()))
 
     def write_in_time(buffer: bytes, timeout: float | None = None) -> None:

@@ -65,7 +65,7 @@ def _one_line(text: str | None) -> str | None:
     """`text` without control characters, bounded; it may come from a stranger and ends in logs."""
     if text is None:
         return None
-    kept = "".join(sign if sign.isprintable() else " " for sign in text[: 4 * _MAX_TEXT])
+    kept = "".join(sign if sign.isprintable() else " " for sign in text)
     line = " ".join(kept.split())
     return line if len(line) <= _MAX_TEXT else line[: _MAX_TEXT - 3] + "..."
 

@@ -13,6 +13,8 @@ from typing import Any, TypeVar
 T = TypeVar("T")
 
 _MASK = "***"
+# Much more than any error shows: a batch holds hundreds of secrets, and each is looked for.
+_MOST_SEARCHED = 10_000
 
 
 class Hidden(str):
@@ -42,7 +44,7 @@ class Sealed(bytes):
 
 def concealed(value: T) -> T:
     """`value`, as a hidden string if it is a string; put in place of an argument before anything can fail."""
-    return Hidden(value) if type(value) is str else value  # type: ignore[return-value]  # a Hidden is a str
+    return Hidden(value) if isinstance(value, str) else value  # type: ignore[return-value]  # a Hidden is a str
 
 
 def hidden_in(value: object) -> Iterator[Hidden]:
@@ -58,10 +60,12 @@ def hidden_in(value: object) -> Iterator[Hidden]:
 
 
 def hide(text: str, secrets: Iterable[str]) -> str:
-    """`text` with a mask in the place of every secret, the longest first so that none leaves a rest behind.
+    """The beginning of `text`, with a mask in the place of every secret.
 
-    A service may repeat one with other separators and capitals.
+    The longest is masked first, so that none leaves a rest behind. A service may repeat one with other separators and
+    capitals.
     """
+    text = text[:_MOST_SEARCHED]
     for secret in sorted({str(secret) for secret in secrets} - {""}, key=len, reverse=True):
         text = text.replace(secret, _MASK)
         if spelled := r"[\W_]*".join(filter(str.isalnum, secret)):

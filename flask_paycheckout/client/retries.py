@@ -7,7 +7,6 @@ waited for when it fits into the budget; when it does not, the error is raised a
 from __future__ import annotations
 
 import logging
-import math
 import random
 import re
 import time
@@ -63,14 +62,17 @@ class Retries(msgspec.Struct, frozen=True):
         if type(self.count) is not int or self.count < 0:
             kind = ValueError if type(self.count) is int else TypeError
             raise kind(f"retries must be a whole number from 0 on, not {self.count!r}")
+        # Sockets do not take much longer times.
+        if not 0 < self.budget < 10**9:
+            raise ValueError(f"timeout must be a positive number of seconds below 10**9, not {self.budget}")
 
     def within(self, budget: float) -> Retries:
         """These retries with another time budget.
 
         :raises TypeError: the budget is no number.
-        :raises ValueError: it is not positive, or not finite.
+        :raises ValueError: it is not positive, or not below 10**9.
         """
-        return Retries(self.count, seconds(budget), self.pace)
+        return Retries(self.count, budget, self.pace)
 
     def wait_after(self, failure: PaymentsError, number: int, until: float, *, repeatable: bool) -> float:
         """The seconds to wait after a failed attempt before the next one; raises `failure` when none is made.
@@ -89,17 +91,6 @@ class Retries(msgspec.Struct, frozen=True):
             raise failure
         _log.debug("%s; attempt %d follows in %.2f s", failure, number + 2, wait)
         return wait
-
-
-def seconds(timeout: float) -> float:
-    """A time budget, checked.
-
-    :raises TypeError: it is no number.
-    :raises ValueError: it is not positive, or not finite.
-    """
-    if not math.isfinite(timeout) or timeout <= 0:
-        raise ValueError(f"timeout must be more than 0 seconds and finite, not {timeout}")
-    return float(timeout)
 
 
 def seconds_to_wait(header: str | None, now: float) -> float | None:

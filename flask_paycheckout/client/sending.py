@@ -30,10 +30,10 @@ _HARMLESS = {"x-client-id", "x-timestamp"}
 
 
 def _plain(value: object) -> str:
-    """A hidden value as it is sent."""
-    if not isinstance(value, Hidden):
+    """A string of another class, such as a hidden one, as it is sent."""
+    if not isinstance(value, str):
         raise TypeError(f"{type(value).__name__} is no JSON")
-    return str(value)
+    return str.__str__(value)
 
 
 _encode = msgspec.json.Encoder(enc_hook=_plain, decimal_format="number").encode

@@ -53,9 +53,7 @@ class HmacSigner:
     def __init__(self, client_id: str, client_secret: str) -> None:
         client_secret = concealed(client_secret)
         self._client_id = header_value("client_id", client_id)
-        if not text("client_secret", client_secret):
-            raise ValueError("client_secret is empty")
-        self._keyed = hmac.new(client_secret.encode(), digestmod=hashlib.sha256)
+        self._keyed = _keyed(client_secret)
 
     def sign(self, method: str, target: str, body: bytes, timestamp: int) -> dict[str, str]:
         """The three headers; see the class."""
@@ -158,20 +156,30 @@ def verify_webhook(
     :param tolerance: seconds by which the timestamp may be older or newer than now.
     :param clock: gives the Unix time.
     :raises WebhookRefused: the signature does not hold.
+    :raises TypeError: the secret is not a string.
+    :raises ValueError: the secret is empty.
     """
     client_secret = concealed(client_secret)
+    expected = _keyed(client_secret)
     given = {name.lower(): value for name, value in headers.items()}
-    covered = body
-    if signed == "timestamp_and_body":
+    # A misspelt form must not be the weaker one.
+    if signed != "body":
         timestamp = given.get("x-timestamp", "")
         if not _TIMESTAMP.fullmatch(timestamp):
             raise WebhookRefused("the webhook has no usable X-Timestamp")
         if abs(clock() - int(timestamp)) > tolerance:
             raise WebhookRefused("the webhook's X-Timestamp is not of now")
-        covered = f"{timestamp}.".encode() + body
-    expected = hmac.new(client_secret.encode(), covered, hashlib.sha256).hexdigest()
-    if not hmac.compare_digest(expected.encode(), given.get("x-signature", "").encode(errors="replace")):
+        expected.update(f"{timestamp}.".encode())
+    expected.update(body)
+    if not hmac.compare_digest(expected.hexdigest().encode(), given.get("x-signature", "").encode(errors="replace")):
         raise WebhookRefused("the webhook's X-Signature is missing or wrong")
+
+
+def _keyed(client_secret: str) -> hmac.HMAC:
+    """The keyed state of a signature; under an empty secret, everybody could sign."""
+    if not text("client_secret", client_secret):
+        raise ValueError("client_secret is empty")
+    return hmac.new(client_secret.encode(), digestmod=hashlib.sha256)
 
 
 def header_value(name: str, value: str) -> str:

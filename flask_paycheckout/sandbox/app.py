@@ -25,7 +25,7 @@ from flask_paycheckout.sandbox.disbursements.fiat import fiat_disbursements
 from flask_paycheckout.sandbox.disbursements.transitions import disbursements
 from flask_paycheckout.sandbox.hooks import install_hooks
 from flask_paycheckout.sandbox.inspector import inspector
-from flask_paycheckout.sandbox.outgoing.webhook_sender import check_endpoint, post_webhook
+from flask_paycheckout.sandbox.outgoing.webhook_sender import EndpointError, check_endpoint, post_webhook
 from flask_paycheckout.sandbox.payments.endpoints import payments
 from flask_paycheckout.sandbox.recipients.endpoints import recipients
 from flask_paycheckout.sandbox.references.endpoints import references
@@ -91,7 +91,10 @@ def create_sandbox(
     if not 0 <= trusted_proxies <= MAX_PROXIES:
         raise ValueError(f"The number of trusted proxies must be from 0 to {MAX_PROXIES}.")
     if webhook_url is not None:
-        check_endpoint(webhook_url, loopback_only=loopback_only)
+        try:
+            check_endpoint(webhook_url, loopback_only=loopback_only)
+        except EndpointError as wrong:
+            raise EndpointError(f"webhook_url {wrong}") from None
     # Before the database is touched.
     Switches(unknowns), read_clock_option(clock)
     at_once = send_webhook is not None if send_in_call is None else send_in_call
@@ -120,9 +123,9 @@ def create_sandbox(
             name=name,
             exists=(lambda: databases.exists(name)) if name else (lambda: True),
         )
-        # A named world that is made gets a token; one that is opened again has its own.
-        is_new = bool(token) if name else not is_shared
-        return _assemble(world, url, beginning, at_once=at_once, is_new=is_new)
+        # A database that lasts may hold a sandbox, also that of a world which is just being made: another process may
+        # have been asked for it first.
+        return _assemble(world, url, beginning, at_once=at_once, is_new=not is_shared)
 
     app = make("", database, control_token or "")
     databases = Databases(database, app)

@@ -26,11 +26,8 @@ from flask_paycheckout.sandbox.control.snapshots import MAX_BYTES as MAX_SNAPSHO
 from flask_paycheckout.sandbox.control.state_calls import RESTORE
 from flask_paycheckout.sandbox.control.worlds import WORLDS, Worlds
 from flask_paycheckout.sandbox.hooks import CONTROL, MAX_BODY_BYTES
-from flask_paycheckout.sandbox.outgoing.webhook_sender import EndpointError
 from flask_paycheckout.sandbox.terminal.parameters import TOKEN_VARIABLE
 from flask_paycheckout.sandbox.wire.envelope import to_wire
-from flask_paycheckout.sandbox.world.assumptions import AssumptionError
-from flask_paycheckout.sandbox.world.clock import ClockError
 from flask_paycheckout.sandbox.world.context import world
 from flask_paycheckout.sandbox.world.database import transaction
 from flask_paycheckout.sandbox.world.database_problems import DatabaseUnusable, explain_failure
@@ -52,7 +49,7 @@ def serve(given: Mapping[str, Any]) -> int:
     options.database = options.database or os.environ.get(DATABASE) or "sqlite://"
     try:
         return _serve(options)
-    except (AssumptionError, ClockError, EndpointError, DatabaseUnusable, ServerMissing, OSError) as wrong:
+    except (ValueError, DatabaseUnusable, ServerMissing, OSError) as wrong:
         is_taken = isinstance(wrong, OSError) and wrong.errno == EADDRINUSE
         remedy = ". Stop what listens there, or choose another port with --port." if is_taken else ""
         print(f"The sandbox could not start: {wrong}{remedy}", file=sys.stderr)  # noqa: T201

@@ -98,8 +98,7 @@ def _fault_of_request() -> Fault | None:
         check_form()
         return None
     with transaction() as session:
-        if world().shared_database:
-            follow(session, world())
+        follow(session, world())
         check_form()
         return take_fault(session, find_caller)
 

@@ -12,9 +12,10 @@ from tests.client.access import access_of
 from tests.client.wire import Script, Shop, refusal, success
 
 
-def test_an_unknown_read_is_signed_repeated_and_exact() -> None:
+@pytest.mark.parametrize("verb", ["GET", "get"])
+def test_an_unknown_read_is_signed_repeated_and_exact(verb: str) -> None:
     script = Script(refusal(500), success({"rate": 1.10}))
-    data = Shop(script).call("GET", "/v3/rates/USD%2FEUR", query={"exact": True, "at": None, "least": Decimal("0.10")})
+    data = Shop(script).call(verb, "/v3/rates/USD%2FEUR", query={"exact": True, "at": None, "least": Decimal("0.10")})
     assert data == {"rate": Decimal("1.1")}
     assert [request.url.raw_path for request in script.requests] == [b"/v3/rates/USD%2FEUR?exact=true&least=0.10"] * 2
     assert access_of(script.requests[0]) == "signed"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hmac
 import json
 from typing import Any
 
@@ -49,3 +50,12 @@ def test_an_old_signature_holds_no_more(late: float) -> None:
     headers, body, now = sent("timestamp_and_body")
     with pytest.raises(WebhookRefused, match="not of now"):
         verify_webhook(headers, body, SECRET, clock=lambda: now + late)
+
+
+def test_nothing_weaker_is_believed_by_mistake() -> None:
+    headers, body, _ = sent("body")
+    by_anybody = {"X-Signature": hmac.new(b"", body, "sha256").hexdigest()}
+    with pytest.raises(ValueError, match="client_secret is empty"):
+        verify_webhook(by_anybody, body, "", signed="body")
+    with pytest.raises(WebhookRefused, match="X-Timestamp"):
+        verify_webhook(headers, body, SECRET, signed="timestamp")  # type: ignore[arg-type]  # misspelt

@@ -61,6 +61,7 @@ FLOODS: dict[str, Answer] = {
     "trailers": pours(_CHUNKED + b"%x\r\n%b\r\n0\r\n" % (len(BODY), BODY), b"X: a\r\n"),
     "one-header": pours(_OK + b"X: ", b"a"),
     "status-line": pours(b"HTTP/1.1 200 ", b"O"),
+    "interim": pours(b"", b"HTTP/1.1 100 Continue\r\n\r\n"),
 }
 
 

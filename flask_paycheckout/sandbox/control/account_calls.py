@@ -128,7 +128,7 @@ def delete_account(session: Session, name: str) -> AccountRecord:
     if name == ACCOUNT_NAME:
         raise CallRefused(409, "name", "is that of the first account, which always exists", "Name another account.")
     shown = describe_account(session, name)
-    remove_account(session, find_account(session, name))
+    remove_account(session, shown.user_id)
     return AccountRecord.of(shown)
 
 

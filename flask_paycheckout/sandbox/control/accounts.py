@@ -165,10 +165,10 @@ def describe_account(session: Session, name: str) -> AccountWithSecrets:
     return shown
 
 
-def remove_account(session: Session, account: Account) -> None:
+def remove_account(session: Session, user_id: str) -> None:
     """Remove an account with all that it has; the request log keeps its lines. The transaction must be exclusive."""
     for table in reversed(Table.metadata.sorted_tables):
-        for condition in _rows_of(table, account.user_id):
+        for condition in _rows_of(table, user_id):
             session.execute(table.delete().where(condition))
     session.expunge_all()
 

@@ -1,7 +1,7 @@
 """The feed of a sandbox's events: calls of the service, moves of states and attempts of webhooks, in order of time.
 
 A cursor names a place in the feed: when the sandbox began, and the highest number of each kind that was given. After a
-reset the sandbox has begun anew, and so have the numbers.
+reset or a restore the sandbox has begun anew, and so have the numbers.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from typing import Any
 from sqlalchemy import ColumnElement, Select, String, cast, func, literal, null, select
 from sqlalchemy.orm import InstrumentedAttribute, Session
 
-from flask_paycheckout.sandbox.auth.start_state import USER_ID
-from flask_paycheckout.sandbox.auth.tables import Account, User
+from flask_paycheckout.sandbox.auth.tables import Account
 from flask_paycheckout.sandbox.outgoing.webhooks import Webhook, WebhookAttempt
 from flask_paycheckout.sandbox.wire.envelope import FieldError, Record, Timestamp
 from flask_paycheckout.sandbox.wire.request_log import LoggedRequest
+from flask_paycheckout.sandbox.world.settings import WorldSettings
 from flask_paycheckout.sandbox.world.transitions import Activity
 
 MAX_EVENTS = 200
@@ -136,9 +136,7 @@ def read_events(session: Session, after: str | None, last: int, account: str | N
 
 
 def _beginning(session: Session) -> int:
-    """When the sandbox began, as a number: the first user is made then, and never removed."""
-    made = session.scalars(select(User.created_at).where(User.id == USER_ID)).one()
-    return int(made.timestamp() * 1_000_000)
+    return session.get_one(WorldSettings, 1).began
 
 
 def _places(after: str, beginning: int, newest: list[int]) -> list[int]:

@@ -85,14 +85,14 @@ class WebhookRecord(Record):
     attempts: list[AttemptRecord]
 
 
-def list_webhooks(session: Session, *conditions: ColumnElement[bool], limit: int = MAX_SHOWN) -> list[WebhookRecord]:
+def list_webhooks(session: Session, *conditions: ColumnElement[bool]) -> list[WebhookRecord]:
     """The newest webhooks that fulfil the conditions, oldest first."""
     newest = session.execute(
         select(Webhook, Account.name)
         .join(Account, Account.user_id == Webhook.user_id)
         .where(*conditions)
-        .order_by(Webhook.created_at.desc(), Webhook.id.desc())
-        .limit(limit)
+        .order_by(Webhook.number.desc())
+        .limit(MAX_SHOWN)
     )
     found = newest.all()[::-1]
     attempts: defaultdict[str, list[WebhookAttempt]] = defaultdict(list)

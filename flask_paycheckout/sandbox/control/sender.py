@@ -65,9 +65,8 @@ def send_and_wait() -> None:
 def pass_time() -> None:
     """Move what time alone moves, such as expired deposits; the webhooks and mails are stored, not sent here."""
     with transaction() as session:
-        if world().shared_database:
-            # Another process may have advanced the clock, changed a switch, or reset the sandbox.
-            follow(session, world())
+        # Another process may have advanced the clock, changed a switch, or reset the sandbox.
+        follow(session, world())
         expire_due(session)
     move_all(settle_due)
     move_all(progress_due)
@@ -114,8 +113,9 @@ class WebhookSender:
             self._served: set[str] = set()
             """Accounts that had their turn, of those for which something is due."""
             self._thread = Thread(target=self._run, name="sandbox-sender", daemon=True)
-            self._process = os.getpid()
             self._thread.start()
+            # Last: whoever stops it meanwhile, as a world that is thrown away, finds nothing to wait for.
+            self._process = os.getpid()
 
     def stop(self) -> None:
         """Look for nothing more in this process, and wait for the thread that does; what is being sent is finished."""

@@ -97,6 +97,7 @@ def restore_snapshot(session: Session, world: World, content: bytes) -> None:
     :raises CallRefused: it cannot be restored; the transaction must be rolled back.
     """
     written = _read(content)
+    began = session.get_one(WorldSettings, 1).began + 1
     try:
         state = msgspec.json.decode(written, type=_State)
         choose(state.unknowns)
@@ -109,6 +110,7 @@ def restore_snapshot(session: Session, world: World, content: bytes) -> None:
     if not _FIRST_YEAR <= state.now.year < _LAST_YEAR:
         raise _refused("is damaged: its time is out of range")
     offset = state.now - world.clock.begin()
+    settings.began = began
     settings.control_token = world.control_token if world.name else None
     settings.clock_offset = offset // timedelta(microseconds=1)
     set_unknowns(settings, world, state.unknowns)

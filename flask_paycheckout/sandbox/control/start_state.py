@@ -28,6 +28,8 @@ class StartOptions:
     seed: str | None
     webhook_url: str | None
     """Where the webhooks of the first account go."""
+    began: int = 0
+    """The beginning that a reset makes; 0 for that of the present time."""
 
 
 def prepare_world(session: Session, world: World, beginning: StartOptions, *, is_new: bool) -> None:
@@ -49,7 +51,7 @@ def prepare_world(session: Session, world: World, beginning: StartOptions, *, is
 def reset_world(session: Session, world: World) -> None:
     """Return to the start state. The transaction must be exclusive."""
     settings = session.get_one(WorldSettings, 1)
-    beginning = StartOptions(settings.seed, settings.first_webhook_url)
+    beginning = StartOptions(settings.seed, settings.first_webhook_url, settings.began + 1)
     session.expunge_all()
     empty_tables(session)
     world.unknowns.take({})
@@ -61,6 +63,7 @@ def reset_world(session: Session, world: World) -> None:
 def _begin(session: Session, world: World, beginning: StartOptions) -> None:
     settings = WorldSettings(
         id=1,
+        began=beginning.began or int(world.clock.begin().timestamp() * 1_000_000),
         seed=beginning.seed,
         ids_given=0,
         clock_offset=0,

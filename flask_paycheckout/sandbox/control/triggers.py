@@ -179,7 +179,7 @@ def _webhook(asked: Trigger) -> Triggered:
     """Send a webhook again: the one with the id, or the newest about the deposit or disbursement with the id."""
     with transaction() as session:
         about = select(Webhook.id).where(Webhook.order_id == asked.id)
-        newest = session.scalar(about.order_by(Webhook.created_at.desc(), Webhook.id.desc()).limit(1))
+        newest = session.scalar(about.order_by(Webhook.number.desc()).limit(1))
     sent = send_again(newest or str(asked.id))
     return Triggered(asked.event, sent.id, sent.account, sent.state, None)
 

@@ -41,7 +41,7 @@ _NUMBER = re.compile(r"[0-9]{1,15}(\.[0-9]{1,6})?")
 
 
 @inspector.get("/inspector/control")
-def show_control(status: int = 200, problem: str = "") -> Response:
+def show_control(problem: str = "") -> Response:
     """Show the clock and the planned faults, with forms to change them.
 
     :param problem: why the form that was sent is refused; it keeps its input.
@@ -50,7 +50,7 @@ def show_control(status: int = 200, problem: str = "") -> Response:
         faults = planned_faults(session)
     return show(
         "control",
-        status,
+        400 if problem else 200,
         steps=STEPS,
         units=UNITS,
         faults=to_wire(faults[:MAX_FAULTS]),
@@ -71,14 +71,16 @@ def show_reset() -> Response:
 
 
 @inspector.get("/inspector/unknowns")
-def show_unknowns(status: int = 200, problem: str = "") -> Response:
+def show_unknowns(problem: str = "") -> Response:
     """Show all switches, changed ones first, and a form to change one."""
     started_with = world().unknowns.started_with
     rows = sorted(
         ((switch, assumption(switch.name), started_with[switch.name]) for switch in ASSUMPTIONS),
         key=lambda row: row[1] == row[2] == row[0].default,
     )
-    return show("unknowns", status, rows=rows, problem=problem, changed=any(row[1] != row[2] for row in rows))
+    return show(
+        "unknowns", 400 if problem else 200, rows=rows, problem=problem, changed=any(row[1] != row[2] for row in rows)
+    )
 
 
 Change = Callable[..., str | None]
@@ -97,7 +99,7 @@ def change(path: str, page: str, done: str) -> Callable[[Change], Change]:
             try:
                 return redirect_to(page, function(**of_path) or done)
             except (FieldError, CallRefused) as wrong:
-                return (show_unknowns if page == "unknowns" else show_control)(400, str(wrong))
+                return (show_unknowns if page == "unknowns" else show_control)(str(wrong))
 
         return function
 

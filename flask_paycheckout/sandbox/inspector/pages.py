@@ -93,7 +93,7 @@ LISTS = {
         MAX_OVERVIEW,
     ),
     "webhooks": Listed(
-        select(Webhook.id).order_by(Webhook.created_at.desc(), Webhook.id.desc()),
+        select(Webhook.id).order_by(Webhook.number.desc()),
         Webhook.user_id,
         {
             "order": lambda text: Webhook.order_id == text,

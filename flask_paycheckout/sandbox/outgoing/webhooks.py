@@ -71,7 +71,9 @@ _MAX_ERROR_TEXT = 300
 class Webhook(Table):
     __tablename__ = "webhook"
 
-    id: Mapped[str] = mapped_column(primary_key=True)
+    number: Mapped[Serial]
+    """Ascending in the order of creation, also while the clock stands."""
+    id: Mapped[str] = mapped_column(unique=True)
     user_id: Mapped[AccountId]
     """The account whose deposit or disbursement it reports."""
     order_id: Mapped[str] = mapped_column(index=True)
@@ -87,11 +89,10 @@ class Webhook(Table):
     claimed_until: Mapped[datetime | None]
 
     __table_args__ = (
-        Index("webhook_due", "state", "due_at", "created_at"),
+        Index("webhook_due", "state", "due_at", "number"),
         Index("webhook_held", "held", "state"),
-        Index("webhook_by_creation", "created_at", "id"),
-        Index("webhook_by_account", "user_id", "created_at", "id"),
-        Index("webhook_by_state", "state", "created_at", "id"),
+        Index("webhook_by_account", "user_id", "number"),
+        Index("webhook_by_state", "state", "number"),
     )
 
 
@@ -189,7 +190,7 @@ def deliver(claimed: ClaimedWebhook) -> None:
     headers = _PLAIN | _event(webhook) | _signature(body, claimed.client_secret)
     attempts = [_send(webhook.id, url, headers, body) for _ in range(webhook.copies)]
     with transaction() as session:
-        stored = session.get(Webhook, webhook.id, with_for_update=True)
+        stored = session.get(Webhook, webhook.number, with_for_update=True)
         if stored is None or stored.claimed_until != webhook.claimed_until:
             # The sandbox was reset or restored, or the webhook made due again, while it was being sent.
             return
@@ -274,7 +275,7 @@ def claim_webhook(*conditions: ColumnElement[bool]) -> ClaimedWebhook | None:
         *conditions,
     )
     with transaction() as session:
-        first = select(Webhook).where(*due).order_by(Webhook.due_at, Webhook.created_at).limit(_CANDIDATES)
+        first = select(Webhook).where(*due).order_by(Webhook.due_at, Webhook.number).limit(_CANDIDATES)
         for webhook in session.scalars(first):
             if rows_changed(session, claim.where(Webhook.id == webhook.id, *due)):
                 session.refresh(webhook)
@@ -305,11 +306,11 @@ def _decide_next(webhook: Webhook, *, accepted: bool) -> None:
 
 def _release_held(session: Session, sent: Webhook) -> None:
     """Make webhooks due that were held back until a later one was sent."""
-    held = select(Webhook.id, Webhook.created_at).where(Webhook.held, Webhook.state == WAITING)
-    # Compared here: by an index of its own, the time would find nearly every webhook that was ever sent.
-    earlier = [webhook_id for webhook_id, created_at in session.execute(held) if created_at <= sent.created_at]
+    held = select(Webhook.number).where(Webhook.held, Webhook.state == WAITING)
+    # Compared here: by an index of its own, the number would find nearly every webhook that was ever sent.
+    earlier = [number for number in session.scalars(held) if number < sent.number]
     if earlier:
-        released = update(Webhook).where(Webhook.id.in_(earlier), Webhook.held, Webhook.state == WAITING)
+        released = update(Webhook).where(Webhook.number.in_(earlier), Webhook.held, Webhook.state == WAITING)
         rows_changed(session, released.values(held=False, due_at=current_time()))
 
 

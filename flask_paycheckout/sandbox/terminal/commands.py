@@ -294,6 +294,9 @@ class CommandLine(click.Group):
         return super().resolve_command(ctx, args)
 
 
+_PORTS = click.IntRange(0, 65535)
+
+
 @click.pass_context
 def _serve(context: click.Context, /, **given: Any) -> int:
     if context.invoked_subcommand is not None:
@@ -316,7 +319,7 @@ cli = CommandLine(
     commands={name: _click_command(name, declared) for name, declared in COMMANDS.items()},
     params=[
         option("--host", default="127.0.0.1", show_default=True, help="Address to listen on."),
-        option("--port", type=int, default=8790, show_default=True, help="Port to listen on; 0 takes a free one."),
+        option("--port", type=_PORTS, default=8790, show_default=True, help="Port to listen on; 0 takes a free one."),
         option("--database", metavar="URL", help="SQLite in memory unless given, here or in SANDBOX_DATABASE."),
         option("--webhook-url", metavar="URL", help="Where webhooks are sent."),
         option("--clock", default="running", metavar="CLOCK", help="running, frozen, or frozen@2026-01-01T00:00:00Z."),

@@ -74,7 +74,7 @@ class Connection:
             or the body as it is.
         :raises CommandFailed: the answer is a refusal, or there is none.
         """
-        target = f"{self._path}/_sandbox/{path}"
+        target = self._target(f"_sandbox/{path}")
         if not isinstance(sent, bytes):
             given = {name: value for name, value in sent.items() if value is not None}
             if method in {"GET", "DELETE"}:
@@ -90,7 +90,7 @@ class Connection:
         """The HTTP status and the answer of a call of the service, with both credentials of an account."""
         switches = {one["name"]: one["value"] for one in self.call("GET", "unknowns")}
         formula = switches["signature_formula"]
-        target, timestamp = f"{self._path}/{path.lstrip('/')}", timestamp_of(time.time(), switches["timestamp_unit"])
+        target, timestamp = self._target(path.lstrip("/")), timestamp_of(time.time(), switches["timestamp_unit"])
         text = string_to_sign(method, target, timestamp, body, formula)
         headers = {
             "X-Client-ID": account["clientId"],
@@ -101,6 +101,10 @@ class Connection:
             scheme = "" if switches["authorization_format"] == "raw" else "Bearer "
             headers["Authorization"] = scheme + account["accessToken"]
         return self._send(method, target, body, headers)
+
+    def _target(self, path: str) -> str:
+        """A path, perhaps with a query, as it is sent; what is quoted in it stays so."""
+        return quote(f"{self._path}/{path}", safe="%/?&=:@!$'()*+,;")
 
     def _send(self, method: str, target: str, sent: bytes, headers: dict[str, str]) -> tuple[int, bytes]:
         try:

@@ -85,16 +85,16 @@ def _load_others(pdf: FPDF, missing: set[str]) -> set[str]:
 
 def _leave_unseen_signs_to_others(pdf: FPDF) -> None:
     """Only what the regular font does not have is looked for in others."""
-    fonts: list[Any] = list(pdf.fonts.values())
-    for font in fonts:
+    fonts: Any = pdf.fonts
+    for font in fonts.values():
         for sign in UNSEEN_SIGNS:
             font.cmap.pop(ord(sign), None)
 
 
 def close_fonts(pdf: FPDF) -> None:
     """The library keeps the files open that it reads letters from."""
-    fonts: list[Any] = list(pdf.fonts.values())
-    for font in fonts:
+    fonts: Any = pdf.fonts
+    for font in fonts.values():
         font.ttfont.close()
 
 

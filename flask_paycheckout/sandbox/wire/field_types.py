@@ -32,7 +32,8 @@ Shape = TypeVar("Shape")
 Schema = dict[str, Any]
 
 _NUMBER = re.compile(r"-?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]{1,4})?")
-_UNSEEN = str.maketrans(dict.fromkeys(UNSEEN_SIGNS))
+# With two blanks that Python does not call printable: the one that breaks no line, and that of Japanese names.
+_UNSEEN = str.maketrans(dict.fromkeys(UNSEEN_SIGNS + "\u00a0\u3000"))
 _LINES = _UNSEEN | str.maketrans(dict.fromkeys("\n\r\t"))
 
 
@@ -76,7 +77,7 @@ class Text(FieldType):
 
 
 class FreeText(Text):
-    """Text that people write, such as names, which may contain invisible joiners and direction marks."""
+    """Text that people write, such as names, which may contain invisible joiners, direction marks and wide blanks."""
 
     ignored = _UNSEEN
 

@@ -32,6 +32,8 @@ class WorldSettings(Table):
     ids_given: Mapped[int] = mapped_column(BigInteger, default=0)
     clock_offset: Mapped[int] = mapped_column(BigInteger, default=0)
     """Microseconds that the virtual clock is ahead of the machine's."""
+    began: Mapped[int] = mapped_column(BigInteger)
+    """When the sandbox began, in microseconds; one more with each reset and restore, also while the clock stands."""
     control_token: Mapped[str | None]
     """The control token of a named world."""
     first_webhook_url: Mapped[str | None]
@@ -41,7 +43,9 @@ class WorldSettings(Table):
 
 
 def follow(session: Session, world: World) -> None:
-    """Read clock, unknowns and control token, which another process may have changed."""
+    """Read clock, unknowns and control token, if another process may have changed them."""
+    if not world.shared_database:
+        return
     columns = WorldSettings.clock_offset, WorldSettings.changed_unknowns, WorldSettings.control_token
     offset, changed_unknowns, control_token = session.execute(select(*columns)).one()
     if world.name and control_token:

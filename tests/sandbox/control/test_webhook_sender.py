@@ -10,7 +10,7 @@ from contextlib import ExitStack, contextmanager
 from datetime import timedelta
 from pathlib import Path
 from socket import create_server
-from threading import Event
+from threading import Event, Thread
 from time import monotonic
 
 import pytest
@@ -128,6 +128,19 @@ def test_what_falls_due_by_time_alone_is_run() -> None:
         eventually(lambda: len(Tester(app).webhooks()[0]["attempts"]) == 1)
         world(app).clock.offset += timedelta(seconds=61)
         eventually(lambda: len(receiver.received) == 2)
+
+
+def test_a_sender_may_be_stopped_while_it_begins(monkeypatch: pytest.MonkeyPatch) -> None:
+    webhooks: WebhookSender = create_sandbox(send_in_call=False).extensions[SENDER]
+
+    class Stopped(Thread):
+        def start(self) -> None:
+            webhooks.stop()
+            super().start()
+
+    monkeypatch.setattr(sender, "Thread", Stopped)
+    webhooks.begin()
+    webhooks.stop()
 
 
 def test_a_bad_moment_is_outlived() -> None:

@@ -203,6 +203,21 @@ def test_an_idle_world_is_put_away_and_comes_back_as_it_was(
         disconnect(again)
 
 
+@pytest.mark.parametrize("database", ["file", "postgresql"], indirect=True)
+def test_a_world_may_be_asked_for_while_another_process_makes_it(
+    operated: Flask, database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other, make = open_sandbox(database, clock="frozen@2026-05-01T00:00:00Z"), worlds.Databases.make
+
+    def make_slowly(databases: worlds.Databases, name: str) -> None:
+        make(databases, name)
+        assert other.test_client().get(f"/w/{name}/health").status_code == 200
+
+    monkeypatch.setattr(worlds.Databases, "make", make_slowly)
+    assert makes(operated, "anna").tester.does("GET", "mails") == []
+    disconnect(other)
+
+
 def test_a_snapshot_of_another_world_brings_neither_token_nor_address(operated: Flask) -> None:
     anna, other = makes(operated, "anna"), makes(operated, "bo")
     paid = anna.payer.makes_checkout()

@@ -153,6 +153,7 @@ def test_a_command_imports_nothing_of_the_server() -> None:
         (["clock", "--url", "http://127.0.0.1:9"], 3, "No sandbox answers"),
         (["trigger", "paied"], 1, "Did you mean paid"),
         (["pay", "x", "--amount", "much"], 2, "is no amount"),
+        (["fault", "webhook", "drop", "--share", "nan"], 2, "is no amount"),
     ],
     ids=lambda given: given if isinstance(given, str) else "",
 )
@@ -178,6 +179,13 @@ def test_a_call_is_signed_by_an_account_and_its_answer_printed(
     assert [one["account"] for one in tester.requests()] == ["anna"]
     assert main(["call", "GET", "/v1/deposit/nothing"]) == 1
     assert b'"Deposit not found"' in capsysbinary.readouterr().out
+
+
+def test_a_call_says_what_a_person_writes_in_an_address(
+    address: str, tester: Tester, capsysbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    assert main(["call", "GET", "/v1/recipient?search=Émilie Ex&country=France"]) == 0
+    assert json.loads(capsysbinary.readouterr().out)["data"]["totalDocs"] == 1
 
 
 @pytest.mark.parametrize(
