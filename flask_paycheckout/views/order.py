@@ -44,6 +44,7 @@ from flask_paycheckout.views.page_text import (
     OVER,
     RETRY,
     SECOND,
+    UNFINISHED,
     PageText,
     Receipt,
     order_text,
@@ -161,7 +162,7 @@ def _drawn(link: Link) -> Markup | None:
 
 
 def _open_page(order_id: str, total: Total | None, due: Total | None) -> tuple[str | None, str]:
-    """The payment page on which the money was begun to be sent, or None with the reason why it cannot be gone back to.
+    """The payment page on which the money was begun to be sent, or None, and the sentence that tells which.
 
     :param due: what a new payment page would ask for.
     """
@@ -176,7 +177,7 @@ def _open_page(order_id: str, total: Total | None, due: Total | None) -> tuple[s
         require_allowed(made.url, runtime().origins_of(made.account))
     except UnsafeCheckoutUrl:
         return None, OVER
-    return made.url, ""
+    return made.url, UNFINISHED
 
 
 def _refunds(current: OrderStatus, order_id: str) -> OrderRefunds:

@@ -168,11 +168,13 @@ def test_a_service_that_is_away_leaves_the_page_as_it_was(shop: Shop, caplog: py
     assert len(shop.service.reads) == 1, "the pages keep to the back-off"
 
 
-def test_an_order_whose_total_cannot_be_told_has_a_page_without_a_button(shop: Shop) -> None:
-    shop.starts()
+@pytest.mark.parametrize("status", ["created", "pending"])
+def test_an_order_whose_total_cannot_be_told_has_a_page_without_a_button(shop: Shop, status: str) -> None:
+    reach(shop, status)
     shop.paycheckout.order_total(lambda order_id: Pay("0.00", "USD"))
     answer = opens(shop)
     assert (answer.status_code, "<form" in answer.text) == (200, False)
+    assert "same payment page" not in answer.text, "there is no link to it"
 
 
 @pytest.mark.parametrize(("status", "cooldown"), [("created", 5), ("abandoned", 20)])
