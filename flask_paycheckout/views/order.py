@@ -99,8 +99,10 @@ def _status_page(link: Link, current: OrderStatus) -> BaseResponse:
             return redirect(status_path(link), 303)
     is_pending = current.status == Status.PENDING and due is not None
     open_page, news = _open_page(order_id, total, due) if is_pending else (None, "")
-    if open_page and "payment" in request.args:
-        return redirect(open_page, 303)
+    here = url_for(str(request.endpoint), **(request.view_args or {}))
+    if "payment" in request.args:
+        # Once that page is over this address must not stay in the browser, whose way back could lead to a later one.
+        return redirect(open_page or here, 303)
     newest = shop.checkouts.newest(order_id) if settled else []
     held = [checkout.due for checkout in newest if checkout.status == Status.HELD]
     if held and current.status == Status.PAID:
@@ -119,7 +121,7 @@ def _status_page(link: Link, current: OrderStatus) -> BaseResponse:
         order_text(current, wanted, receipt, refunds, _asked(order_id), news),
         # A form could make a second payment page, with which the order could be paid twice.
         action=None if due is None or (is_pending and news != CHANGED) else pay_path(link),
-        payment_page=open_page and url_for(str(request.endpoint), **(request.view_args or {}), payment=1),
+        payment_page=open_page and f"{here}?payment=1",
     )
 
 
