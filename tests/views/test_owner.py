@@ -7,6 +7,7 @@ import re
 from typing import Any
 
 import pytest
+from flask import Blueprint
 from flask_wtf.csrf import CSRFProtect  # type: ignore[import-untyped]
 from sqlalchemy import update
 from werkzeug.test import TestResponse
@@ -173,6 +174,18 @@ def test_pages_lead_to_the_shops_desk_and_to_its_logout(shop: Shop) -> None:
     for path in ("", "/", "/payouts/"):
         page = opens(shop, path)
         assert (page.status_code, '"/desk">Shop' in page.text, '"/bye">Log out' in page.text) == (200, True, True)
+
+
+def test_the_view_may_stand_in_a_blueprint_of_the_shop(shop: Shop) -> None:
+    desk = Blueprint("desk", __name__, url_prefix="/desk")
+    desk.register_blueprint(shop.paycheckout.owner_view(lambda: "Ada"), url_prefix="/money")
+    shop.app.register_blueprint(desk)
+    checkout_id = shop.has_held()
+    page = shop.browser.get("/desk/money/order?id=o-1")
+    (form,) = re.findall(r'action="(/desk/money/held/[^"]+)"', page.text)
+    decided = shop.browser.post(form, data={"decision": "accept", "why": "agreed"}, headers=SAME_SITE)
+    assert (decided.status_code, decided.location) == (303, "/desk/money/order?id=o-1")
+    assert shop.attempt(checkout_id).status == "paid"
 
 
 # The decision
