@@ -11,7 +11,6 @@ from typing import Any
 
 from flask import Response, g, redirect, render_template, request, url_for
 from markupsafe import Markup
-from msgspec.structs import replace
 from sqlalchemy.exc import SQLAlchemyError
 from werkzeug.wrappers import Response as BaseResponse
 
@@ -127,9 +126,8 @@ def _status_page(link: Link, current: OrderStatus) -> BaseResponse:
 
 def _not_payable(link: Link) -> Answer:
     """The status of an order that the shop wants no payment for: the answer to an outdated pay button."""
-    # The page's address accepts only POST and cannot be fetched again, so this page does not update itself.
     order_id = link.subject
-    current = replace(_read_status(order_id), final=True, poll_after=0)
+    current = _read_status(order_id)
     text = order_text(current, False, Receipt(), _refunds(current, order_id), _asked(order_id))
     return problem(Code.NOT_PAYABLE, text.title, partial(_page, link, current, text))
 
@@ -206,8 +204,13 @@ def _ask_total(order_id: str) -> tuple[Total | None, bool]:
 
 @negotiated
 def create_checkout(token: str) -> Answer:
-    """Start a payment of the order; people are redirected to the service's payment page."""
+    """Start a payment of the order; people are redirected to the service's payment page.
+
+    A browser that opens the address of the answer again, without the form, gets the status page.
+    """
     link = link_of(PAY, token)
+    if request.method != "POST":
+        return _standing(link)
     if not may_use_links():
         return cross_origin("Please start the payment from the shop's own page.")
     if link is None:
