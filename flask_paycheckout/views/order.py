@@ -96,8 +96,9 @@ def _status_page(link: Link, current: OrderStatus) -> BaseResponse:
         due, left = shop.part_payments.due(order_id, total, has_part=current.has_part)
         if due is None and shop.part_payments.try_to_complete(order_id):
             return redirect(status_path(link), 303)
-    is_pending = current.status == Status.PENDING and due is not None
-    open_page, news = _open_page(order_id, total, due) if is_pending else (None, "")
+    open_page, news = None, ""
+    if current.status == Status.PENDING and due is not None:
+        open_page, news = _open_page(order_id, total, due)
     here = url_for(str(request.endpoint), **(request.view_args or {}))
     if "payment" in request.args:
         # Once that page is over this address must not stay in the browser, whose way back could lead to a later one.
@@ -119,7 +120,7 @@ def _status_page(link: Link, current: OrderStatus) -> BaseResponse:
         current,
         order_text(current, wanted, receipt, refunds, _asked(order_id), news),
         # A form could make a second payment page, with which the order could be paid twice.
-        action=None if due is None or (is_pending and news != CHANGED) else pay_path(link),
+        action=None if due is None or news in (OVER, UNFINISHED) else pay_path(link),
         payment_page=open_page and f"{here}?payment=1",
     )
 
@@ -241,7 +242,7 @@ def _started(link: Link, checkout: CheckoutMixin | None = None) -> dict[str, Any
     return made | {
         "statusUrl": status_url(link),
         "status": current.status,
-        "expiresAt": None if checkout is None else checkout.expires_at,
+        "expiresAt": checkout and checkout.expires_at,
         "pollAfter": current.poll_after,
     }
 

@@ -198,12 +198,12 @@ def form(page: Callable[[str, Fault], Page]) -> Callable[[View], View]:
                 return act(subject)
             except Fault as told:
                 fault = told
-            except PayoutRefused as refused:
+            except (PaybackRefused, PayoutRefused) as refused:
                 fault = Fault(f"Nothing was recorded: {refused}", 409)
             except RefundTooLarge as refused:
                 left = f"{refused.rest} {refused.currency}"
                 fault = Fault(f"Nothing was recorded: only {left} of the payment are left for refunds.", 409, "amount")
-            except (NothingToRefund, PaybackRefused, TransitionRefused):
+            except (NothingToRefund, TransitionRefused):
                 fault = Fault(_DECIDED, 409)
             return page(subject, fault)
 

@@ -13,6 +13,7 @@ from sqlalchemy import update
 from werkzeug.test import TestResponse
 
 from flask_paycheckout import ByHand, ConfigurationError, Pay, order_paid
+from tests.payouts.shop import refunds
 from tests.scripted import SAME_SITE, Shop, number
 from tests.views.pages import names
 
@@ -241,7 +242,15 @@ def test_money_that_paid_no_order_is_listed_until_somebody_says_what_became_of_i
     assert "Ada says that the money was paid back: transfer 17" in html.unescape(desk.browser.get(answer.location).text)
     assert "must be paid back or kept" not in opens(desk).text
     again = decides(desk, token, "paybacks")
-    assert (again.status_code, "decided already" in again.text) == (409, True)
+    assert (again.status_code, "marked as paid back already" in again.text) == (409, True)
+
+
+def test_money_that_a_refund_pays_back_is_not_called_decided_and_the_refund_is_named(desk: Shop) -> None:
+    checkout_id = desk.has_held()
+    refund = refunds(desk, checkout_id, "0.40").reference
+    answer = decides(desk, form_token(desk, "paybacks"), "paybacks")
+    assert (answer.status_code, "decided already" in answer.text) == (409, False)
+    assert f"is being paid back by refund '{refund}'; wait for it, or cancel it first" in text_of(answer)
 
 
 def test_a_decision_that_an_atomic_receiver_refuses_is_not_recorded_and_says_so(desk: Shop) -> None:
