@@ -114,6 +114,22 @@ def test_the_story_of_an_order_is_that_of_the_command(desk: Shop) -> None:
     assert page.count("every receiver ran") == len(story.events) == 2
 
 
+def test_no_order_id_turns_the_direction_of_the_text_around_it(desk: Shop) -> None:
+    order_id = "1\u202e2"
+    desk.totals[order_id] = desk.totals["o-1"]
+    checkout_id = desk.has_held(order_id)
+    refund = refunds(desk, checkout_id, "0.40").reference
+    for path, query in {
+        "": {},
+        "/order": {"id": order_id},
+        "/refund": {"checkout": checkout_id},
+        "/payout": {"reference": refund},
+        "/paybacks": {},
+    }.items():
+        page = opens(desk, path, **query).text
+        assert ("1\\u202e2" in page, "\u202e" in page) == (True, False), path
+
+
 def test_what_failed_in_a_receiver_is_named_without_its_words(desk: Shop) -> None:
     def ship(app: object, **told: Any) -> None:
         raise RuntimeError("no parcel for +1 555 0199")
