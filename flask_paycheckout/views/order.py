@@ -76,8 +76,7 @@ def order_page(token: str) -> Answer:
 def request_page(token: str) -> Answer:
     """Show what a payment request asks for, with its pay button; otherwise like `order_page`."""
     link = link_of(REQUEST, token)
-    known = link is not None and runtime().requests.of_an_order(link.subject) is not None
-    return _standing(link if known else None)
+    return _standing(link if link and runtime().requests.of_an_order(link.subject) else None)
 
 
 def _standing(link: Link | None) -> Answer:
