@@ -106,7 +106,7 @@ _OF_STATUS = {
     "unpaid": _UNPAID,
     Status.CREATED: PageText(
         "Waiting for your payment",
-        "Your payment page is open. This page notices by itself when you have paid.",
+        "This page notices by itself when you have paid.",
         "Go to the payment page",
     ),
     Status.PENDING: PageText(

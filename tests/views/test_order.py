@@ -111,6 +111,16 @@ def test_no_page_but_the_one_that_money_is_awaited_on_is_called_no_second_paymen
     assert ("do not pay again" in page, "no second payment" in page, "?payment" in page) == (True, False, False)
 
 
+def test_no_payment_page_is_called_open_that_may_be_over_or_ask_for_an_earlier_total(shop: Shop) -> None:
+    reach(shop, "created")
+    shop.totals["o-1"] = Pay("13.00", "USD")
+    shop.clock.advance(minutes=15)
+    page = opens(shop).text
+    assert (heading(page), "is open" in page) == ("Waiting for your payment", False)
+    assert presses_pay(shop).location == shop.attempts()[-1].url
+    assert len(shop.attempts()) == 2
+
+
 def test_money_that_was_not_accepted_is_told_with_what_becomes_of_it(shop: Shop) -> None:
     checkout_id = shop.has_held()
     shop.resolves(checkout_id, accept=False)
