@@ -22,13 +22,15 @@
     clearTimeout(timer);
     if (seconds > 0 && document.visibilityState === "visible") timer = setTimeout(ask, seconds * 1000);
   };
+  // Not `reload`, by which a page that answered a form would send the form again.
+  const anew = () => location.replace(location.href);
   const show = async (signal) => {
     const answer = await fetch(location.href, { cache: "no-store", signal });
     const page = new DOMParser().parseFromString(await answer.text(), "text/html");
     const fresh = found(page);
-    if (!answer.ok || !parts.every((part) => order.querySelector(part) && fresh?.querySelector(part))) return location.reload();
+    if (!answer.ok || !parts.every((part) => order.querySelector(part) && fresh?.querySelector(part))) return anew();
     // Where a form may lead is said by the headers of its page.
-    if (fresh.querySelector("form") && !order.querySelector("form")) return location.reload();
+    if (fresh.querySelector("form") && !order.querySelector("form")) return anew();
     const focused = order.contains(document.activeElement);
     document.title = page.title;
     order.className = fresh.className;

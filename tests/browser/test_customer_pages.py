@@ -134,6 +134,17 @@ def test_a_page_that_the_browser_kept_asks_when_it_is_shown_again(site: Site, pa
     heading(page, "Waiting for your payment")
 
 
+def test_a_page_that_answered_a_form_does_not_send_it_again_by_itself(site: Site, page: Page) -> None:
+    page.goto(site.url())
+    site.shop.totals["o-1"] = None
+    page.get_by_role("button", name="Pay now").click()
+    heading(page, "Nothing to pay here")
+    site.shop.totals["o-1"] = Pay("12.50", "USD")
+    page.evaluate(TURN, "visible")
+    expect(page.get_by_role("button", name="Pay now")).to_be_visible()
+    assert site.shop.attempts() == []
+
+
 def test_without_javascript_a_link_asks_and_the_page_renews_itself(site: Site, new_page: NewPage) -> None:
     page = new_page(java_script_enabled=False, locale="de-DE")
     page.goto(site.url())
