@@ -155,7 +155,7 @@ def test_an_order_tells_its_money_and_its_refunds(desk: Shop) -> None:
     money = "Arrived 12.50 USD Received 12.13 USD Refunded 2.00 USD To be refunded 1.50 USD"
     assert f"Due 12.50 USD {money} Left for refunds 9.00 USD" in page
     assert "Refunded 2.00 USD Refund it, or a part of it" in page, "beside the payment"
-    assert "Refund no. 2 (order o-1) : 1.50 USD waits for the customer" in page
+    assert "Refund no. 2 (order o-1) : 1.50 USD waits for its receiver" in page
     assert "Refund no. 3 (order o-1) : 3.00 USD cancelled" in page
     assert "Ada cancelled it: found whole" in page
     listed = opens(desk, "/payouts")
