@@ -121,9 +121,6 @@ def _choices(payout: PayoutMixin) -> dict[str, str]:
         refused.add("amended")
     if payout.doubted:
         refused.add("cancel")
-    # It was given back by hand, or erased: nobody knows any more where it went.
-    if payout.to_details is None:
-        refused.add("retry")
     status = PayoutStatus(payout.status)
     allowed = {name: words for name, (said, words) in _DECISIONS.items() if (status, said) in PAYOUT_TRANSITIONS}
     return {name: words for name, words in allowed.items() if name not in refused}

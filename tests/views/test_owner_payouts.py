@@ -158,16 +158,6 @@ def test_a_transfer_that_came_back_is_not_sent_again_when_its_state_has_changed(
     assert (answer.status_code, payout(desk, "maker-1").status) == (409, "unknown")
 
 
-def test_a_failed_refund_whose_destination_was_erased_is_offered_another_one_only(desk: Shop) -> None:
-    reference = refunds(desk, desk.has_paid(), to=ToBank("Bo", ACCOUNT, "nwb", "NatWest")).reference
-    stands(desk, reference, status="failed")
-    assert 'value="retry"' in opens(desk, "/payout", reference=reference).text
-    with desk.app.app_context():
-        desk.paycheckout.erase("o-1", **ADA)
-    page = opens(desk, "/payout", reference=reference).text
-    assert ('value="retry"' in page, "Refund to another destination" in page) == (False, True)
-
-
 def test_approving_needs_no_reason_and_the_others_do(desk: Shop) -> None:
     pays_out(desk, approve=True)
     for decision in ("cancel", "", "pay"):
