@@ -313,7 +313,7 @@ def order_text(
     if refunds.of_rejected is not None:
         becomes = _OF_REJECTED[refunds.of_rejected]
         if status in ("unpaid", Status.ABANDONED):
-            text, notices = replace(_REJECTED, pay=_REJECTED.pay if payable else ""), [becomes]
+            text, notices = _REJECTED if payable else replace(_REJECTED, pay=""), [becomes]
         else:
             notices = [_ALSO_REJECTED, becomes, *notices]
     before = []

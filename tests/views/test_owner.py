@@ -62,6 +62,13 @@ def decides(shop: Shop, token: str, form: str = "held", **typed: str) -> TestRes
 # Access
 
 
+def test_the_permission_may_be_a_coroutine_function(shop: Shop) -> None:
+    async def who() -> str:
+        return "Ada"
+
+    assert "Ada" in text_of(opens(opens_view(shop, who)))
+
+
 @pytest.mark.parametrize("given", [None, "owner", True])
 def test_without_a_permission_there_is_no_view(shop: Shop, given: Any) -> None:
     with pytest.raises(ConfigurationError, match=r"owner_view needs a function .* Write one"):
