@@ -30,7 +30,7 @@ STATUS_TEXT = {
     "unpaid": ("Waiting for your payment", "Your jars are sent as soon as the order is paid."),
     "created": (
         "Waiting for your payment",
-        "A payment page is open. Finish there, or use the button below to come back to it.",
+        "You have begun to pay. Use the button below to go on.",
     ),
     "pending": (
         "We are waiting for your money",

@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from flask_paycheckout.database.hosts import database_of
 from flask_paycheckout.models import models_in
+from flask_paycheckout.runtime import runtime
 from flask_paycheckout.security.permission import Permission, person_of, require_callable
 from flask_paycheckout.text import visible
 
@@ -71,7 +72,7 @@ class _ReadOnlyView(ModelView):  # type: ignore[misc]  # Flask-Admin has no type
 
     def is_accessible(self) -> bool:
         """Whether the permission function names a person who may look."""
-        person = person_of(self._permission)
+        person = person_of(self._permission, runtime().call_shop)
         return person is not None and "look" in person.may
 
 

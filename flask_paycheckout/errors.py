@@ -203,7 +203,7 @@ class PayoutConflict(PayCheckoutError):
 
 
 _PAYOUT_STATUS = {
-    "claimable": "waits for the customer",
+    "claimable": "waits for its receiver",
     "waiting": "waits for approval",
     "ready": "is ready to be sent",
     "sending": "is being sent",

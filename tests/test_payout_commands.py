@@ -36,7 +36,7 @@ def test_refund_commits_a_refund_and_prints_its_reference_and_link(shop: Shop) -
     ran = runs(shop, "refund", checkout_id, "--amount", "2.50", *SAID)
     [made] = payouts(shop)
     assert ran.exit_code == 0
-    assert ran.output.startswith(f"refund {made.reference} of 2.50 USD waits for the customer\n")
+    assert ran.output.startswith(f"refund {made.reference} of 2.50 USD waits for its receiver\n")
     link = re.search(r"http\S+", ran.output)
     assert link is not None
     assert shop.browser.get(link[0]).status_code == 200

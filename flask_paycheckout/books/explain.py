@@ -71,7 +71,7 @@ _RESOLVED_TEXT = {"paid": "accepted the held payment", "part": "accepted the hel
 _PERSON = "a person"
 
 _WHAT_TO_DO: dict[str, str] = {
-    PayoutStatus.CLAIMABLE: "Waits for the customer, who says where the money goes on the page of refund_url.",
+    PayoutStatus.CLAIMABLE: "Waits for its receiver, who says where the money goes on the page of claim_url.",
     PayoutStatus.WAITING: "Waits for a person. Approve with: flask paycheckout payouts approve {0.reference}"
     " --seen {0.revision} --by YOU",
     PayoutStatus.FAILED: "FAILED. Try again with: flask paycheckout payouts retry {0.reference} --by YOU --why REASON",

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from flask_paycheckout.errors import ConfigurationError
+from flask_paycheckout.shop_functions import CallShop
 
 ABILITIES = frozenset({"look", "decide", "refund", "approve", "export", "erase"})
 
@@ -36,7 +37,7 @@ class Person:
             )
 
 
-Permission = Callable[[], Person | str | None]
+Permission = Callable[[], Person | str | Awaitable[Person | str | None] | None]
 
 
 def require_callable(permission: Permission, asked_by: str) -> None:
@@ -52,12 +53,13 @@ def require_callable(permission: Permission, asked_by: str) -> None:
         )
 
 
-def person_of(permission: Permission) -> Person | None:
+def person_of(permission: Permission, call: CallShop) -> Person | None:
     """The person who makes this request; None when nobody does who may see payments.
 
+    :param call: calls the permission function, which may be a coroutine function.
     :raises ConfigurationError: the shop's function returned neither a string, nor a `Person`, nor None.
     """
-    who: object = permission()
+    who: object = call(permission)
     if who is None or who is False or who == "":
         return None
     if isinstance(who, Person):

@@ -79,7 +79,7 @@ class SignedLinks:
     def read(self, purpose: str, token: str) -> str | None:
         """The subject of a token; None when it is forged, too old, or made for another purpose."""
         opened = self.open(purpose, token)
-        return None if opened is None else opened.subject
+        return opened and opened.subject
 
     def open(self, purpose: str, token: str) -> Link | None:
         """The subject of a token and its time; None when it is forged, too old, or made for another purpose."""

@@ -30,7 +30,7 @@ def _release_session() -> None:
 def _make_blueprint() -> Blueprint:
     blueprint = Blueprint("paycheckout", "flask_paycheckout", template_folder="templates")
     for rule, endpoint, view, methods in (
-        ("/orders/<token>/checkout", "create_checkout", order.create_checkout, "POST"),
+        ("/orders/<token>/checkout", "create_checkout", order.create_checkout, "GET POST"),
         ("/orders/<token>", "order_page", order.order_page, "GET"),
         # Always answered with JSON, which names no amount and no id.
         ("/orders/<token>/status", "order_status", order.order_page, "GET"),

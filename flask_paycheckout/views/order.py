@@ -11,7 +11,6 @@ from typing import Any
 
 from flask import Response, g, redirect, render_template, request, url_for
 from markupsafe import Markup
-from msgspec.structs import replace
 from sqlalchemy.exc import SQLAlchemyError
 from werkzeug.wrappers import Response as BaseResponse
 
@@ -44,6 +43,7 @@ from flask_paycheckout.views.page_text import (
     OVER,
     RETRY,
     SECOND,
+    UNFINISHED,
     PageText,
     Receipt,
     order_text,
@@ -76,8 +76,7 @@ def order_page(token: str) -> Answer:
 def request_page(token: str) -> Answer:
     """Show what a payment request asks for, with its pay button; otherwise like `order_page`."""
     link = link_of(REQUEST, token)
-    known = link is not None and runtime().requests.of_an_order(link.subject) is not None
-    return _standing(link if known else None)
+    return _standing(link if link and runtime().requests.of_an_order(link.subject) else None)
 
 
 def _standing(link: Link | None) -> Answer:
@@ -96,10 +95,13 @@ def _status_page(link: Link, current: OrderStatus) -> BaseResponse:
         due, left = shop.part_payments.due(order_id, total, has_part=current.has_part)
         if due is None and shop.part_payments.try_to_complete(order_id):
             return redirect(status_path(link), 303)
-    is_pending = current.status == Status.PENDING and due is not None
-    open_page, news = _open_page(order_id, total, due) if is_pending else (None, "")
-    if open_page and "payment" in request.args:
-        return redirect(open_page, 303)
+    open_page, news = None, ""
+    if current.status == Status.PENDING and due is not None:
+        open_page, news = _open_page(order_id, total, due)
+    here = url_for(str(request.endpoint), **(request.view_args or {}))
+    if "payment" in request.args:
+        # Once that page is over this address must not stay in the browser, whose way back could lead to a later one.
+        return redirect(open_page or here, 303)
     newest = shop.checkouts.newest(order_id) if settled else []
     held = [checkout.due for checkout in newest if checkout.status == Status.HELD]
     if held and current.status == Status.PAID:
@@ -117,16 +119,15 @@ def _status_page(link: Link, current: OrderStatus) -> BaseResponse:
         current,
         order_text(current, wanted, receipt, refunds, _asked(order_id), news),
         # A form could make a second payment page, with which the order could be paid twice.
-        action=None if due is None or (is_pending and news != CHANGED) else pay_path(link),
-        payment_page=open_page and url_for(str(request.endpoint), **(request.view_args or {}), payment=1),
+        action=None if due is None or news in (OVER, UNFINISHED) else pay_path(link),
+        payment_page=open_page and f"{here}?payment=1",
     )
 
 
 def _not_payable(link: Link) -> Answer:
     """The status of an order that the shop wants no payment for: the answer to an outdated pay button."""
-    # The page's address accepts only POST and cannot be fetched again, so this page does not update itself.
     order_id = link.subject
-    current = replace(_read_status(order_id), final=True, poll_after=0)
+    current = _read_status(order_id)
     text = order_text(current, False, Receipt(), _refunds(current, order_id), _asked(order_id))
     return problem(Code.NOT_PAYABLE, text.title, partial(_page, link, current, text))
 
@@ -161,7 +162,7 @@ def _drawn(link: Link) -> Markup | None:
 
 
 def _open_page(order_id: str, total: Total | None, due: Total | None) -> tuple[str | None, str]:
-    """The payment page on which the money was begun to be sent, or None with the reason why it cannot be gone back to.
+    """The payment page on which the money was begun to be sent, or None, and the sentence that tells which.
 
     :param due: what a new payment page would ask for.
     """
@@ -176,7 +177,7 @@ def _open_page(order_id: str, total: Total | None, due: Total | None) -> tuple[s
         require_allowed(made.url, runtime().origins_of(made.account))
     except UnsafeCheckoutUrl:
         return None, OVER
-    return made.url, ""
+    return made.url, UNFINISHED
 
 
 def _refunds(current: OrderStatus, order_id: str) -> OrderRefunds:
@@ -203,8 +204,13 @@ def _ask_total(order_id: str) -> tuple[Total | None, bool]:
 
 @negotiated
 def create_checkout(token: str) -> Answer:
-    """Start a payment of the order; people are redirected to the service's payment page."""
+    """Start a payment of the order; people are redirected to the service's payment page.
+
+    A browser that opens the address of the answer again, without the form, gets the status page.
+    """
     link = link_of(PAY, token)
+    if request.method != "POST":
+        return _standing(link)
     if not may_use_links():
         return cross_origin("Please start the payment from the shop's own page.")
     if link is None:
@@ -235,7 +241,7 @@ def _started(link: Link, checkout: CheckoutMixin | None = None) -> dict[str, Any
     return made | {
         "statusUrl": status_url(link),
         "status": current.status,
-        "expiresAt": None if checkout is None else checkout.expires_at,
+        "expiresAt": checkout and checkout.expires_at,
         "pollAfter": current.poll_after,
     }
 

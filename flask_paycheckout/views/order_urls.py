@@ -123,8 +123,7 @@ def development_address() -> str:
 
 def is_beside_sandbox(shop: Runtime) -> bool:
     """Whether a sandbox on this machine could send webhooks to `flask run`'s usual address."""
-    in_debug = shop.app.debug and not shop.app.testing
-    return in_debug and leads_to_loopback(shop.settings.base_url)
+    return shop.app.debug and not shop.app.testing and leads_to_loopback(shop.settings.base_url)
 
 
 def _webhook_secret() -> dict[str, str]:

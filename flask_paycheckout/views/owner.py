@@ -235,7 +235,7 @@ def _require_permission(permission: Permission, wanted: Mapping[str, str]) -> No
 
     :param wanted: the ability that each endpoint wants.
     """
-    who = person_of(permission)
+    who = person_of(permission, runtime().call_shop)
     if who is None:
         abort(403, "Only the shop's owner may see this page. Log in to the shop first.")
     g.paycheckout_owner = who

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import date
+from shlex import quote
 
 from flask import request
 from werkzeug.wrappers import Response
@@ -28,6 +29,7 @@ def show_month(fault: Fault | None = None) -> Page:
         months={each: f"{date.fromisoformat(f'{each}-01'):%B %Y}" for each in months},
         month=books.month(month, asked.account) if month else None,
         formats=_FORMATS,
+        quoted=quote,
     )
 
 

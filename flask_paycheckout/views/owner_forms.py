@@ -163,7 +163,7 @@ def owner_page(template: str, fault: Fault | None = None, code: int = 200, **fac
 
 def go_to(endpoint: str, **values: Any) -> Response:
     """Lead to another page of the owner's view."""
-    return redirect(url_for(f"paycheckout_owner.{endpoint}", **values), 303)
+    return redirect(url_for(f".{endpoint}", **values), 303)
 
 
 def to_save(content: bytes | Iterable[str], mimetype: str, name: str) -> Response:
@@ -198,12 +198,12 @@ def form(page: Callable[[str, Fault], Page]) -> Callable[[View], View]:
                 return act(subject)
             except Fault as told:
                 fault = told
-            except PayoutRefused as refused:
+            except (PaybackRefused, PayoutRefused) as refused:
                 fault = Fault(f"Nothing was recorded: {refused}", 409)
             except RefundTooLarge as refused:
                 left = f"{refused.rest} {refused.currency}"
                 fault = Fault(f"Nothing was recorded: only {left} of the payment are left for refunds.", 409, "amount")
-            except (NothingToRefund, PaybackRefused, TransitionRefused):
+            except (NothingToRefund, TransitionRefused):
                 fault = Fault(_DECIDED, 409)
             return page(subject, fault)
 
@@ -218,7 +218,7 @@ def form_url(endpoint: str, subject: str) -> str:
     :param subject: the id of the checkout or payout.
     """
     token = runtime().signed_links.sign(f"{FORMS}{endpoint}", f"{subject}\n{person().name}")
-    return url_for(f"paycheckout_owner.{endpoint}", token=token)
+    return url_for(f".{endpoint}", token=token)
 
 
 def subject_of_form(purpose: str, token: str) -> str:

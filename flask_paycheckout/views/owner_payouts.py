@@ -96,15 +96,14 @@ def _shown(reference: str, fault: Fault | None = None) -> Page:
     payout = runtime().payouts.require(reference)
     status = payout.status
     runtime().looked(owner(), payout.reference, payout.order_id)
-    # A choice that was refused is taken back: what it was made for is no longer shown.
-    stands = fault is not None and fault.code == 400
     return owner_page(
         "payout",
         fault,
         payout=payout,
         steps=payout_story(payout).happenings,
         choices=_choices(payout),
-        chosen=request.form.get("decision") if stands else None,
+        # A choice that was refused is taken back: what it was made for is no longer shown.
+        chosen=request.form.get("decision") if fault and fault.code == 400 else None,
         action=form_url("decide_payout", payout.reference),
         refund_url=claim_url(payout.reference) if status == PayoutStatus.CLAIMABLE else None,
         can_refund=status == PayoutStatus.FAILED and payout.kind == PayoutKind.REFUND,

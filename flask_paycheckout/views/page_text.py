@@ -106,7 +106,7 @@ _OF_STATUS = {
     "unpaid": _UNPAID,
     Status.CREATED: PageText(
         "Waiting for your payment",
-        "Your payment page is open. This page notices by itself when you have paid.",
+        "This page notices by itself when you have paid.",
         "Go to the payment page",
     ),
     Status.PENDING: PageText(
@@ -244,7 +244,9 @@ CHANGED = (
 )
 """The sentences about the payment page of an order that waits for money, where it cannot be gone back to."""
 
-_UNFINISHED = "Not finished paying? The same payment page is still there, and opening it again is no second payment."
+UNFINISHED = "Not finished paying? The same payment page is still there, and opening it again is no second payment."
+"""The sentences above the link to it, where it can."""
+
 BUTTON: dict[str, str] = {
     "pay": _UNPAID.pay,
     Status.PART: _OF_STATUS[Status.PART].pay,
@@ -303,8 +305,7 @@ def order_text(
     :param refunds: what was paid back of the order's payments.
     :param asked: the payment request whose order it is, with its state by its own row: `unpaid`, `expired` or
         `withdrawn`; None for an order of the shop.
-    :param news: `OVER` or `CHANGED` where the order waits for money, and its page cannot be gone back to; `SECOND`; or
-        empty.
+    :param news: `OVER`, `CHANGED` or `UNFINISHED` where the order waits for money and can be paid; `SECOND`; or empty.
     """
     status = standing.status
     text = _of_standing(standing, payable, refunds, asked)
@@ -312,7 +313,7 @@ def order_text(
     if refunds.of_rejected is not None:
         becomes = _OF_REJECTED[refunds.of_rejected]
         if status in ("unpaid", Status.ABANDONED):
-            text, notices = replace(_REJECTED, pay=_REJECTED.pay if payable else ""), [becomes]
+            text, notices = _REJECTED if payable else replace(_REJECTED, pay=""), [becomes]
         else:
             notices = [_ALSO_REJECTED, becomes, *notices]
     before = []
@@ -328,7 +329,7 @@ def order_text(
         translated(text),
         separate=" ".join(map(gettext, before)),
         unrecorded=gettext(_UNRECORDED) if standing.unrecorded else "",
-        unfinished=gettext(news or _UNFINISHED) if status == Status.PENDING and payable and news != CHANGED else "",
+        unfinished=gettext(news) if status == Status.PENDING and news != CHANGED else "",
         refund=" ".join(map(gettext, notices)),
         total="" if receipt.total is None else _to_pay(receipt.total, receipt.left, standing),
         arrived=list(map(_arrived, receipt.payments)),

@@ -183,7 +183,8 @@ _OWN_WALLET = "Check that the wallet is yours: a payment to a wrong address cann
 def refund_text(payout: PayoutMixin) -> RefundText:
     """The text of a refund, or of another payout that its receiver claims, in its state."""
     status, token = PayoutStatus(payout.status), payout.is_token
-    text = _OF_STATUS[status]
+    # What waits for a day with room was approved before.
+    text = _ON_ITS_WAY if payout.waits_for_day else _OF_STATUS[status]
     if token:
         text = replace(text, send=_SEND_WALLET)
     if status is PayoutStatus.SENT and token:
@@ -191,8 +192,7 @@ def refund_text(payout: PayoutMixin) -> RefundText:
     if status is PayoutStatus.CLAIMABLE and not claims_left(payout):
         text = _NO_MORE
     if payout.kind != PayoutKind.REFUND:
-        own = {"title": text.payout_title or text.title, "sentence": text.payout_sentence or text.sentence}
-        text = replace(text, **own)
+        text = replace(text, title=text.payout_title or text.title, sentence=text.payout_sentence or text.sentence)
     about = [*(_ABOUT_WALLET if token else _ABOUT_BANK), _WHO_PAYS[runtime().settings.payout_fees]]
     sentences = list(map(gettext, about))
     if status is PayoutStatus.CLAIMABLE and payout.next_attempt_at:

@@ -13,14 +13,21 @@ import pytest
 import requests
 from playwright.sync_api import Page, expect
 
+from flask_paycheckout import Pay
 from flask_paycheckout.security.signed_links import STATUS
 from tests.browser.chromium import heading
 from tests.conftest import OpenShop
-from tests.scripted import Shop
+from tests.scripted import Shop, number
 from tests.serving import served
 from tests.views.test_webhook import database_down
 
 NewPage = Callable[..., Page]
+
+# Shows another tab, or this one again, as far as the page can know.
+TURN = """state => {
+  Object.defineProperty(document, "visibilityState", { value: state, configurable: true });
+  document.dispatchEvent(new Event("visibilitychange"));
+}"""
 
 
 @dataclass
@@ -96,16 +103,28 @@ def test_nobody_asks_while_nobody_looks_and_coming_back_asks_at_once(site: Site,
     looks_at(page, site.url())
     asked: list[str] = []
     page.on("request", lambda request: asked.append(request.url))
-    turn = "state => { Object.defineProperty(document, 'visibilityState', { value: state, configurable: true });"
-    turn += " document.dispatchEvent(new Event('visibilitychange')); }"
-    page.evaluate(turn, "hidden")
+    page.evaluate(TURN, "hidden")
     polls(page)
     asked.clear()
     page.clock.run_for(60_000)
     assert asked == [], "the timer that was set while somebody looked was the last"
     site.is_paid()
-    page.evaluate(turn, "visible")
+    page.evaluate(TURN, "visible")
     heading(page, "Paid, thank you")
+
+
+def test_coming_back_shows_a_further_part_and_leaves_the_keyboard_where_it_was(site: Site, page: Page) -> None:
+    site.shop.totals["o-1"] = Pay("12.50", "USD", now="2.50")
+    site.shop.settles(site.shop.starts(), says="completed", inputAmount=number("2.50"))
+    looks_at(page, site.url())
+    told, button = page.locator(".paycheckout-total"), page.get_by_role("button", name="Pay the rest")
+    expect(told).to_have_text("To pay now: $2.50, of $10.00")
+    button.focus()
+    page.evaluate(TURN, "hidden")
+    site.shop.settles(site.shop.starts(), says="completed", inputAmount=number("2.50"))
+    page.evaluate(TURN, "visible")
+    expect(told).to_have_text("To pay now: $2.50, of $7.50")
+    expect(button).to_be_focused()
 
 
 def test_a_page_that_the_browser_kept_asks_when_it_is_shown_again(site: Site, page: Page) -> None:
@@ -113,6 +132,17 @@ def test_a_page_that_the_browser_kept_asks_when_it_is_shown_again(site: Site, pa
     site.shop.starts()
     page.evaluate("dispatchEvent(new PageTransitionEvent('pageshow', { persisted: true }))")
     heading(page, "Waiting for your payment")
+
+
+def test_a_page_that_answered_a_form_does_not_send_it_again_by_itself(site: Site, page: Page) -> None:
+    page.goto(site.url())
+    site.shop.totals["o-1"] = None
+    page.get_by_role("button", name="Pay now").click()
+    heading(page, "Nothing to pay here")
+    site.shop.totals["o-1"] = Pay("12.50", "USD")
+    page.evaluate(TURN, "visible")
+    expect(page.get_by_role("button", name="Pay now")).to_be_visible()
+    assert site.shop.attempts() == []
 
 
 def test_without_javascript_a_link_asks_and_the_page_renews_itself(site: Site, new_page: NewPage) -> None:

@@ -58,7 +58,8 @@ def test_a_payment_is_followed_from_page_to_paid(
 ) -> None:
     order_id = shopper.orders(first_snow=1)
     checkout_id = shopper.starts_to_pay(order_id)
-    assert "A payment page is open" in shopper.sees(f"/orders/{order_id}")
+    page = shopper.sees(f"/orders/{order_id}")
+    assert ("begun to pay" in page, "is open" in page) == (True, False), "it may be over, or ask for an earlier total"
     paycheckout_sandbox.pick(checkout_id)
     payments.passes(2)
     assert shopper.reads(order_id) == "We are waiting for your money"

@@ -45,6 +45,7 @@ FORMS = {
 }
 #: For each endpoint its fields, as people send them.
 FIELDS: dict[str, dict[str, list[str]]] = {
+    "create_checkout": {"payment": ["1"]},
     "order_page": {"payment": ["1"]},
     "refund": {name: [value] for name, value in FORM.items()},
     "webhook": {"orderId": CHECKOUTS},

@@ -45,7 +45,7 @@ def provoked(shop: Shop, kind: str) -> TestResponse:
         "404 token": ("GET", "/paycheckout/orders/x"),
         "404 path": ("GET", "/paycheckout/x"),
         "404 file": ("GET", "/paycheckout/orders/x/../../static/x"),
-        "405": ("GET", pay),
+        "405": ("PUT", pay),
         "413": ("POST", hook),
     }
     method, path = asked.get(kind, ("POST", pay))

@@ -80,3 +80,9 @@ def test_numbers_have_their_own_forms(language: str, one: str, many: str) -> Non
     forms = ("Please try again in about %(minutes)d minute.", "Please try again in about %(minutes)d minutes.")
     for minutes, expected in ((1, one), (5, many)):
         assert expected in catalogue(language).ngettext(*forms, minutes) % {"minutes": minutes}
+
+
+def test_indonesian_tells_money_that_was_not_accepted_from_money_that_has_not_arrived() -> None:
+    words = catalogue("id").gettext
+    assert "diterima" in words("Your payment arrived.")
+    assert "tidak diterima" not in words("Your payment was not accepted")

@@ -11,7 +11,7 @@ from sqlalchemy.exc import OperationalError
 from flask_paycheckout.security.signed_links import PAY
 from tests.scripted import CLIENT_SECRET, Answer, Shop, refusal, success
 from tests.test_bounds import statements
-from tests.views.pages import STATUSES, button, heading, presses_pay, reach
+from tests.views.pages import STATUSES, button, fails_to_pay, heading, pay_path, presses_pay, reach
 
 
 def test_the_customer_is_sent_to_the_url_that_the_service_returned(shop: Shop) -> None:
@@ -39,8 +39,18 @@ def test_a_button_on_an_old_page_leads_to_the_orders_own_words_and_back_to_the_s
     assert answer.headers["Content-Language"] == "de"
     assert '<a href="/own/o-1">' in answer.text
     assert "<form" not in answer.text
-    assert "status.js" not in answer.text
-    assert 'http-equiv="refresh"' not in answer.text, "a posted form is not sent again by itself"
+    again = shop.browser.get(pay_path(shop), headers={"Accept-Language": "de"})
+    assert (again.status_code, heading(again.text)) == (200, heading(answer.text))
+
+
+def test_the_pay_buttons_address_opened_without_its_form_is_the_status_page_and_starts_nothing(shop: Shop) -> None:
+    assert fails_to_pay(shop).status_code == 503
+    page = shop.browser.get(pay_path(shop))
+    assert (page.status_code, heading(page.text), shop.attempts()) == (200, "Not paid yet", [])
+    reach(shop, "pending")
+    (link,) = re.findall(r'<a href="([^"]+)">Back to the payment page</a>', shop.browser.get(pay_path(shop)).text)
+    assert shop.browser.get(link).location == shop.attempts()[0].url
+    assert shop.browser.get("/paycheckout/orders/forged/checkout").status_code == 404
 
 
 @pytest.mark.parametrize(

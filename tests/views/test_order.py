@@ -83,7 +83,8 @@ def test_while_the_payment_page_is_open_it_can_be_gone_back_to_and_nothing_else_
     assert link is not None
     assert shop.browser.get(link[1]).location == attempt.url
     shop.clock.advance(minutes=15)
-    assert shop.browser.get(link[1]).status_code == 200, "the payment page is over"
+    over = shop.browser.get(link[1])
+    assert (over.status_code, over.location) == (303, link[1].removesuffix("?payment=1")), "no way back to a later page"
     page = opens(shop).text
     assert ("please ask the shop" in page, "same payment page" in page, "<form" in page) == (True, False, False)
 
@@ -108,6 +109,16 @@ def test_no_page_but_the_one_that_money_is_awaited_on_is_called_no_second_paymen
     assert presses_pay(shop).location == shop.attempts()[-1].url
     page = opens(shop).text
     assert ("do not pay again" in page, "no second payment" in page, "?payment" in page) == (True, False, False)
+
+
+def test_no_payment_page_is_called_open_that_may_be_over_or_ask_for_an_earlier_total(shop: Shop) -> None:
+    reach(shop, "created")
+    shop.totals["o-1"] = Pay("13.00", "USD")
+    shop.clock.advance(minutes=15)
+    page = opens(shop).text
+    assert (heading(page), "is open" in page) == ("Waiting for your payment", False)
+    assert presses_pay(shop).location == shop.attempts()[-1].url
+    assert len(shop.attempts()) == 2
 
 
 def test_money_that_was_not_accepted_is_told_with_what_becomes_of_it(shop: Shop) -> None:
@@ -168,11 +179,13 @@ def test_a_service_that_is_away_leaves_the_page_as_it_was(shop: Shop, caplog: py
     assert len(shop.service.reads) == 1, "the pages keep to the back-off"
 
 
-def test_an_order_whose_total_cannot_be_told_has_a_page_without_a_button(shop: Shop) -> None:
-    shop.starts()
+@pytest.mark.parametrize("status", ["created", "pending"])
+def test_an_order_whose_total_cannot_be_told_has_a_page_without_a_button(shop: Shop, status: str) -> None:
+    reach(shop, status)
     shop.paycheckout.order_total(lambda order_id: Pay("0.00", "USD"))
     answer = opens(shop)
     assert (answer.status_code, "<form" in answer.text) == (200, False)
+    assert "same payment page" not in answer.text, "there is no link to it"
 
 
 @pytest.mark.parametrize(("status", "cooldown"), [("created", 5), ("abandoned", 20)])

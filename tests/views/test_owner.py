@@ -7,11 +7,13 @@ import re
 from typing import Any
 
 import pytest
+from flask import Blueprint
 from flask_wtf.csrf import CSRFProtect  # type: ignore[import-untyped]
 from sqlalchemy import update
 from werkzeug.test import TestResponse
 
 from flask_paycheckout import ByHand, ConfigurationError, Pay, order_paid
+from tests.payouts.shop import refunds
 from tests.scripted import SAME_SITE, Shop, number
 from tests.views.pages import names
 
@@ -58,6 +60,13 @@ def decides(shop: Shop, token: str, form: str = "held", **typed: str) -> TestRes
 
 
 # Access
+
+
+def test_the_permission_may_be_a_coroutine_function(shop: Shop) -> None:
+    async def who() -> str:
+        return "Ada"
+
+    assert "Ada" in text_of(opens(opens_view(shop, who)))
 
 
 @pytest.mark.parametrize("given", [None, "owner", True])
@@ -112,6 +121,22 @@ def test_the_story_of_an_order_is_that_of_the_command(desk: Shop) -> None:
     assert page.count("every receiver ran") == len(story.events) == 2
 
 
+def test_no_order_id_turns_the_direction_of_the_text_around_it(desk: Shop) -> None:
+    order_id = "1\u202e2"
+    desk.totals[order_id] = desk.totals["o-1"]
+    checkout_id = desk.has_held(order_id)
+    refund = refunds(desk, checkout_id, "0.40").reference
+    for path, query in {
+        "": {},
+        "/order": {"id": order_id},
+        "/refund": {"checkout": checkout_id},
+        "/payout": {"reference": refund},
+        "/paybacks": {},
+    }.items():
+        page = opens(desk, path, **query).text
+        assert ("1\\u202e2" in page, "\u202e" in page) == (True, False), path
+
+
 def test_what_failed_in_a_receiver_is_named_without_its_words(desk: Shop) -> None:
     def ship(app: object, **told: Any) -> None:
         raise RuntimeError("no parcel for +1 555 0199")
@@ -137,7 +162,7 @@ def test_an_order_tells_its_money_and_its_refunds(desk: Shop) -> None:
     money = "Arrived 12.50 USD Received 12.13 USD Refunded 2.00 USD To be refunded 1.50 USD"
     assert f"Due 12.50 USD {money} Left for refunds 9.00 USD" in page
     assert "Refunded 2.00 USD Refund it, or a part of it" in page, "beside the payment"
-    assert "Refund no. 2 (order o-1) : 1.50 USD waits for the customer" in page
+    assert "Refund no. 2 (order o-1) : 1.50 USD waits for its receiver" in page
     assert "Refund no. 3 (order o-1) : 3.00 USD cancelled" in page
     assert "Ada cancelled it: found whole" in page
     listed = opens(desk, "/payouts")
@@ -173,6 +198,18 @@ def test_pages_lead_to_the_shops_desk_and_to_its_logout(shop: Shop) -> None:
     for path in ("", "/", "/payouts/"):
         page = opens(shop, path)
         assert (page.status_code, '"/desk">Shop' in page.text, '"/bye">Log out' in page.text) == (200, True, True)
+
+
+def test_the_view_may_stand_in_a_blueprint_of_the_shop(shop: Shop) -> None:
+    desk = Blueprint("desk", __name__, url_prefix="/desk")
+    desk.register_blueprint(shop.paycheckout.owner_view(lambda: "Ada"), url_prefix="/money")
+    shop.app.register_blueprint(desk)
+    checkout_id = shop.has_held()
+    page = shop.browser.get("/desk/money/order?id=o-1")
+    (form,) = re.findall(r'action="(/desk/money/held/[^"]+)"', page.text)
+    decided = shop.browser.post(form, data={"decision": "accept", "why": "agreed"}, headers=SAME_SITE)
+    assert (decided.status_code, decided.location) == (303, "/desk/money/order?id=o-1")
+    assert shop.attempt(checkout_id).status == "paid"
 
 
 # The decision
@@ -228,7 +265,15 @@ def test_money_that_paid_no_order_is_listed_until_somebody_says_what_became_of_i
     assert "Ada says that the money was paid back: transfer 17" in html.unescape(desk.browser.get(answer.location).text)
     assert "must be paid back or kept" not in opens(desk).text
     again = decides(desk, token, "paybacks")
-    assert (again.status_code, "decided already" in again.text) == (409, True)
+    assert (again.status_code, "marked as paid back already" in again.text) == (409, True)
+
+
+def test_money_that_a_refund_pays_back_is_not_called_decided_and_the_refund_is_named(desk: Shop) -> None:
+    checkout_id = desk.has_held()
+    refund = refunds(desk, checkout_id, "0.40").reference
+    answer = decides(desk, form_token(desk, "paybacks"), "paybacks")
+    assert (answer.status_code, "decided already" in answer.text) == (409, False)
+    assert f"is being paid back by refund '{refund}'; wait for it, or cancel it first" in text_of(answer)
 
 
 def test_a_decision_that_an_atomic_receiver_refuses_is_not_recorded_and_says_so(desk: Shop) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import re
+import shlex
 from datetime import UTC, datetime
 from typing import Any
 
@@ -92,3 +93,10 @@ def test_an_account_has_its_own_months(desk: Shop) -> None:
     assert len(answer.text.splitlines()) == 3
     assert len(downloads(desk, month="2026-02", account="").text.splitlines()) == 1
     assert downloads(desk, month="2026-02", account="south").status_code == 404
+
+
+def test_the_command_for_the_server_is_one_that_a_shell_reads_as_it_is_meant(desk: Shop) -> None:
+    desk.changes(desk.starts("o-2"), account='Ada "$(id)"')
+    books(desk, 2, account='Ada "$(id)"')
+    (command,) = re.findall("<code>(.+?)</code>", opens(desk, "/books", account='Ada "$(id)"').text)
+    assert shlex.split(html.unescape(command))[-2:] == ["--account", 'Ada "$(id)"']

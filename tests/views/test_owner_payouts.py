@@ -64,7 +64,7 @@ def test_payouts_and_refunds_are_listed_newest_first_and_chosen_by_state_and_kin
     assert listed(opens(desk, "/payouts", kind="payout", status="ready")) == ["maker-1"]
     assert "There are none of these." in opens(desk, "/payouts", status="unknown").text
     shown = text_of(opens(desk, "/payouts"))
-    assert "Refund no. 3 (order o-1) waits for the customer 1.50 USD" in shown
+    assert "Refund no. 3 (order o-1) waits for its receiver 1.50 USD" in shown
     assert "Together, in all states: 161.50 USD." in shown
     day = desk.clock().date()
     assert len(listed(opens(desk, "/payouts", **{"from": str(day), "to": str(day)}))) == 3
@@ -114,6 +114,12 @@ def test_a_payout_shows_what_a_person_needs_and_no_account_number(desk: Shop) ->
         assert ACCOUNT not in page_of.text
         assert "<b>" not in page_of.text
         assert "<i>" not in page_of.text
+
+
+def test_a_payout_that_nobody_has_claimed_waits_for_its_receiver_and_for_no_customer(desk: Shop) -> None:
+    pays_out(desk, "prize-1", to=None)
+    shown = text_of(opens(desk, "/payout", reference="prize-1"))
+    assert ("waits for its receiver" in shown, "customer" in shown) == (True, False)
 
 
 # Decisions

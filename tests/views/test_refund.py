@@ -23,7 +23,7 @@ from tests.payouts.claiming import (
     refunded,
     refunded_in_tokens,
 )
-from tests.payouts.shop import MAKER, pays_out, refunds, stands
+from tests.payouts.shop import MAKER, committing, pays_out, refunds, sends, stands
 from tests.scripted import CLIENT_SECRET, SAME_SITE, Shop, refusal
 from tests.security.answers import told
 from tests.security.test_markup import PAYLOADS, marks
@@ -206,6 +206,16 @@ def test_the_page_tells_how_the_refund_stands_and_has_a_form_until_it_is_approve
     assert ("Check again" in answer.text) is (status not in ("claimable", "completed", "cancelled"))
     assert "bank 0815" not in answer.text
     assert customer.refund.refund_of not in answer.text
+
+
+def test_a_refund_that_waits_for_a_day_with_room_is_not_called_unapproved(open_shop: OpenShop) -> None:
+    shop = open_shop(PAYCHECKOUT_DAILY_LIMIT={"USD": "4.99"}, PAYCHECKOUT_ACCESS_TOKEN="token")
+    customer = refunded(shop)
+    customer.sends()
+    with committing(shop) as paycheckout:
+        paycheckout.approve_payout(customer.reference, by="Bo")
+    sends(shop)
+    assert (customer.refund.status, heading(customer.opens().text)) == ("waiting", "Your refund is being sent")
 
 
 def test_a_payout_that_its_receiver_claims_is_not_called_a_refund(shop: Shop) -> None:

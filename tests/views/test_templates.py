@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 
-from jinja2 import DictLoader
+from jinja2 import DictLoader, StrictUndefined
 
 from tests.scripted import Shop
-from tests.views.pages import fails_to_pay, opens
+from tests.views.pages import button, fails_to_pay, opens
+from tests.views.test_owner import ROOT
 
 
 def writes(shop: Shop, **templates: str) -> None:
@@ -59,3 +60,13 @@ def test_a_theme_comes_behind_our_own_styles(shop: Shop) -> None:
     (nonce,) = re.findall(r'<style nonce="([\w-]+)">', answer.text)
     assert f"'nonce-{nonce}'" in answer.headers["Content-Security-Policy"]
     assert answer.text.index("paycheckout.css") < answer.text.index("--paycheckout-accent")
+
+
+def test_a_shop_in_whose_templates_nothing_may_be_undefined_has_the_same_pages_and_buttons(desk: Shop) -> None:
+    desk.app.jinja_env.undefined = StrictUndefined
+    assert fails_to_pay(desk).status_code == 503
+    desk.has_paid()
+    assert "see your receipt" in button(desk)
+    assert "Paid, thank you" in opens(desk).text
+    for path in ("", "/order?id=o-1", "/payouts", "/requests", "/books", "/deeds", "/paybacks"):
+        assert desk.browser.get(ROOT + path).status_code == 200
