@@ -29,6 +29,7 @@ from flask_paycheckout.runtime import runtime
 from flask_paycheckout.security.permission import Person
 from flask_paycheckout.security.signed_links import FORMS
 from flask_paycheckout.text import moment_text, payout_sum_text, trimmed, visible
+from flask_paycheckout.totals import decimals_of
 from flask_paycheckout.views.headers import nonce
 from flask_paycheckout.views.language import page_settings, use_settings
 
@@ -42,6 +43,8 @@ _Read = TypeVar("_Read")
 _ALL_ACCOUNTS = "*"
 # Longer than any amount; a longer text is no number.
 _MAX_AMOUNT = 100
+# The digits after a mark of thousands.
+_THOUSANDS = 3
 _EXPONENT = re.compile(r"[0-9]e", re.IGNORECASE)
 _NO_NAME = re.compile(r"[^A-Za-z0-9.-]+")
 _DECIDED = "This was decided already, or cannot be decided like this any more; see below by whom."
@@ -235,15 +238,19 @@ def text_given(name: str) -> str:
     return trimmed(request.form.get(name, ""))
 
 
-def number_given(name: str) -> str:
+def number_given(name: str, currency: str) -> str:
     """A number of the posted form, with a point before its decimals.
 
-    :raises ValueError: there is none, or it has an exponent, which programs write, and a person by mistake.
+    :raises ValueError: there is none, or it has an exponent, which programs write, and a person by mistake; or three
+        decimals, zeros among them, in a currency with fewer, since 1,000 may be a thousand. Or there is no such
+        currency.
     """
-    # A comma is a decimal mark, never one of thousands, whatever the language: too many decimals are refused.
-    number = text_given(name)[:_MAX_AMOUNT].replace(",", ".")
-    if not number or _EXPONENT.search(number):
-        raise ValueError("amount must be written like 12.50" if number else "amount is missing: say how much")
+    # A comma is a decimal mark, never one of thousands, whatever the language.
+    number, places = text_given(name)[:_MAX_AMOUNT].replace(",", "."), decimals_of(currency)
+    in_thousands = places is not None and places < len(number.partition(".")[2]) == _THOUSANDS
+    if not number or in_thousands or _EXPONENT.search(number):
+        plain = "amount must be written like 12.50, without a mark of thousands"
+        raise ValueError(plain if number else "amount is missing: say how much")
     return number
 
 

@@ -200,9 +200,10 @@ def refund(checkout_id: str) -> Response | Page:
     if "estimate" in request.form:
         return _refund_form(checkout_id, send=send)
     requests, seen = runtime().payout_requests, request.form.get("seen", "")
+    paid_in = refundable(runtime().checkouts.require(checkout_id)).arrived.currency
     with faults("amount"):
         try:
-            made = requests.refund_now(checkout_id, number_given("amount"), owner(), why_given(), seen, send)
+            made = requests.refund_now(checkout_id, number_given("amount", paid_in), owner(), why_given(), seen, send)
         except UnseenRefund:
             raise Fault(_UNSEEN, 409) from None
     return go_to("show_payout", reference=made.reference)
@@ -216,7 +217,7 @@ def _sum_to_send() -> _Sum | None:
     if not text_given("send_amount"):
         return None
     currency = text_given("send_currency")
-    return positive_amount(number_given("send_amount"), currency, "send"), currency
+    return positive_amount(number_given("send_amount", currency), currency, "send"), currency
 
 
 def _estimate(account: str, amount: Decimal, currency: str) -> str:

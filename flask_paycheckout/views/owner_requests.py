@@ -55,11 +55,11 @@ def list_requests(fault: Fault | None = None) -> Page:
 @form(lambda _, fault: list_requests(fault))
 def make_request(reference: str) -> Response:
     """Make a payment request, once for each form that was shown."""
-    account = request.form.get("account", "")
+    account, currency = request.form.get("account", ""), _currency_given()
     with faults():
         runtime().merchants.require(account)
         made = runtime().requests.make(
-            Pay(number_given("amount"), _currency_given()),
+            Pay(number_given("amount", currency), currency),
             request.form.get("title", ""),
             request.form.get("note", ""),
             _deadline_given(account),
