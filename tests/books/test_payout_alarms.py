@@ -220,6 +220,23 @@ def test_a_trouble_that_goes_on_has_one_beginning(well: Payer) -> None:
     assert len(since) == 1
 
 
+def test_a_refused_token_is_one_alarm_until_it_is_renewed_and_none_afterwards(well: Payer) -> None:
+    well.sandbox.fault(FIAT, "error", times=1000, statusCode=401, message="token expired")
+    well.owes(to=BANK)
+    minutes_pass(well, 6)
+    seen = set()
+    for _ in range(50):
+        minutes_pass(well, 1)
+        seen |= urgent(well.shop)
+    assert seen == {"refused-tokens"}
+    well.sandbox.control("DELETE", "faults")
+    well.owes("new", to=BANK)
+    for _ in range(25):
+        minutes_pass(well, 1)
+        assert urgent(well.shop) == set()
+    assert well.status() == "sent"
+
+
 def test_payouts_whose_calls_fail_and_heal_by_themselves_are_no_alarm(well: Payer) -> None:
     for number, operation in enumerate([FIAT, LIST, READ]):
         well.sandbox.fault(operation, "error", statusCode=503)
