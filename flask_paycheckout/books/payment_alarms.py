@@ -30,6 +30,7 @@ from flask_paycheckout.database.database_errors import READ_ONLY, takes_no_write
 from flask_paycheckout.events.receivers import NOBODY_LISTENS
 from flask_paycheckout.payouts.paybacks import money_of, select_to_pay_back
 from flask_paycheckout.service.record import (
+    ALL_TRIED,
     CLAIM,
     KEYS,
     PAYOUT,
@@ -178,8 +179,10 @@ def _failing_since(look: Look, calls: FailingCalls) -> datetime:
     if operation.startswith(READS):
         answered_at = read
     elif not operation.endswith(REFUSED):
-        # Any signed call that is answered shows that service and keys work, unless these fail all the time.
-        if max(read, started) > last and last <= look.now - PATIENCE:
+        # Any signed call that is answered shows that service and keys work, unless these fail all the time. Sends are
+        # tried again after pauses.
+        patience = ALL_TRIED if operation == PAYOUT else PATIENCE
+        if max(read, started) > last and last <= look.now - patience:
             return look.now
         if read > since and calls.resumed_at:
             since = look.now if calls.resumed_at == last else calls.resumed_at

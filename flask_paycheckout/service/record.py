@@ -59,8 +59,9 @@ CAUSES = "", KEYS, REFUSED
 """The endings of an operation's name, in the order in which a call gets past them; "" is the service itself."""
 
 _MINUTE = timedelta(minutes=1)
-# In an outage, and after it, everything is tried again within this time: the longest pause between tries is 10 minutes.
-_ALL_TRIED = timedelta(minutes=15)
+ALL_TRIED = timedelta(minutes=15)
+"""In an outage, and after it, everything is tried again within this time: the longest pause is 10 minutes."""
+
 _MAX_WORDS = 500
 
 
@@ -278,8 +279,8 @@ def began_in_outage(
     :param failing: the accounts of which such operations fail.
     """
     c = services.c
-    lasts = (c["count"] > 0) & c.account.in_(failing) & (c.last_failure_at > now - _ALL_TRIED)
-    is_over = (c["count"] == 0) & (since <= c.last_answer_at) & (c.last_answer_at > now - _ALL_TRIED)
+    lasts = (c["count"] > 0) & c.account.in_(failing) & (c.last_failure_at > now - ALL_TRIED)
+    is_over = (c["count"] == 0) & (since <= c.last_answer_at) & (c.last_answer_at > now - ALL_TRIED)
     series = (c.account == func.coalesce(account, ""), c.operation.in_(operations), c.failing_since <= since)
     return select(c.account).where(*series, lasts | is_over).exists()
 

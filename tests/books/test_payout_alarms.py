@@ -10,7 +10,7 @@ from flask_paycheckout import ByHand, PayoutReport, payout_completed, payout_fai
 from flask_paycheckout.signals import OF_PAYOUTS
 from flask_paycheckout.testing import Sandbox
 from tests.alarming import urgent
-from tests.books.test_alarms import hears, named_by_both, runs
+from tests.books.test_alarms import hears, named_by_both, orders, runs
 from tests.conftest import OpenShop
 from tests.payouts.paying import BANK, CRYPTO, FIAT, LIST, READ, WALLET, Payer
 from tests.payouts.shop import decides, refunds, stands
@@ -235,6 +235,18 @@ def test_a_refused_token_is_one_alarm_until_it_is_renewed_and_none_afterwards(we
         minutes_pass(well, 1)
         assert urgent(well.shop) == set()
     assert well.status() == "sent"
+
+
+def test_sends_that_fail_are_one_alarm_though_customers_pay_meanwhile(well: Payer) -> None:
+    well.sandbox.fault(FIAT, "error", times=1000, statusCode=503, message="no sends today")
+    well.owes(to=BANK)
+    seen = set()
+    for minute in range(25):
+        well.shop.starts(*orders(well.shop))
+        well.sandbox.advance(minutes=1)
+        well.shop.reconciles()
+        seen |= urgent(well.shop) if minute > 8 else set()
+    assert seen == {"failing-service"}
 
 
 def test_payouts_whose_calls_fail_and_heal_by_themselves_are_no_alarm(well: Payer) -> None:
