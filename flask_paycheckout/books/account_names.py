@@ -45,10 +45,18 @@ class Merchants:
         return name
 
     def without_token(self) -> list[str]:
-        """The accounts with payouts to be sent that have no access token."""
+        """The accounts that have no access token, and must pay payouts to be sent."""
         payouts = self.parts.models.payouts
         ready = select_payers(payouts, payouts.c.status == PayoutStatus.READY)
-        return [name for (name,) in read_rows(self.parts.engine(), ready) if self.lacks_token(name)]
+        payers = {self.payer_of(name) for (name,) in read_rows(self.parts.engine(), ready)}
+        return sorted(filter(self.lacks_token, payers))
+
+    def payer_of(self, name: str) -> str:
+        """The account whose money pays an account's payouts: that of the settings where the shop says so, or itself."""
+        try:
+            return self.accounts.payer_of(name)
+        except PaymentsError:
+            return name
 
     def lacks_token(self, name: str) -> bool:
         """Whether an account has no access token to send payouts with."""

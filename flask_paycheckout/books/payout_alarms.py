@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from sqlalchemy import ColumnElement, func, or_, select
+from sqlalchemy import ColumnElement, case, func, or_, select
 
 from flask_paycheckout.books.account_names import payer_of, select_payers
 from flask_paycheckout.books.alarms import PATIENCE, RECONCILE, WEEK, Alarm, Example, Look, Severity, alarm, waiting
@@ -54,35 +54,41 @@ def unclaimed_refunds(look: Look) -> Iterator[Alarm]:
 @alarm(Severity.NOW)
 def unsent_payouts(look: Look) -> Iterator[Alarm]:
     """Payouts that are ready, and that no call sends."""
-    _, unsent = _unsent(look, lacks_token=False)
+    payers, unsent = _unsent(look, lacks_token=False)
+    by_settings = [name for name, payer in payers.items() if not payer]
+    own = payer_of(look.models.payouts)
     return _payouts(
         look,
         unsent,
         ("payout is ready and not sent", "payouts are ready and not sent"),
         RECONCILE,
-        note=_in_outage(look),
+        note=_in_outage(look, case((own.in_(by_settings), ""), else_=own)),
     )
 
 
 @alarm(Severity.TODAY)
 def payouts_without_access_token(look: Look) -> Iterator[Alarm]:
     """Payouts that are ready, and whose account has no access token to send them with."""
-    accounts, unsent = _unsent(look, lacks_token=True)
+    payers, unsent = _unsent(look, lacks_token=True)
     return _payouts(
         look,
         unsent,
         ("payout is ready and not sent: no access token", "payouts are ready and not sent: no access token"),
-        missing_token_text(accounts),
+        missing_token_text([*payers.values()]),
     )
 
 
-def _unsent(look: Look, *, lacks_token: bool) -> tuple[list[str], Sequence[ColumnElement[bool]]]:
-    """The accounts with payouts that should have been sent, and lack an access token or not; and their conditions."""
+def _unsent(look: Look, *, lacks_token: bool) -> tuple[dict[str, str], Sequence[ColumnElement[bool]]]:
+    """The conditions of payouts that should have been sent, and whose payer lacks an access token or not.
+
+    :returns: before them, the accounts of these payouts with those whose money pays.
+    """
     c = look.models.payouts.c
     unsent = c.status == PayoutStatus.READY, _is_late(look)
     found = look.rows(select_payers(look.models.payouts, *unsent, *look.of_account(c.account)))
-    accounts = [name for (name,) in found if look.lacks_token(name) is lacks_token]
-    return accounts, [*unsent, payer_of(look.models.payouts).in_(accounts)]
+    payers = {name: look.merchants.payer_of(name) for (name,) in found}
+    payers = {name: payer for name, payer in payers.items() if look.merchants.lacks_token(payer) is lacks_token}
+    return payers, [*unsent, payer_of(look.models.payouts).in_(payers)]
 
 
 def _is_late(look: Look) -> ColumnElement[bool]:
@@ -109,7 +115,7 @@ def payouts_not_followed(look: Look) -> Iterator[Alarm]:
         "If you know that it is right though the service reports it otherwise, or that it arrived though its keys are"
         " gone: flask paycheckout payouts resolve REFERENCE --sent"
         f" {_BY_WHY}",
-        note=_in_outage(look),
+        note=_in_outage(look, payer_of(look.models.payouts)),
     )
 
 
@@ -187,11 +193,9 @@ def _payouts(
     return waiting(look, rows, "since", what, example, *remedies, note=note)
 
 
-def _in_outage(look: Look) -> ColumnElement[bool]:
+def _in_outage(look: Look, payer: ColumnElement[str]) -> ColumnElement[bool]:
     c = look.models.payouts.c
-    since = func.coalesce(c.problem_since, c.next_attempt_at)
-    reads = in_outage(look, payer_of(look.models.payouts), since, READS)
-    return in_outage(look, c.account, since, PAYOUT) | reads
+    return in_outage(look, payer, func.coalesce(c.problem_since, c.next_attempt_at), PAYOUT, READS)
 
 
 def missing_token_text(accounts: Sequence[str]) -> str:

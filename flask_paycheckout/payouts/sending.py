@@ -161,7 +161,7 @@ class PayoutSender:
 
         :param away: accounts that send nothing now.
         """
-        account = first.account
+        payer = account = first.account
         try:
             payer = self.calls.payer_of(first)
             client = None if payer in away else self.calls.paying(payer, given)
@@ -176,7 +176,7 @@ class PayoutSender:
             # Without its message, which the shop's own function may have made of the token.
             problem = f"no access token: PAYCHECKOUT_ACCESS_TOKEN raised {type(error).__name__}"
         self.parts.log.warning(_SENDS, "payouts are not sent: %s", problem, extra=about(account=account))
-        self.record.on_failure(PAYOUT + KEYS, problem, account)
+        self.record.on_failure(PAYOUT + KEYS, problem, payer)
         results.failed_calls += 1
         return None
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import httpx
 import pytest
 
 from flask_paycheckout import SETTINGS
@@ -71,6 +72,27 @@ def test_an_account_without_a_token_has_none_unless_it_says_that_the_settings_pa
     sends(owing.shop, "token-of-the-platform")
     paid = payout(owing.shop, "of-bo")
     assert (paid.status, paid.account, paid.paid_by, paid.client_id) == ("sent", "bo", "", "shop-1")
+
+
+def test_the_token_of_the_settings_is_one_trouble_whoever_it_pays_for(
+    open_shop: OpenShop, service: SigningService
+) -> None:
+    market = Sellers(open_shop(PAYCHECKOUT_ACCESS_TOKEN="token-of-the-platform"))
+    market.tokens = dict.fromkeys(market.tokens, SETTINGS)
+    for name in market.tokens:
+        pays_out(market.shop, f"of-{name}", account=name)
+    service.down = httpx.Response(401, json={"statusCode": 401, "error": "Unauthorized", "message": "expired"})
+    for _ in range(12):
+        market.shop.clock.advance(minutes=1)
+        market.shop.reconciles()
+    assert urgent(market.shop) == {"refused-tokens"}
+
+
+def test_the_remedy_for_a_seller_whom_the_settings_pay_is_a_token_of_the_settings(open_shop: OpenShop) -> None:
+    market = Sellers(open_shop(PAYCHECKOUT_ACCESS_TOKEN=None))
+    market.tokens["ada"] = SETTINGS
+    pays_out(market.shop, "of-ada", account="ada")
+    assert "or set PAYCHECKOUT_ACCESS_TOKEN" in market.shop.runs("payouts", "send").output
 
 
 def test_one_that_is_gone_or_has_no_token_waits_and_stops_no_other(owing: Sellers) -> None:
