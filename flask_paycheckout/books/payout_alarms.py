@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from sqlalchemy import ColumnElement, case, func, or_, select
+from sqlalchemy import ColumnElement, case, exists, func, or_, select
 
 from flask_paycheckout.books.account_names import payer_of, select_payers
 from flask_paycheckout.books.alarms import PATIENCE, RECONCILE, WEEK, Alarm, Example, Look, Severity, alarm, waiting
 from flask_paycheckout.books.payment_alarms import in_outage
 from flask_paycheckout.errors import payout_status_text
+from flask_paycheckout.payouts.paybacks import PAID_BACK, REFUNDED
 from flask_paycheckout.payouts.payout_states import RELEASING, PayoutStatus
 from flask_paycheckout.service.record import PAYOUT, READS
 from flask_paycheckout.text import account_text, moment_text, payout_sum_text
@@ -149,16 +150,20 @@ def unknown_payouts(look: Look) -> Iterator[Alarm]:
 
 @alarm(Severity.TODAY)
 def failed_payouts(look: Look) -> Iterator[Alarm]:
-    """Payouts that failed in the last seven days, without refunds that one made after the failure has replaced."""
-    c, later = look.models.payouts.c, look.models.payouts.alias()
-    counts = later.c.status.not_in(RELEASING)
-    after = later.c.refund_of == c.refund_of, later.c.id > c.id, later.c.created_at >= c.moved_at
-    replaced = select(later.c.id).where(*after, counts).exists()
+    """Payouts that failed in the last seven days.
+
+    Without refunds that one of the same amount, made after the failure, has replaced, or whose payment was given back
+    as a whole.
+    """
+    c, later, paid = look.models.payouts.c, look.models.payouts.alias().c, look.models.checkouts.c
+    alike = later.refund_of == c.refund_of, later.counts == c.counts, later.created_at >= c.moved_at
+    replaced = exists().where(*alike, later.status.not_in(RELEASING))
+    covered = exists().where(paid.checkout_id == c.refund_of, paid.payback.in_((PAID_BACK, REFUNDED)))
     return _payouts(
         look,
-        [c.status == PayoutStatus.FAILED, c.moved_at > look.now - WEEK, ~replaced],
-        ("payout failed; nothing was paid", "payouts failed; nothing was paid"),
-        f"Try one again: flask paycheckout payouts retry REFERENCE {_BY_WHY}",
+        [c.status == PayoutStatus.FAILED, c.moved_at > look.now - WEEK, ~replaced, ~covered],
+        ("payout failed", "payouts failed"),
+        f"If it was not paid, try one again: flask paycheckout payouts retry REFERENCE {_BY_WHY}",
     )
 
 

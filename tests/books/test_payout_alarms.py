@@ -186,6 +186,19 @@ def test_a_failed_refund_that_another_one_replaced_is_no_alarm(well: Payer) -> N
     assert runs(shop, "report")[0] == 1
 
 
+def test_a_failed_refund_is_an_alarm_until_one_of_its_amount_is_made_or_all_is_given_back(well: Payer) -> None:
+    shop = well.shop
+    checkout_id = is_paid(well)
+    failed = refunds(shop, checkout_id, "10", to=BANK).reference
+    well.sends()
+    well.sandbox.finish(well.payout(failed), "failed")
+    minutes_pass(well, 3)
+    refunds(shop, checkout_id, "1", to=ByHand())
+    assert urgent(shop) == {"failed-payouts"}
+    refunds(shop, checkout_id, to=ByHand())
+    assert urgent(shop) == set()
+
+
 def test_a_failed_refund_is_an_alarm_beside_one_that_was_made_before_it_failed(well: Payer) -> None:
     shop = well.shop
     checkout_id = is_paid(well)
