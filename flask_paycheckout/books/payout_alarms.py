@@ -117,6 +117,7 @@ def payouts_not_followed(look: Look) -> Iterator[Alarm]:
         " gone: flask paycheckout payouts resolve REFERENCE --sent"
         f" {_BY_WHY}",
         note=_in_outage(look, payer_of(look.models.payouts)),
+        since=("problem_since", "next_attempt_at"),
     )
 
 
@@ -129,6 +130,7 @@ def slow_transfers(look: Look) -> Iterator[Alarm]:
         [c.status == PayoutStatus.SENT, c.next_attempt_at.is_not(None), c.moved_at <= look.now - WEEK],
         ("transfer is without news for a week", "transfers are without news for a week"),
         "Look for the reference in the service's dashboard, or ask the service.",
+        since=("moved_at", "problem_since"),
     )
 
 
@@ -174,17 +176,19 @@ def _payouts(
     *remedies: str,
     more: str = "",
     note: ColumnElement[bool] | None = None,
+    # A retry moves a payout, and its trouble goes on.
+    since: tuple[str, str] = ("problem_since", "moved_at"),
 ) -> Iterator[Alarm]:
     """One alarm for all payouts that fulfil the conditions.
 
     :param what: the words for one and for many of them.
     :param more: a form with which each example ends, filled with its row.
     :param note: the condition of those that are a mere note, where there are no others.
+    :param since: the columns of the time since when each waits, of which the first counts that is not NULL.
     """
     table = look.models.payouts
-    # A retry moves a payout, and its trouble goes on.
-    since = func.coalesce(table.c.problem_since, table.c.moved_at).label("since")
-    rows = select(table, since).where(*where, *look.of_account(table.c.account))
+    began = func.coalesce(*(table.c[name] for name in since)).label("since")
+    rows = select(table, began).where(*where, *look.of_account(table.c.account))
 
     def example(row: Any) -> Example:
         of_order = f" of order {row.order_id}" if row.order_id else ""

@@ -87,7 +87,9 @@ class PayoutSender:
         """Cancel payouts that nobody claimed in time, and make those ready that waited for the next day."""
         for payout in self.payouts.overdue(results.started):
             unclaimed = payout.status == PayoutStatus.CLAIMABLE
-            results.move(payout, PayoutMove(PayoutEvidence.EXPIRED if unclaimed else PayoutEvidence.NEXT_DAY))
+            # One that the next day has no room for either has waited since the first.
+            since = {"problem_since": payout.problem_since}
+            results.move(payout, PayoutMove(PayoutEvidence.EXPIRED if unclaimed else PayoutEvidence.NEXT_DAY, since))
 
     def _count(self, results: PayoutResults) -> None:
         _, results.left = self.payouts.backlog(results.started)

@@ -9,7 +9,7 @@ import pytest
 from flask_paycheckout import ByHand, PayoutReport, payout_completed, payout_failed, payout_sent
 from flask_paycheckout.signals import OF_PAYOUTS
 from flask_paycheckout.testing import Sandbox
-from tests.alarming import urgent
+from tests.alarming import alarms_of, urgent
 from tests.books.test_alarms import hears, named_by_both, orders, runs
 from tests.conftest import OpenShop
 from tests.payouts.paying import BANK, CRYPTO, FIAT, LIST, READ, WALLET, Payer
@@ -155,6 +155,20 @@ def test_a_slow_transfer_is_told_after_a_week(well: Payer) -> None:
     well.sandbox.advance(minutes=7 * 24 * 60)
     minutes_pass(well, 1)
     named_by_both(well.shop, "without news", reference="p-1")
+
+
+def test_the_alarms_of_a_sent_transfer_have_the_times_since_when_it_is_slow_and_without_news(well: Payer) -> None:
+    well.owes(to=BANK)
+    minutes_pass(well, 2)
+    well.sandbox.advance(minutes=8 * 24 * 60)
+    minutes_pass(well, 1)
+    sent = well.payout()
+    assert alarms_of(well.shop)["slow-transfers"].since == sent.moved_at
+    well.sandbox.advance(minutes=7 * 60)
+    assert alarms_of(well.shop)["payouts-not-followed"].since == sent.next_attempt_at
+    well.sandbox.fault(READ, "error", times=10, statusCode=503)
+    well.sends()
+    assert alarms_of(well.shop)["slow-transfers"].since == sent.moved_at
 
 
 def test_a_failed_payout_leaves_the_alarm_when_tried_again_or_after_a_week(well: Payer) -> None:
