@@ -85,7 +85,10 @@ class PayoutMixin(PaymentTable):
     exact_fee: Mapped[str | None] = mapped_column("fee", String(MAX_NUMBER))
 
     reported_amount: Mapped[str | None] = mapped_column(String(MAX_NUMBER))
-    """The exact amount that the service reports, while its record differs in a way that a person may accept."""
+    """The exact amount that the service reports, while its record differs in a way that a person may accept.
+
+    Empty where a person may say that it arrived, as nobody can ask the service.
+    """
 
     note: Mapped[str | None] = mapped_column(Text)
     """A text that the service shows to the recipient."""

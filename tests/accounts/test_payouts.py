@@ -15,6 +15,7 @@ from tests.conftest import OpenShop
 from tests.payouts.claiming import Customer
 from tests.payouts.shop import WALLET, decides, payout, payouts, pays_out, refunds, sends, stands
 from tests.scripted import Clock, refusal
+from tests.views.test_owner import opens, opens_view
 
 
 @pytest.fixture
@@ -244,3 +245,16 @@ def test_a_person_says_that_the_payout_of_a_seller_who_left_has_arrived(owing: S
     assert decides(owing.shop, "resolve", "of-bo", True)
     assert payout(owing.shop, "of-bo").status == "completed"
     assert "slow-transfers" not in urgent(owing.shop)
+
+
+@pytest.mark.parametrize("reported", [None, "79.00"])
+def test_what_the_service_has_reported_counts_when_a_seller_has_left(owing: Sellers, reported: str | None) -> None:
+    sends(owing.shop)
+    stands(owing.shop, "of-bo", reported_amount=reported)
+    del owing.client_ids["bo"]
+    owing.shop.clock.advance(days=8)
+    sends(owing.shop)
+    page = opens(opens_view(owing.shop), "/payout", reference="of-bo")
+    assert ("The service reports" in page.text) is bool(reported)
+    assert decides(owing.shop, "resolve", "of-bo", True)
+    assert payout(owing.shop, "of-bo").exact_amount == (reported or "80.00")
