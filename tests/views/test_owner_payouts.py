@@ -152,6 +152,12 @@ def test_a_transfer_that_came_back_is_not_sent_again_when_its_state_has_changed(
     assert (answer.status_code, payout(desk, "maker-1").status) == (409, "unknown")
 
 
+def test_one_whose_account_number_was_wiped_is_not_offered_to_be_tried_again(desk: Shop) -> None:
+    pays_out(desk)
+    stands(desk, "maker-1", status="failed", to_details=None)
+    assert "Try again" not in text_of(opens(desk, "/payout", reference="maker-1"))
+
+
 def test_approving_needs_no_reason_and_the_others_do(desk: Shop) -> None:
     pays_out(desk, approve=True)
     for decision in ("cancel", "", "pay"):
