@@ -158,6 +158,15 @@ def test_one_whose_account_number_was_wiped_is_not_offered_to_be_tried_again(des
     assert "Try again" not in text_of(opens(desk, "/payout", reference="maker-1"))
 
 
+def test_the_page_of_a_payout_leads_to_its_order_though_nobody_has_paid_that(desk: Shop) -> None:
+    pays_out(desk, order_id="o-9")
+    link = re.search(r'href="([^"]*/order\?id=o-9)"', opens(desk, "/payout", reference="maker-1").text)
+    assert link is not None
+    page = desk.browser.get(link[1])
+    assert (page.status_code, "Payout maker-1" in text_of(page)) == (200, True)
+    assert "Erase for ever" in page.text
+
+
 def test_approving_needs_no_reason_and_the_others_do(desk: Shop) -> None:
     pays_out(desk, approve=True)
     for decision in ("cancel", "", "pay"):
