@@ -176,7 +176,7 @@ class PayoutSender:
             problem = error_text(error)
         except Exception as error:
             # Without its message, which the shop's own function may have made of the token.
-            problem = f"no access token: PAYCHECKOUT_ACCESS_TOKEN raised {type(error).__name__}"
+            problem = f"no access token: the function that gives it raised {type(error).__name__}"
         self.parts.log.warning(_SENDS, "payouts are not sent: %s", problem, extra=about(account=account))
         self.record.on_failure(PAYOUT + KEYS, problem, payer)
         results.failed_calls += 1

@@ -10,7 +10,7 @@ import pytest
 from flask_paycheckout import SETTINGS
 from flask_paycheckout.payouts.payout_schedule import Pauses
 from tests.accounts.conftest import Sellers, SigningService
-from tests.alarming import urgent
+from tests.alarming import examples, urgent
 from tests.conftest import OpenShop
 from tests.payouts.claiming import Customer
 from tests.payouts.shop import WALLET, decides, payout, payouts, pays_out, refunds, sends, stands
@@ -94,6 +94,15 @@ def test_the_remedy_for_a_seller_whom_the_settings_pay_is_a_token_of_the_setting
     market.tokens["ada"] = SETTINGS
     pays_out(market.shop, "of-ada", account="ada")
     assert "or set PAYCHECKOUT_ACCESS_TOKEN" in market.shop.runs("payouts", "send").output
+
+
+def test_the_function_of_a_seller_that_fails_is_not_taken_for_the_setting(owing: Sellers) -> None:
+    owing.tokens["ada"] = lambda: {}["token"]
+    for _ in range(3):
+        sends(owing.shop)
+        owing.shop.clock.advance(minutes=4)
+    [told] = examples(owing.shop, "refused-tokens:ada")
+    assert told.endswith("no access token: the function that gives it raised KeyError")
 
 
 def test_one_that_is_gone_or_has_no_token_waits_and_stops_no_other(owing: Sellers) -> None:
