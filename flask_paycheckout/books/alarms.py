@@ -136,6 +136,16 @@ class Look:
     merchants: Merchants
     """The merchant accounts; asks the shop for their keys."""
 
+    @property
+    def checkouts(self) -> Any:
+        """The columns of checkouts."""
+        return self.models.checkouts.c
+
+    @property
+    def payouts(self) -> Any:
+        """The columns of payouts."""
+        return self.models.payouts.c
+
     @cached_property
     def failing_calls(self) -> Sequence[FailingCalls]:
         """The calls that the service fails to answer, or that it refuses."""

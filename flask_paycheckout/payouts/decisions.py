@@ -9,7 +9,7 @@ from decimal import Decimal
 from typing import Any
 
 from flask_paycheckout.database.connections import begin_limited
-from flask_paycheckout.database.deeds import MAX_WHY, stored_name, who_and_why, yes_or_no
+from flask_paycheckout.database.deeds import stored_name, who_and_why, yes_or_no
 from flask_paycheckout.errors import PayoutRefused
 from flask_paycheckout.events.outbox import Outbox
 from flask_paycheckout.parts import Parts
@@ -124,7 +124,7 @@ class PayoutDecisions:
             for refused, remedy in refusals:
                 if refused:
                     raise PayoutRefused(reference, payout.status, said, remedy)
-            facts = {"by": by, "why": why and why[:MAX_WHY], "revision": payout.revision}
+            facts = {"by": by, "why": why, "revision": payout.revision}
             facts["replaced"] = payout.service_reference if retried else None
             problem = evidence.value if evidence is PayoutEvidence.RETURNED else None
             return PayoutMove(evidence, self._values(payout, evidence) | values, problem, facts)

@@ -34,12 +34,13 @@ _TIMES_THE_CALL = 10
 
 
 def try_again(failures: int, now: datetime, retry_after: float | None = None) -> datetime:
-    """The time of the next try after this many failures in a row: 10 s later, doubled each time, 10 min at most.
+    """The time of the next try after one more failure: 10 s later, doubled each time, 10 min at most.
 
+    :param failures: in a row before it.
     :param retry_after: the seconds that the service asked to wait; a day at most is waited for it.
     """
     asked = timedelta(seconds=min(retry_after or 0.0, _DAY.total_seconds()))
-    return now + max(doubled(failures, *_TRY_AGAIN), asked)
+    return now + max(doubled(failures + 1, *_TRY_AGAIN), asked)
 
 
 def next_read(sent_at: datetime, now: datetime) -> datetime:
@@ -68,7 +69,7 @@ class Pauses:
         now = self.clock()
         return {account for account, (_, until) in list(self._failed.items()) if until > now}
 
-    def failed(self, account: str, seconds: float = 0.0) -> None:
+    def failed(self, account: str, seconds: float) -> None:
         """Note a call without a certain answer.
 
         :param seconds: the time that it took.

@@ -126,8 +126,7 @@ class PayoutResults:
         move, current = _of_record(made, evidence if problem is None else PayoutEvidence.DIFFERS, problem), payout
         noted = move.values if problem is None else {}
         for _ in range(_MAX_ROUNDS):
-            same = current.service_reference == payout.service_reference
-            waits = same and current.status == PayoutStatus.SENDING
+            waits = current.service_reference == payout.service_reference and current.status == PayoutStatus.SENDING
             if self.move(current, move, **noted) if waits else self._keep_as_history(current, move):
                 return
             current = self.moves.payouts.require(payout.reference)
@@ -148,7 +147,7 @@ class PayoutResults:
 
         :param alone: it is sent in a call of its own, in this round if there is time, as its batch was refused.
         """
-        again = self.started if alone else try_again(payout.failures + 1, self._now(), retry_after)
+        again = self.started if alone else try_again(payout.failures, self._now(), retry_after)
         # Other keys may send it the next time, as these have certainly not.
         keys = {} if payout.doubted else {"client_id": None, "paid_by": None}
         values = {**keys, "alone": alone or payout.alone, "next_attempt_at": again}
@@ -200,7 +199,7 @@ class PayoutResults:
 
     def unread(self, payout: PayoutMixin, problem: str, **values: Any) -> None:
         """Store that a look-up or read failed, which proves nothing; the next one comes later."""
-        self.failed(payout, problem, next_attempt_at=try_again(payout.failures + 1, self._now()), **values)
+        self.failed(payout, problem, next_attempt_at=try_again(payout.failures, self._now()), **values)
 
     # Results of reads
 

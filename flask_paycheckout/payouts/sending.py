@@ -163,7 +163,7 @@ class PayoutSender:
 
         :param away: accounts that send nothing now.
         """
-        payer = account = first.account
+        payer = first.account
         try:
             payer = self.calls.payer_of(first)
             client = None if payer in away else self.calls.paying(payer, given)
@@ -177,7 +177,7 @@ class PayoutSender:
         except Exception as error:
             # Without its message, which the shop's own function may have made of the token.
             problem = f"no access token: the function that gives it raised {type(error).__name__}"
-        self.parts.log.warning(_SENDS, "payouts are not sent: %s", problem, extra=about(account=account))
+        self.parts.log.warning(_SENDS, "payouts are not sent: %s", problem, extra=about(account=payer))
         self.record.on_failure(PAYOUT + KEYS, problem, payer)
         results.failed_calls += 1
         return None

@@ -9,7 +9,7 @@ most once a minute while they fail, so a service that answers costs no statement
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -17,7 +17,7 @@ from threading import Lock
 from typing import Any
 
 import msgspec
-from sqlalchemy import ColumnElement, Engine, Exists, Table, case, func, select, update
+from sqlalchemy import Engine, Table, case, select, update
 from sqlalchemy.exc import SQLAlchemyError
 
 from flask_paycheckout.client import PaymentsError, RateLimited, RequestRefused, ServiceFault, Unauthorized
@@ -261,28 +261,6 @@ def _cause(error: Exception) -> str:
         return KEYS
     answered = isinstance(error, RequestRefused) and not isinstance(error, (RateLimited, ServiceFault))
     return REFUSED if answered or isinstance(error, UnsafeCheckoutUrl) else ""
-
-
-def began_in_outage(
-    services: Table,
-    account: ColumnElement[Any],
-    since: ColumnElement[Any],
-    now: datetime,
-    operations: Collection[str],
-    failing: Collection[str],
-) -> Exists:
-    """Whether a trouble began in an outage that lasts, or has ended so lately that not everything was tried again.
-
-    :param account: the column of the row in trouble with its account.
-    :param since: that with the time when its trouble began.
-    :param operations: the operations that fail in such an outage.
-    :param failing: the accounts of which such operations fail.
-    """
-    c = services.c
-    lasts = (c["count"] > 0) & c.account.in_(failing) & (c.last_failure_at > now - ALL_TRIED)
-    is_over = (c["count"] == 0) & (since <= c.last_answer_at) & (c.last_answer_at > now - ALL_TRIED)
-    series = (c.account == func.coalesce(account, ""), c.operation.in_(operations), c.failing_since <= since)
-    return select(c.account).where(*series, lasts | is_over).exists()
 
 
 def failing_calls(engine: Engine, table: Table, now: datetime, account: str | None = None) -> Sequence[FailingCalls]:

@@ -43,8 +43,6 @@ _Read = TypeVar("_Read")
 _ALL_ACCOUNTS = "*"
 # Longer than any amount; a longer text is no number.
 _MAX_AMOUNT = 100
-# The digits after a mark of thousands.
-_THOUSANDS = 3
 _EXPONENT = re.compile(r"[0-9]e", re.IGNORECASE)
 _NO_NAME = re.compile(r"[^A-Za-z0-9.-]+")
 _DECIDED = "This was decided already, or cannot be decided like this any more; see below by whom."
@@ -247,10 +245,11 @@ def number_given(name: str, currency: str) -> str:
     """
     # A comma is a decimal mark, never one of thousands, whatever the language.
     number, places = text_given(name)[:_MAX_AMOUNT].replace(",", "."), decimals_of(currency)
-    in_thousands = places is not None and places < len(number.partition(".")[2]) == _THOUSANDS
-    if not number or in_thousands or _EXPONENT.search(number):
-        plain = "amount must be written like 12.50, without a mark of thousands"
-        raise ValueError(plain if number else "amount is missing: say how much")
+    in_thousands = places is not None and places < len(number.partition(".")[2]) == 3
+    if not number:
+        raise ValueError("amount is missing: say how much")
+    if in_thousands or _EXPONENT.search(number):
+        raise ValueError("amount must be written like 12.50, without a mark of thousands")
     return number
 
 

@@ -122,8 +122,11 @@ def _choices(payout: PayoutMixin) -> dict[str, str]:
         "cancel": payout.doubted,
         "retry": payout.to_details is None,
     }
-    allowed = {name: words for name, (said, words) in _DECISIONS.items() if (status, said) in PAYOUT_TRANSITIONS}
-    return {name: words for name, words in allowed.items() if not refused.get(name)}
+    return {
+        name: words
+        for name, (said, words) in _DECISIONS.items()
+        if (status, said) in PAYOUT_TRANSITIONS and not refused.get(name)
+    }
 
 
 @form(_shown)

@@ -110,8 +110,8 @@ class Audit:
         for row, read in zip(rows, reads, strict=True):
             if isinstance(read, Exception):
                 # The account of the settings may pay for others.
-                payer = getattr(row, "payer", row.account)
-                found[row.id] = compare(row, None).says(Verdict.UNREADABLE, (), what_to_do(read, payer))
+                remedy = what_to_do(read, getattr(row, "payer", row.account))
+                found[row.id] = compare(row, None).says(Verdict.UNREADABLE, (), remedy)
             else:
                 found[row.id] = compare(row, read)
         return found
