@@ -73,7 +73,7 @@ _PERSON = "a person"
 _WHAT_TO_DO: dict[str, str] = {
     PayoutStatus.CLAIMABLE: "Waits for the customer, who says where the money goes on the page of refund_url.",
     PayoutStatus.WAITING: "Waits for a person. Approve with: flask paycheckout payouts approve {0.reference}"
-    " --seen {0.revision} --by YOU",
+    " --seen {0.revision} --by YOU (over the daily limit: --over-limit)",
     PayoutStatus.FAILED: "FAILED. Try again with: flask paycheckout payouts retry {0.reference} --by YOU --why REASON",
     PayoutStatus.UNKNOWN: "UNKNOWN whether it was sent. Look at the service, then say:"
     " flask paycheckout payouts resolve {0.reference} --sent (or --not-sent) --by YOU --why REASON",
