@@ -387,7 +387,7 @@ def _moved_text(facts: Facts) -> str:
     reason = f" because {_REASON_TEXT.get(facts['reason'], facts['reason'])}" if "reason" in facts else ""
     # No deposit is read for an order whose total falls to what was paid.
     read = _if_any(". Deposit read ({via}): {deposit}", facts)
-    return f"{_MOVE_TEXT[facts['to']]}{reason}{read}; {facts['rule']}"
+    return f"{_MOVE_TEXT[facts['to']]}{reason}{_if_any(': {error}', facts)}{read}; {facts['rule']}"
 
 
 def _payout_moved_text(facts: Facts) -> str:
