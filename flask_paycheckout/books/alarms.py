@@ -149,7 +149,9 @@ class Look:
     @cached_property
     def failing_calls(self) -> Sequence[FailingCalls]:
         """The calls that the service fails to answer, or that it refuses."""
-        return failing_calls(self.engine, self.models.services, self.now, self.account)
+        # The account of the settings may pay for this one.
+        of = None if self.account is None else {self.account, self.merchants.payer_of(self.account)[0]}
+        return failing_calls(self.engine, self.models.services, self.now, of)
 
     def rows(self, statement: Executable) -> Sequence[Any]:
         """Run a statement on a connection that is free again afterwards, since the shop may need one for its keys."""

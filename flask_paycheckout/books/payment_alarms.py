@@ -44,8 +44,8 @@ from flask_paycheckout.service.record import (
 from flask_paycheckout.text import account_text, moment_text
 
 _LOG_IN = (
-    "Set a new access token in PAYCHECKOUT_ACCESS_TOKEN or in the account, or log in once:"
-    " flask paycheckout payouts send --login"
+    "Set a new access token: a merchant account's own in its Account, that of the settings in PAYCHECKOUT_ACCESS_TOKEN;"
+    " or, for that, log in once: flask paycheckout payouts send --login"
 )
 _DOCTOR = "What is wrong, and what to do: flask paycheckout doctor"
 # From so many accounts on they share one alarm.
@@ -102,8 +102,12 @@ def refused_starts(look: Look) -> Iterator[Alarm]:
 @alarm(Severity.TODAY)
 def refused_customers(look: Look) -> Iterator[Alarm]:
     """Customers who were refused although the service answers, until an hour after the last one."""
-    remedy = "Raise PAYCHECKOUT_WEB_CALLS, or run more processes of the shop"
-    return _by_account(look, "too many web requests waited for it", WEB_CALL, remedy=remedy)
+    return _by_account(
+        look,
+        "too many web requests waited for it",
+        WEB_CALL,
+        remedy="Raise PAYCHECKOUT_WEB_CALLS, or run more processes of the shop",
+    )
 
 
 def _by_account(
@@ -255,8 +259,14 @@ def _has_problem(look: Look) -> list[ColumnElement[bool]]:
 def late_reads(look: Look) -> Iterator[Alarm]:
     """Reads that reconcile should have made more than five minutes ago."""
     late = look.checkouts.next_read_at <= look.now - PATIENCE
-    what = "read is overdue: reconcile is behind", "reads are overdue: reconcile is behind"
-    return _checkouts(look, [late], "next_read_at", what, RECONCILE, calls=True)
+    return _checkouts(
+        look,
+        [late],
+        "next_read_at",
+        ("read is overdue: reconcile is behind", "reads are overdue: reconcile is behind"),
+        RECONCILE,
+        calls=True,
+    )
 
 
 # Decisions of people

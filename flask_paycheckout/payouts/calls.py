@@ -264,8 +264,9 @@ class PayoutCalls:
         payout = self.payouts.require(reference)
         disbursement_id = payout.disbursement_id
         if payout.status != PayoutStatus.COMPLETED or not disbursement_id:
-            remedy = "Only a completed bank transfer has one."
-            raise PayoutRefused(reference, payout.status, "give the transfer proof", remedy)
+            raise PayoutRefused(
+                reference, payout.status, "give the transfer proof", "Only a completed bank transfer has one."
+            )
         with self.service.permit(PROOF, payout.payer) as permit:
             return permit.ask(lambda client: client.fiat_disbursements.report(disbursement_id))
 

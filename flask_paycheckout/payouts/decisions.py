@@ -67,8 +67,14 @@ class PayoutDecisions:
         by, given = who_and_why(by, "-" if why is None else why)
         # Without `seen` too, the approval is of one destination: a change after this read is refused.
         revision = self.moves.payouts.require(reference).revision if seen is None else seen
-        let_through = yes_or_no("over_limit", over_limit)
-        return self._decide(reference, PayoutEvidence.APPROVED, by, why and given, revision, over_limit=let_through)
+        return self._decide(
+            reference,
+            PayoutEvidence.APPROVED,
+            by,
+            why and given,
+            revision,
+            over_limit=yes_or_no("over_limit", over_limit),
+        )
 
     def may_approve(self, payout: PayoutMixin, by: str) -> bool:
         """Whether this person may approve a payout: where two persons are needed, the one who asked for it may not."""

@@ -179,8 +179,12 @@ class Following:
         problem, evidence = self.calls.difference(payout, read), _ENDS.get(str(read.status).lower())
         accepted = problem and amount_to_accept(payout, read, problem)
         if problem is not None and not (accepted and evidence is PayoutEvidence.FAILED):
-            known_id = payout.disbursement_id or read.disbursement_id
-            results.unread(payout, problem, reported_amount=accepted, disbursement_id=known_id)
+            results.unread(
+                payout,
+                problem,
+                reported_amount=accepted,
+                disbursement_id=payout.disbursement_id or read.disbursement_id,
+            )
         elif evidence is not None:
             # Also of one that it reports otherwise: it has failed all the same.
             results.ended(payout, read, evidence)

@@ -204,5 +204,4 @@ class PayoutMixin(PaymentTable):
 
 def about_payout(payout: PayoutMixin, *, heals: bool = False) -> dict[str, Any]:
     """The fields of a log record about a payout or refund."""
-    ids = payout.order_id, payout.refund_of, payout.account
-    return about(*ids, reference=payout.reference, heals=heals)
+    return about(payout.order_id, payout.refund_of, payout.account, reference=payout.reference, heals=heals)

@@ -106,8 +106,11 @@ class PayoutResults:
 
     def report(self) -> PayoutReport:
         """The counts so far."""
-        counts = {status.value: self._counts[status] for status in _COUNTED}
-        return PayoutReport(**counts, left=self.left, failed_calls=self.failed_calls)
+        return PayoutReport(
+            **{status.value: self._counts[status] for status in _COUNTED},
+            left=self.left,
+            failed_calls=self.failed_calls,
+        )
 
     def deliver(self) -> None:
         """Deliver the events that were stored; called outside of all transactions."""
@@ -255,8 +258,9 @@ class PayoutResults:
         self.failed_calls += 1
         reason = error.problem if isinstance(error, ReceiverFailed) else first_line(error)
         fields = about_payout(payout, heals=payout.failures > 0)
-        text = "payout %s could not be stored"
-        self.parts.log.exception("results of payouts", text, payout.reference, extra=fields, error=error)
+        self.parts.log.exception(
+            "results of payouts", "payout %s could not be stored", payout.reference, extra=fields, error=error
+        )
         return visible(f"the service's answer could not be stored: {reason}")[:_MAX_PROBLEM]
 
     def _keep_as_history(self, payout: PayoutMixin, move: PayoutMove) -> bool:

@@ -195,8 +195,7 @@ class Payouts(StateTable[PayoutMixin]):
                     admitted.append(payout.id)
                     sent = sent if counted else total
                 else:
-                    since = {"problem_since": payout.problem_since or now}
-                    self.change(connection, payout, waiting | since, entry)
+                    self.change(connection, payout, waiting | {"problem_since": payout.problem_since or now}, entry)
             connection.execute(update(days).filter_by(**today).values(amount=f"{sent:f}"))
             admitting = taking.where(self.table.c.id.in_(admitted)).values(counted_on=mark)
             return sorted(self.loaded(admitting, connection), key=lambda payout: payout.id)

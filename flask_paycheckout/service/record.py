@@ -9,7 +9,7 @@ most once a minute while they fail, so a service that answers costs no statement
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -263,10 +263,12 @@ def _cause(error: Exception) -> str:
     return REFUSED if answered or isinstance(error, UnsafeCheckoutUrl) else ""
 
 
-def failing_calls(engine: Engine, table: Table, now: datetime, account: str | None = None) -> Sequence[FailingCalls]:
-    """List the operations that fail, according to the table, of one account or of all; 100 at most."""
+def failing_calls(
+    engine: Engine, table: Table, now: datetime, accounts: Collection[str] | None = None
+) -> Sequence[FailingCalls]:
+    """List the operations that fail, according to the table, of some accounts or of all; 100 at most."""
     c = table.c
-    of_account = [] if account is None else [c.account == account]
+    of_account = [] if accounts is None else [c.account.in_(accounts)]
     lasts = (c.operation != WEB_CALL) | (c.last_failure_at >= now - UNTRIED)
     failing = select(table).where(c["count"] > 0, lasts, *of_account)
     rows = read_rows(engine, failing.order_by(c.account, c.operation).limit(100))

@@ -10,7 +10,7 @@ import pytest
 from flask_paycheckout import SETTINGS
 from flask_paycheckout.payouts.payout_schedule import Pauses
 from tests.accounts.conftest import Sellers, SigningService
-from tests.alarming import examples, urgent
+from tests.alarming import alarms_of, examples, urgent
 from tests.conftest import OpenShop
 from tests.payouts.claiming import Customer
 from tests.payouts.shop import WALLET, decides, payout, payouts, pays_out, refunds, sends, stands
@@ -87,6 +87,8 @@ def test_the_token_of_the_settings_is_one_trouble_whoever_it_pays_for(
         market.shop.clock.advance(minutes=1)
         market.shop.reconciles()
     assert urgent(market.shop) == {"refused-tokens"}
+    of_ada = alarms_of(market.shop, "ada")
+    assert (of_ada["refused-tokens"].severity, of_ada["unsent-payouts"].severity) == ("now", "note")
 
 
 def test_the_remedy_for_a_seller_whom_the_settings_pay_is_a_token_of_the_settings(open_shop: OpenShop) -> None:
