@@ -336,7 +336,7 @@ class Runtime(Parts):
         """
         from flask_paycheckout.books.alarms import Look
 
-        return Look(self.engine(), self.models, self.clock(), account, self.merchants.lacks_token)
+        return Look(self.engine(), self.models, self.clock(), account, self.merchants)
 
     # Money out
 

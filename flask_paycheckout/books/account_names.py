@@ -45,27 +45,36 @@ class Merchants:
         return name
 
     def without_token(self) -> list[str]:
-        """The accounts with payouts to be sent that have no access token."""
-        payouts = self.parts.models.payouts
-        ready = select_payers(payouts, payouts.c.status == PayoutStatus.READY)
-        return [name for (name,) in read_rows(self.parts.engine(), ready) if self.lacks_token(name)]
+        """The accounts that have no access token, and must pay payouts to be sent."""
+        payouts = self.parts.models.payouts.c
+        ready = select_payers(payouts, payouts.status == PayoutStatus.READY)
+        payers = {self.payer_of(name) for (name,) in read_rows(self.parts.engine(), ready)}
+        return sorted(payer for payer, lacks_token in payers if lacks_token)
 
-    def lacks_token(self, name: str) -> bool:
-        """Whether an account has no access token to send payouts with."""
+    def payer_of(self, name: str) -> tuple[str, bool]:
+        """The account whose money pays an account's payouts, and whether it has no access token to send them with.
+
+        It is that of the settings where the shop says so.
+        """
         try:
             token = self.accounts.access_token_of(name)
         except PaymentsError:
             # The shop has no keys for this account. The report names it already, because its calls fail.
-            return False
-        return (self.parts.settings.access_token if token is SETTINGS else token) is None
+            return name, False
+        if token is SETTINGS:
+            name, token = "", self.parts.settings.access_token
+        return name, token is None
 
 
-def payer_of(payouts: Table) -> ColumnElement[str]:
-    """The account that must pay a payout: the one whose money may have paid it already, or its own."""
-    return func.coalesce(payouts.c.paid_by, payouts.c.account)
+def payer_of(payouts: Any) -> ColumnElement[str]:
+    """The account that must pay a payout: the one whose money may have paid it already, or its own.
+
+    :param payouts: the columns of payouts.
+    """
+    return func.coalesce(payouts.paid_by, payouts.account)
 
 
-def select_payers(payouts: Table, *where: ColumnElement[bool]) -> Select[Any]:
+def select_payers(payouts: Any, *where: ColumnElement[bool]) -> Select[Any]:
     """Select the accounts that must pay such payouts, by name."""
     return select(payer_of(payouts)).where(*where).distinct().order_by(payer_of(payouts))
 

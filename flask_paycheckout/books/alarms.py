@@ -21,6 +21,7 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Engine, Executable, Select, func, select
 
+from flask_paycheckout.books.account_names import Merchants
 from flask_paycheckout.clock import as_utc
 from flask_paycheckout.database.connections import read_rows
 from flask_paycheckout.database.models import Models
@@ -132,16 +133,28 @@ class Look:
     account: str | None
     """Only what is about this merchant account; None: all."""
 
-    lacks_token: Callable[[str], bool]
-    """Whether an account has no access token to send payouts with; asks the shop for its keys."""
+    merchants: Merchants
+    """The merchant accounts; asks the shop for their keys."""
+
+    @property
+    def checkouts(self) -> Any:
+        """The columns of checkouts."""
+        return self.models.checkouts.c
+
+    @property
+    def payouts(self) -> Any:
+        """The columns of payouts."""
+        return self.models.payouts.c
 
     @cached_property
     def failing_calls(self) -> Sequence[FailingCalls]:
         """The calls that the service fails to answer, or that it refuses."""
-        return failing_calls(self.engine, self.models.services, self.now, self.account)
+        # The account of the settings may pay for this one.
+        of = None if self.account is None else {self.account, self.merchants.payer_of(self.account)[0]}
+        return failing_calls(self.engine, self.models.services, self.now, of)
 
     def rows(self, statement: Executable) -> Sequence[Any]:
-        """Run a statement on a connection that is free again afterwards, since `lacks_token` may need one."""
+        """Run a statement on a connection that is free again afterwards, since the shop may need one for its keys."""
         return read_rows(self.engine, statement)
 
     def of_account(self, column: ColumnElement[Any]) -> list[ColumnElement[bool]]:

@@ -73,7 +73,7 @@ _PERSON = "a person"
 _WHAT_TO_DO: dict[str, str] = {
     PayoutStatus.CLAIMABLE: "Waits for its receiver, who says where the money goes on the page of claim_url.",
     PayoutStatus.WAITING: "Waits for a person. Approve with: flask paycheckout payouts approve {0.reference}"
-    " --seen {0.revision} --by YOU",
+    " --seen {0.revision} --by YOU (over the daily limit: --over-limit)",
     PayoutStatus.FAILED: "FAILED. Try again with: flask paycheckout payouts retry {0.reference} --by YOU --why REASON",
     PayoutStatus.UNKNOWN: "UNKNOWN whether it was sent. Look at the service, then say:"
     " flask paycheckout payouts resolve {0.reference} --sent (or --not-sent) --by YOU --why REASON",
@@ -387,7 +387,7 @@ def _moved_text(facts: Facts) -> str:
     reason = f" because {_REASON_TEXT.get(facts['reason'], facts['reason'])}" if "reason" in facts else ""
     # No deposit is read for an order whose total falls to what was paid.
     read = _if_any(". Deposit read ({via}): {deposit}", facts)
-    return f"{_MOVE_TEXT[facts['to']]}{reason}{read}; {facts['rule']}"
+    return f"{_MOVE_TEXT[facts['to']]}{reason}{_if_any(': {error}', facts)}{read}; {facts['rule']}"
 
 
 def _payout_moved_text(facts: Facts) -> str:

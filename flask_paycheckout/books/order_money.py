@@ -44,7 +44,6 @@ def money_of(story: Explanation) -> OrderMoney:
     out = [each for each in story.payouts if each.status in MONEY_OUT]
     arrived = sums_of(payment.paid for payment in payments)
     by_hand = list(map(_paid_by_hand, story.attempts))
-    taken = [*map(_counted, refunds), *by_hand]
     return OrderMoney(
         arrived,
         sums_of(Amount(fee.amount, fee.currency) for fee in fees if fee.amount is not None and fee.currency),
@@ -52,7 +51,7 @@ def money_of(story: Explanation) -> OrderMoney:
         sums_of([*(_counted(each) for each in out if each in refunds), *by_hand]),
         sums_of(_counted(each) for each in refunds if each not in out),
         sums_of(Amount(each.amount, each.currency) for each in out if each not in refunds),
-        less(arrived, taken),
+        less(arrived, [*map(_counted, refunds), *by_hand]),
     )
 
 

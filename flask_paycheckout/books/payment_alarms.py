@@ -8,7 +8,7 @@ from datetime import datetime
 from itertools import takewhile
 from typing import Any
 
-from sqlalchemy import ColumnElement, func, select
+from sqlalchemy import ColumnElement, exists, func, select
 
 from flask_paycheckout.books.alarms import (
     PATIENCE,
@@ -30,6 +30,7 @@ from flask_paycheckout.database.database_errors import READ_ONLY, takes_no_write
 from flask_paycheckout.events.receivers import NOBODY_LISTENS
 from flask_paycheckout.payouts.paybacks import money_of, select_to_pay_back
 from flask_paycheckout.service.record import (
+    ALL_TRIED,
     CLAIM,
     KEYS,
     PAYOUT,
@@ -39,13 +40,12 @@ from flask_paycheckout.service.record import (
     UNTRIED,
     WEB_CALL,
     FailingCalls,
-    began_in_outage,
 )
 from flask_paycheckout.text import account_text, moment_text
 
 _LOG_IN = (
-    "Set a new access token in PAYCHECKOUT_ACCESS_TOKEN or in the account, or log in once:"
-    " flask paycheckout payouts send --login"
+    "Set a new access token: a merchant account's own in its Account, that of the settings in PAYCHECKOUT_ACCESS_TOKEN;"
+    " or, for that, log in once: flask paycheckout payouts send --login"
 )
 _DOCTOR = "What is wrong, and what to do: flask paycheckout doctor"
 # From so many accounts on they share one alarm.
@@ -102,8 +102,12 @@ def refused_starts(look: Look) -> Iterator[Alarm]:
 @alarm(Severity.TODAY)
 def refused_customers(look: Look) -> Iterator[Alarm]:
     """Customers who were refused although the service answers, until an hour after the last one."""
-    remedy = "Raise PAYCHECKOUT_WEB_CALLS, or run more processes of the shop"
-    return _by_account(look, "too many web requests waited for it", WEB_CALL, remedy=remedy)
+    return _by_account(
+        look,
+        "too many web requests waited for it",
+        WEB_CALL,
+        remedy="Raise PAYCHECKOUT_WEB_CALLS, or run more processes of the shop",
+    )
 
 
 def _by_account(
@@ -141,9 +145,13 @@ def _alarm_of(look: Look, failing: Sequence[FailingCalls], account: str | None, 
 
 def _failing(look: Look, *operations: str) -> list[FailingCalls]:
     """Calls that have failed more than once, and for more than five minutes, since they were last answered."""
-    wanted = [calls for name in operations for calls in look.failing_calls if calls.operation == name]
-    since = [replace(calls, since=_failing_since(look, calls)) for calls in wanted]
-    return [calls for calls in since if calls.count > 1 and calls.since <= look.now - PATIENCE]
+    found = [
+        replace(calls, since=_failing_since(look, calls))
+        for name in operations
+        for calls in look.failing_calls
+        if calls.operation == name
+    ]
+    return [calls for calls in found if calls.count > 1 and calls.since <= look.now - PATIENCE]
 
 
 def in_outage(
@@ -151,13 +159,18 @@ def in_outage(
 ) -> ColumnElement[bool]:
     """Whether a row's trouble is that of a failing service, or of refused keys, which have an alarm of their own.
 
+    That is so where it began in an outage that lasts, or has ended so lately that not everything was tried again.
+
     :param account: the account whose keys the row waits for.
     :param since: the time when the row's trouble began.
     :param operations: the calls that the row waits for.
     """
     names = [operation + cause for operation in operations for cause in ("", KEYS)]
     failing = {calls.account for calls in _failing(look, *names)}
-    return began_in_outage(look.models.services, account, since, look.now, names, failing)
+    c, lately = look.models.services.c, look.now - ALL_TRIED
+    lasts = (c["count"] > 0) & c.account.in_(failing) & (c.last_failure_at > lately)
+    is_over = (c["count"] == 0) & (since <= c.last_answer_at) & (c.last_answer_at > lately)
+    return exists().where(c.account == account, c.operation.in_(names), c.failing_since <= since, lasts | is_over)
 
 
 def _failing_since(look: Look, calls: FailingCalls) -> datetime:
@@ -168,7 +181,7 @@ def _failing_since(look: Look, calls: FailingCalls) -> datetime:
     operation, since, last = calls.operation, calls.since, calls.last_failure_at
     if operation in (WEB_CALL, PAYOUT + KEYS):
         return since
-    c = look.models.checkouts.c
+    c = look.checkouts
     of_account = c.account == calls.account
     newest = select(func.max(c.id)).where(of_account).scalar_subquery()
     started = _time_of(look, c.created_at, c.id == newest)
@@ -178,8 +191,10 @@ def _failing_since(look: Look, calls: FailingCalls) -> datetime:
     if operation.startswith(READS):
         answered_at = read
     elif not operation.endswith(REFUSED):
-        # Any signed call that is answered shows that service and keys work, unless these fail all the time.
-        if max(read, started) > last and last <= look.now - PATIENCE:
+        # Any signed call that is answered shows that service and keys work, unless these fail all the time. Sends are
+        # tried again after pauses.
+        patience = ALL_TRIED if operation == PAYOUT else PATIENCE
+        if max(read, started) > last and last <= look.now - patience:
             return look.now
         if read > since and calls.resumed_at:
             since = look.now if calls.resumed_at == last else calls.resumed_at
@@ -196,7 +211,7 @@ def unsettled_payments(look: Look) -> Iterator[Alarm]:
     what = "completed at the service, and neither paid nor held here"
     return _checkouts(
         look,
-        [*_has_problem(look), _is_completed(look)],
+        [*_has_problem(look), look.checkouts.payment_completed_at.is_not(None)],
         "problem_since",
         (f"payment is {what}", f"payments are {what}"),
         "Repair the named cause; reconcile tries again within ten minutes.",
@@ -208,7 +223,7 @@ def unexplained_payments(look: Look) -> Iterator[Alarm]:
     """Reads that succeeded and say what no rule explains, such as a completed deposit that is no longer completed."""
     return _checkouts(
         look,
-        [*_has_problem(look), look.models.checkouts.c.failed_reads == 0],
+        [*_has_problem(look), look.checkouts.failed_reads == 0],
         "problem_since",
         ("payment needs an explanation of the service", "payments need an explanation of the service"),
         "Look into one: flask paycheckout show ORDER_ID",
@@ -218,10 +233,15 @@ def unexplained_payments(look: Look) -> Iterator[Alarm]:
 @alarm(Severity.NOW)
 def unread_payments(look: Look) -> Iterator[Alarm]:
     """Other checkouts whose reads have failed for over five minutes; a note while their accounts cannot be read."""
-    c = look.models.checkouts.c
+    c = look.checkouts
     return _checkouts(
         look,
-        [*_has_problem(look), c.failed_reads > 0, ~_is_completed(look), c.problem_since <= look.now - PATIENCE],
+        [
+            *_has_problem(look),
+            c.failed_reads > 0,
+            c.payment_completed_at.is_(None),
+            c.problem_since <= look.now - PATIENCE,
+        ],
         "problem_since",
         ("payment could not be read or settled", "payments could not be read or settled"),
         _DOCTOR,
@@ -231,21 +251,22 @@ def unread_payments(look: Look) -> Iterator[Alarm]:
 
 def _has_problem(look: Look) -> list[ColumnElement[bool]]:
     """The conditions of a problem that is named: that of an open checkout, or a part that could not pay its order."""
-    c = look.models.checkouts.c
+    c = look.checkouts
     return [c.problem_since.is_not(None), c.status.in_([*OPEN, Status.PART])]
-
-
-def _is_completed(look: Look) -> ColumnElement[bool]:
-    """Whether the deposit is completed according to its last read."""
-    return look.models.checkouts.c.payment_completed_at.is_not(None)
 
 
 @alarm(Severity.NOW)
 def late_reads(look: Look) -> Iterator[Alarm]:
     """Reads that reconcile should have made more than five minutes ago."""
-    late = look.models.checkouts.c.next_read_at <= look.now - PATIENCE
-    what = "read is overdue: reconcile is behind", "reads are overdue: reconcile is behind"
-    return _checkouts(look, [late], "next_read_at", what, RECONCILE, calls=True)
+    late = look.checkouts.next_read_at <= look.now - PATIENCE
+    return _checkouts(
+        look,
+        [late],
+        "next_read_at",
+        ("read is overdue: reconcile is behind", "reads are overdue: reconcile is behind"),
+        RECONCILE,
+        calls=True,
+    )
 
 
 # Decisions of people
@@ -256,7 +277,7 @@ def held_payments(look: Look) -> Iterator[Alarm]:
     """Payments that wait for a decision."""
     return _checkouts(
         look,
-        [look.models.checkouts.c.status == Status.HELD],
+        [look.checkouts.status == Status.HELD],
         "moved_at",
         ("held payment waits for your decision", "held payments wait for your decision"),
         "Look into one: flask paycheckout show ORDER_ID",
@@ -277,10 +298,9 @@ def _checkouts(
     :param since: the column of the time since when each waits.
     :param calls: whether they wait for reads; in an outage that is a mere note.
     """
-    c = look.models.checkouts.c
+    c = look.checkouts
     # Not by the plain column: along an index of accounts, SQLite would read all abandoned checkouts of this one.
-    of_account = look.of_account(func.coalesce(c.account, ""))
-    rows = select(look.models.checkouts).where(*where, *of_account)
+    rows = select(look.models.checkouts).where(*where, *look.of_account(func.coalesce(c.account, "")))
 
     def example(row: Any) -> Example:
         text, name = subject(row), ""
@@ -330,7 +350,7 @@ def money_to_pay_back(look: Look) -> Iterator[Alarm]:
 @alarm(Severity.TODAY)
 def unfinished_parts(look: Look) -> Iterator[Alarm]:
     """Parts whose order nobody has paid the rest of for a week, until they are refunded or kept."""
-    c = look.models.checkouts.c
+    c = look.checkouts
     # By the index of what is still looked at: the parts of paid orders are not.
     unpaid = c.next_read_at >= EPOCH, func.coalesce(c.status, "") == Status.PART
     return _checkouts(
@@ -385,7 +405,7 @@ def _events(look: Look, where: Sequence[ColumnElement[bool]], what: str, *remedi
 
 def _event_account(look: Look) -> ColumnElement[str]:
     """The account of the checkout or payout that an event is about."""
-    events, checkouts, payouts = look.models.events.c, look.models.checkouts.c, look.models.payouts.c
+    events, checkouts, payouts = look.models.events.c, look.checkouts, look.payouts
     # Subqueries, which look one row up each; a join could read all checkouts.
     of_payout = select(payouts.account).where(payouts.reference == events.payout_reference).scalar_subquery()
     of_checkout = select(checkouts.account).where(checkouts.checkout_id == events.checkout_id).scalar_subquery()
@@ -402,11 +422,10 @@ def _event_example(row: Any) -> Example:
 @alarm(Severity.TODAY)
 def silent_webhooks(look: Look) -> Iterator[Alarm]:
     """Webhooks that do not arrive: none of the last five paid orders, or of fewer when there are fewer, had one."""
-    c = look.models.checkouts.c
-    columns = select(c.moved_at, c.webhooks)
+    c = look.checkouts
     # Not those of the last five minutes, since their webhooks may still arrive.
     paid = (c.status == Status.PAID, c.moved_at <= look.now - PATIENCE, *look.of_account(c.account))
-    newest = look.rows(columns.where(*paid).order_by(c.moved_at.desc()).limit(_RECENT))
+    newest = look.rows(select(c.moved_at, c.webhooks).where(*paid).order_by(c.moved_at.desc()).limit(_RECENT))
     unheard = list(takewhile(lambda row: not row.webhooks, newest))
     if not unheard or len(unheard) < min(_SILENT, len(newest)):
         return

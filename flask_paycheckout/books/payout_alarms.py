@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
-from sqlalchemy import ColumnElement, func, or_, select
+from sqlalchemy import ColumnElement, and_, case, exists, func, or_, select
 
 from flask_paycheckout.books.account_names import payer_of, select_payers
 from flask_paycheckout.books.alarms import PATIENCE, RECONCILE, WEEK, Alarm, Example, Look, Severity, alarm, waiting
 from flask_paycheckout.books.payment_alarms import in_outage
 from flask_paycheckout.errors import payout_status_text
+from flask_paycheckout.payouts.paybacks import PAID_BACK, REFUNDED
 from flask_paycheckout.payouts.payout_states import RELEASING, PayoutStatus
 from flask_paycheckout.service.record import PAYOUT, READS
 from flask_paycheckout.text import account_text, moment_text, payout_sum_text
@@ -25,7 +26,7 @@ def payouts_to_approve(look: Look) -> Iterator[Alarm]:
     """Payouts and refunds that wait for a person's approval."""
     return _payouts(
         look,
-        [look.models.payouts.c.status == PayoutStatus.WAITING],
+        [look.payouts.status == PayoutStatus.WAITING],
         ("payout or refund waits for your approval", "payouts or refunds wait for your approval"),
         "Approve what you see: flask paycheckout payouts approve REFERENCE --seen N --by YOU (over the daily limit:"
         " --over-limit; else it waits for a day with room)",
@@ -37,7 +38,7 @@ def payouts_to_approve(look: Look) -> Iterator[Alarm]:
 @alarm(Severity.TODAY)
 def unclaimed_refunds(look: Look) -> Iterator[Alarm]:
     """Payouts and refunds of which the receiver has not said where the money goes; a note in the first week."""
-    c = look.models.payouts.c
+    c = look.payouts
     return _payouts(
         look,
         [c.status == PayoutStatus.CLAIMABLE],
@@ -54,49 +55,53 @@ def unclaimed_refunds(look: Look) -> Iterator[Alarm]:
 @alarm(Severity.NOW)
 def unsent_payouts(look: Look) -> Iterator[Alarm]:
     """Payouts that are ready, and that no call sends."""
-    _, unsent = _unsent(look, lacks_token=False)
+    payers, unsent = _unsent(look, lacks_token=False)
     return _payouts(
         look,
         unsent,
         ("payout is ready and not sent", "payouts are ready and not sent"),
         RECONCILE,
-        note=_in_outage(look),
+        note=_in_outage(look, case(payers or {"": ""}, value=payer_of(look.payouts))),
     )
 
 
 @alarm(Severity.TODAY)
 def payouts_without_access_token(look: Look) -> Iterator[Alarm]:
     """Payouts that are ready, and whose account has no access token to send them with."""
-    accounts, unsent = _unsent(look, lacks_token=True)
+    payers, unsent = _unsent(look, lacks_token=True)
     return _payouts(
         look,
         unsent,
         ("payout is ready and not sent: no access token", "payouts are ready and not sent: no access token"),
-        missing_token_text(accounts),
+        missing_token_text(payers.values()),
     )
 
 
-def _unsent(look: Look, *, lacks_token: bool) -> tuple[list[str], Sequence[ColumnElement[bool]]]:
-    """The accounts with payouts that should have been sent, and lack an access token or not; and their conditions."""
-    c = look.models.payouts.c
+def _unsent(look: Look, *, lacks_token: bool) -> tuple[dict[str, str], Sequence[ColumnElement[bool]]]:
+    """The conditions of payouts that should have been sent, and whose payer lacks an access token or not.
+
+    :returns: before them, the accounts of these payouts with those whose money pays.
+    """
+    c = look.payouts
     unsent = c.status == PayoutStatus.READY, _is_late(look)
-    found = look.rows(select_payers(look.models.payouts, *unsent, *look.of_account(c.account)))
-    accounts = [name for (name,) in found if look.lacks_token(name) is lacks_token]
-    return accounts, [*unsent, payer_of(look.models.payouts).in_(accounts)]
+    found = look.rows(select_payers(c, *unsent, *look.of_account(c.account)))
+    of = {name: look.merchants.payer_of(name) for (name,) in found}
+    payers = {name: payer for name, (payer, lacks) in of.items() if lacks is lacks_token}
+    return payers, [*unsent, payer_of(c).in_(payers)]
 
 
 def _is_late(look: Look) -> ColumnElement[bool]:
     """Whether the next step is overdue, or has failed for more than five minutes."""
-    c = look.models.payouts.c
+    c = look.payouts
     patience = look.now - PATIENCE
     # A token transfer that was sent has no next step, and is at its end.
-    return c.next_attempt_at.is_not(None) & or_(c.next_attempt_at <= patience, c.problem_since <= patience)
+    return and_(c.next_attempt_at.is_not(None), or_(c.next_attempt_at <= patience, c.problem_since <= patience))
 
 
 @alarm(Severity.NOW)
 def payouts_not_followed(look: Look) -> Iterator[Alarm]:
     """Payouts that were sent, or may have been, and whose reads and look-ups are overdue or fail."""
-    under_way = look.models.payouts.c.status.in_([PayoutStatus.SENDING, PayoutStatus.SENT])
+    under_way = look.payouts.status.in_([PayoutStatus.SENDING, PayoutStatus.SENT])
     return _payouts(
         look,
         [under_way, _is_late(look)],
@@ -109,19 +114,21 @@ def payouts_not_followed(look: Look) -> Iterator[Alarm]:
         "If you know that it is right though the service reports it otherwise, or that it arrived though its keys are"
         " gone: flask paycheckout payouts resolve REFERENCE --sent"
         f" {_BY_WHY}",
-        note=_in_outage(look),
+        note=_in_outage(look, payer_of(look.payouts)),
+        since=("problem_since", "next_attempt_at"),
     )
 
 
 @alarm(Severity.TODAY)
 def slow_transfers(look: Look) -> Iterator[Alarm]:
     """Bank transfers that the service has neither completed nor failed for a week."""
-    c = look.models.payouts.c
+    c = look.payouts
     return _payouts(
         look,
         [c.status == PayoutStatus.SENT, c.next_attempt_at.is_not(None), c.moved_at <= look.now - WEEK],
         ("transfer is without news for a week", "transfers are without news for a week"),
         "Look for the reference in the service's dashboard, or ask the service.",
+        since=("moved_at", "problem_since"),
     )
 
 
@@ -130,7 +137,7 @@ def unknown_payouts(look: Look) -> Iterator[Alarm]:
     """Payouts of which nobody here knows whether they were sent."""
     return _payouts(
         look,
-        [look.models.payouts.c.status == PayoutStatus.UNKNOWN],
+        [look.payouts.status == PayoutStatus.UNKNOWN],
         (
             "payout is unknown: nobody here can know whether the money went out",
             "payouts are unknown: nobody here can know whether the money went out",
@@ -143,16 +150,24 @@ def unknown_payouts(look: Look) -> Iterator[Alarm]:
 
 @alarm(Severity.TODAY)
 def failed_payouts(look: Look) -> Iterator[Alarm]:
-    """Payouts that failed in the last seven days, without refunds that one made after the failure has replaced."""
-    c, later = look.models.payouts.c, look.models.payouts.alias()
-    counts = later.c.status.not_in(RELEASING)
-    after = later.c.refund_of == c.refund_of, later.c.id > c.id, later.c.created_at >= c.moved_at
-    replaced = select(later.c.id).where(*after, counts).exists()
+    """Payouts that failed in the last seven days.
+
+    Without refunds that one of the same amount, made after the failure, has replaced, or whose payment was given back
+    as a whole.
+    """
+    c, later, paid = look.payouts, look.models.payouts.alias().c, look.checkouts
+    replaced = exists().where(
+        later.refund_of == c.refund_of,
+        later.counts == c.counts,
+        later.created_at >= c.moved_at,
+        later.status.not_in(RELEASING),
+    )
+    covered = exists().where(paid.checkout_id == c.refund_of, paid.payback.in_((PAID_BACK, REFUNDED)))
     return _payouts(
         look,
-        [c.status == PayoutStatus.FAILED, c.moved_at > look.now - WEEK, ~replaced],
-        ("payout failed; nothing was paid", "payouts failed; nothing was paid"),
-        f"Try one again: flask paycheckout payouts retry REFERENCE {_BY_WHY}",
+        [c.status == PayoutStatus.FAILED, c.moved_at > look.now - WEEK, ~replaced, ~covered],
+        ("payout failed", "payouts failed"),
+        f"If it was not paid, try one again: flask paycheckout payouts retry REFERENCE {_BY_WHY}",
     )
 
 
@@ -163,17 +178,19 @@ def _payouts(
     *remedies: str,
     more: str = "",
     note: ColumnElement[bool] | None = None,
+    # A retry moves a payout, and its trouble goes on.
+    since: tuple[str, str] = ("problem_since", "moved_at"),
 ) -> Iterator[Alarm]:
     """One alarm for all payouts that fulfil the conditions.
 
     :param what: the words for one and for many of them.
     :param more: a form with which each example ends, filled with its row.
     :param note: the condition of those that are a mere note, where there are no others.
+    :param since: the columns of the time since when each waits, of which the first counts that is not NULL.
     """
     table = look.models.payouts
-    # A retry moves a payout, and its trouble goes on.
-    since = func.coalesce(table.c.problem_since, table.c.moved_at).label("since")
-    rows = select(table, since).where(*where, *look.of_account(table.c.account))
+    rows = select(table, func.coalesce(*(table.c[name] for name in since)).label("since"))
+    rows = rows.where(*where, *look.of_account(table.c.account))
 
     def example(row: Any) -> Example:
         of_order = f" of order {row.order_id}" if row.order_id else ""
@@ -187,14 +204,12 @@ def _payouts(
     return waiting(look, rows, "since", what, example, *remedies, note=note)
 
 
-def _in_outage(look: Look) -> ColumnElement[bool]:
-    c = look.models.payouts.c
-    since = func.coalesce(c.problem_since, c.next_attempt_at)
-    reads = in_outage(look, payer_of(look.models.payouts), since, READS)
-    return in_outage(look, c.account, since, PAYOUT) | reads
+def _in_outage(look: Look, payer: ColumnElement[str]) -> ColumnElement[bool]:
+    since = func.coalesce(look.payouts.problem_since, look.payouts.next_attempt_at)
+    return in_outage(look, payer, since, PAYOUT, READS)
 
 
-def missing_token_text(accounts: Sequence[str]) -> str:
+def missing_token_text(accounts: Collection[str]) -> str:
     """The remedy for accounts that have no access token to send payouts with."""
     named = [repr(name) for name in accounts if name]
     more = f" and {len(named) - _NAMED} more" if len(named) > _NAMED else ""
@@ -205,7 +220,7 @@ def missing_token_text(accounts: Sequence[str]) -> str:
         " sends them"
     )
     remedies = [own] if named else []
-    remedies += [default] if "" in accounts or not named else []
+    remedies += [default] if "" in accounts else []
     return f"No access token is configured{of}. {'. '.join(remedies)}"
 
 

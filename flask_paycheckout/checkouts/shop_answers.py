@@ -203,5 +203,5 @@ class OrderTotals:
         """The decision to hold a payment, while the shop cannot say what the order costs now."""
         is_paid = self.checkouts.order_status(checkout.order_id) == Status.PAID
         reason = Reason.DUPLICATE if is_paid else Reason.ORDER_TOTAL_FAILED
-        asked = Comparison("order_total now", str(checkout.total), f"raised {failure.text}", False)
+        asked = Comparison("order_total now", str(checkout.total), f"raised {failure.text.partition(':')[0]}", False)
         return Ruling(Evidence.DEPOSIT_DISAGREES, reason, (*agrees.compared, asked), failure.text)

@@ -13,7 +13,7 @@ from flask_paycheckout.books.audit.findings import Finding, Verdict
 from flask_paycheckout.books.audit.reading import Stopped
 from flask_paycheckout.books.audit.results import AuditResult, store_audit
 from flask_paycheckout.cli import paycheckout
-from flask_paycheckout.cli.options import period_options, progress_bar, read_period, tell_each, until_stopped
+from flask_paycheckout.cli.options import counted, period_options, progress_bar, read_period, tell_each, until_stopped
 from flask_paycheckout.runtime import runtime
 from flask_paycheckout.text import visible
 
@@ -40,15 +40,14 @@ def audit(start: str | None, end: str | None, account: str | None, keep: bool, a
         compared = Audit(shop, period, stopped, shop.accounts, shop.payout_calls, shop.settlement.reading)
         found = _told(compared, counts, notes, everything=as_json)
         tell_each(as_json, map(asdict, found), map(str, found))
+    found_of = {str(verdict): counts[verdict] for verdict in Verdict}
     if not as_json:
-        counted = ", ".join(f"{verdict} {counts[verdict]}" for verdict in Verdict)
-        click.echo(f"compared {counts.total()}: {counted}")
+        click.echo(f"compared {counts.total()}: {counted(found_of)}")
     for note in notes:
         click.echo(visible(note), err=True)
     done = not stopped.is_set()
     if done and keep:
-        result = AuditResult(began, compared.rows.period, {each: counts[each] for each in Verdict})
-        store_audit(shop.engine(), shop.models.services, result)
+        store_audit(shop.engine(), shop.models.services, AuditResult(began, compared.rows.period, found_of))
     raise SystemExit(0 if done and set(counts) <= {Verdict.AGREED} else 1)
 
 

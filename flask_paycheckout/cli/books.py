@@ -9,6 +9,7 @@ from datetime import timedelta
 
 import click
 
+from flask_paycheckout.books.alarms import number
 from flask_paycheckout.books.export import TOTALS, Books, Format, Sums, UnreadableBookings
 from flask_paycheckout.books.lists import deeds_of
 from flask_paycheckout.books.periods import Period
@@ -84,9 +85,7 @@ def _totals(period: Period, found: Sums) -> Iterator[str]:
     rows = [["account", "currency", *TOTALS]]
     for (account, currency), sums in sorted(found.totals.items()):
         rows.append([account or "(settings)", currency, *(f"{amount:f}" for amount in sums.values())])
-    count = found.lines
-    lines = "1 line" if count == 1 else f"{count} lines"
-    yield f"{lines} from {period.text}"
+    yield f"{number(found.lines, 'line', 'lines')} from {period.text}"
     if len(rows) > 1:
         yield from (f"  {line}" for line in table_lines(rows, left=2))
 

@@ -58,8 +58,7 @@ def read_period(start: str | None, end: str | None, account: str | None = None) 
 
     :raises click.UsageError: one of them cannot be used, or the period ends before it begins.
     """
-    moments = _moment(start, "start"), _moment(end, "end")
-    period = Period(*moments, known_account(account))
+    period = Period(_moment(start, "start"), _moment(end, "end"), known_account(account))
     if period.start is not None and period.end is not None and period.start >= period.end:
         raise click.UsageError("--from must be before --to, which is not included itself.")
     if period.start is not None and period.start > runtime().clock():

@@ -136,8 +136,7 @@ def send(login: bool, as_json: bool) -> None:
     if not report.clean:
         click.echo("What to do about it: flask paycheckout report", err=True)
         raise SystemExit(1)
-    lacking = runtime().merchants.without_token() if report.left else []
-    without = [name for name in lacking if name or token is None]
+    without = [name for name in runtime().merchants.without_token() if name or token is None]
     if without:
         click.echo(visible(f"Payouts are left. {missing_token_text(without)}"), err=True)
         raise SystemExit(1)

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from sqlalchemy.exc import SQLAlchemyError
 
-from flask_paycheckout.books.account_names import is_stored, open_accounts
+from flask_paycheckout.books.account_names import open_accounts
 from flask_paycheckout.checkouts.deposits import says_absent
 from flask_paycheckout.client import NotFound, PaymentsClient, PaymentsError, Probe, RequestRefused, Unauthorized
 from flask_paycheckout.doctor.checks import Check, Level, failure, ok, warning
@@ -125,9 +125,9 @@ def check_accounts(shop: Runtime, account: str | None) -> Iterator[Check]:
 
 
 def _needs_default(shop: Runtime) -> bool:
-    """Whether the shop uses the account of the settings: it names no other, or has payments with it."""
+    """Whether the shop uses the account of the settings: it names no other, has payments with it, or pays with it."""
     if shop.callbacks.account_of is None:
         return True
     with suppress(SQLAlchemyError):
-        return is_stored(shop.engine(), shop.models, "")
+        return any(not shop.merchants.payer_of(name)[0] for name in shop.merchants.names())
     return True

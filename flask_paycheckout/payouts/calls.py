@@ -178,17 +178,17 @@ class PayoutCalls:
         :raises PaymentsError: there was no answer, or the service refused.
         :raises TypeError, ValueError: the call cannot be built; nothing was sent.
         """
-        account = batch[0].payout.account
+        first = batch[0].payout
         try:
             made = self._create(client, batch)
         except PaymentsError as error:
             if isinstance(error, Unauthorized):
-                self.accounts.refused(account)
+                self.accounts.refused(first.account)
             # The refusal of a single payout says nothing about the others.
             refused = is_refusal(error) and not isinstance(error, Unauthorized)
-            self.record.on_outcome(PAYOUT, account, None if refused else error, error_text(error))
+            self.record.on_outcome(PAYOUT, first.payer, None if refused else error, error_text(error))
             raise
-        self.record.on_outcome(PAYOUT, account)
+        self.record.on_outcome(PAYOUT, first.payer)
         return made
 
     def find(self, payouts: Sequence[PayoutMixin]) -> Mapping[str, FiatDisbursement | None]:
@@ -264,8 +264,9 @@ class PayoutCalls:
         payout = self.payouts.require(reference)
         disbursement_id = payout.disbursement_id
         if payout.status != PayoutStatus.COMPLETED or not disbursement_id:
-            remedy = "Only a completed bank transfer has one."
-            raise PayoutRefused(reference, payout.status, "give the transfer proof", remedy)
+            raise PayoutRefused(
+                reference, payout.status, "give the transfer proof", "Only a completed bank transfer has one."
+            )
         with self.service.permit(PROOF, payout.payer) as permit:
             return permit.ask(lambda client: client.fiat_disbursements.report(disbursement_id))
 

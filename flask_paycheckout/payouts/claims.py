@@ -150,9 +150,8 @@ def _recipient(values: Any, payout: PayoutMixin) -> dict[str, Any]:
 
 def can_be_claimed(payout: PayoutMixin) -> bool:
     """Whether the state of a refund still allows that the customer says where it goes."""
-    allowed = (PayoutStatus(payout.status), PayoutEvidence.CLAIMED) in PAYOUT_TRANSITIONS
     # One that only waits for the next day was approved already.
-    return allowed and not payout.waits_for_day
+    return (PayoutStatus(payout.status), PayoutEvidence.CLAIMED) in PAYOUT_TRANSITIONS and not payout.waits_for_day
 
 
 def claims_left(payout: PayoutMixin) -> int:

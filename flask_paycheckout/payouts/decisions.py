@@ -9,7 +9,7 @@ from decimal import Decimal
 from typing import Any
 
 from flask_paycheckout.database.connections import begin_limited
-from flask_paycheckout.database.deeds import MAX_WHY, stored_name, who_and_why, yes_or_no
+from flask_paycheckout.database.deeds import stored_name, who_and_why, yes_or_no
 from flask_paycheckout.errors import PayoutRefused
 from flask_paycheckout.events.outbox import Outbox
 from flask_paycheckout.parts import Parts
@@ -67,8 +67,14 @@ class PayoutDecisions:
         by, given = who_and_why(by, "-" if why is None else why)
         # Without `seen` too, the approval is of one destination: a change after this read is refused.
         revision = self.moves.payouts.require(reference).revision if seen is None else seen
-        let_through = yes_or_no("over_limit", over_limit)
-        return self._decide(reference, PayoutEvidence.APPROVED, by, why and given, revision, over_limit=let_through)
+        return self._decide(
+            reference,
+            PayoutEvidence.APPROVED,
+            by,
+            why and given,
+            revision,
+            over_limit=yes_or_no("over_limit", over_limit),
+        )
 
     def may_approve(self, payout: PayoutMixin, by: str) -> bool:
         """Whether this person may approve a payout: where two persons are needed, the one who asked for it may not."""
@@ -124,7 +130,7 @@ class PayoutDecisions:
             for refused, remedy in refusals:
                 if refused:
                     raise PayoutRefused(reference, payout.status, said, remedy)
-            facts = {"by": by, "why": why and why[:MAX_WHY], "revision": payout.revision}
+            facts = {"by": by, "why": why, "revision": payout.revision}
             facts["replaced"] = payout.service_reference if retried else None
             problem = evidence.value if evidence is PayoutEvidence.RETURNED else None
             return PayoutMove(evidence, self._values(payout, evidence) | values, problem, facts)

@@ -169,8 +169,8 @@ class Following:
                 text, told = "payout %s could not be read: %s", (payout.reference, error_text(error))
                 self.parts.log.warning("reads of payouts", text, *told, extra=about_payout(payout), error=error)
             results.failed_calls += 1
-            # Where nobody has its keys, a person may say that it arrived.
-            known = {"reported_amount": payout.exact_amount} if isinstance(error, AccountUnavailable) else {}
+            # Where nobody has its keys, a person may say that it arrived, with what the service reported before.
+            known = {"reported_amount": payout.reported_amount or ""} if isinstance(error, AccountUnavailable) else {}
             results.unread(payout, f"it could not be read: {error_text(error)}", **known)
             return is_refusal(error) and not isinstance(error, Unauthorized)
         if read is None:
@@ -179,8 +179,12 @@ class Following:
         problem, evidence = self.calls.difference(payout, read), _ENDS.get(str(read.status).lower())
         accepted = problem and amount_to_accept(payout, read, problem)
         if problem is not None and not (accepted and evidence is PayoutEvidence.FAILED):
-            known_id = payout.disbursement_id or read.disbursement_id
-            results.unread(payout, problem, reported_amount=accepted, disbursement_id=known_id)
+            results.unread(
+                payout,
+                problem,
+                reported_amount=accepted,
+                disbursement_id=payout.disbursement_id or read.disbursement_id,
+            )
         elif evidence is not None:
             # Also of one that it reports otherwise: it has failed all the same.
             results.ended(payout, read, evidence)

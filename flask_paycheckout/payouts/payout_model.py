@@ -85,7 +85,10 @@ class PayoutMixin(PaymentTable):
     exact_fee: Mapped[str | None] = mapped_column("fee", String(MAX_NUMBER))
 
     reported_amount: Mapped[str | None] = mapped_column(String(MAX_NUMBER))
-    """The exact amount that the service reports, while its record differs in a way that a person may accept."""
+    """The exact amount that the service reports, while its record differs in a way that a person may accept.
+
+    Empty where a person may say that it arrived, as nobody can ask the service.
+    """
 
     note: Mapped[str | None] = mapped_column(Text)
     """A text that the service shows to the recipient."""
@@ -201,5 +204,4 @@ class PayoutMixin(PaymentTable):
 
 def about_payout(payout: PayoutMixin, *, heals: bool = False) -> dict[str, Any]:
     """The fields of a log record about a payout or refund."""
-    ids = payout.order_id, payout.refund_of, payout.account
-    return about(*ids, reference=payout.reference, heals=heals)
+    return about(payout.order_id, payout.refund_of, payout.account, reference=payout.reference, heals=heals)

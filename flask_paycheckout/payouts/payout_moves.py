@@ -124,8 +124,7 @@ class PayoutMoves:
         self._count_refund(connection, payout, to, row["counts"])
         if deed := DEED_OF.get(move.evidence):
             by, why = str(move.facts["by"]), cast("str | None", move.facts["why"])
-            deeds = self.payouts.models.deeds
-            record_deed(connection, deeds, now, by, deed, payout.reference, why, payout.order_id)
+            record_deed(connection, self.payouts.models.deeds, now, by, deed, payout.reference, why, payout.order_id)
         self.book(connection, self.payouts.models.row_of(payout), row, now)
         signal = move.signal(payout)
         if signal is None:

@@ -26,26 +26,28 @@ So far back the service is searched for what it refuses: it takes a reference on
 """
 
 _DAY, _SLOW = timedelta(days=1), timedelta(hours=6)
-_TRY_AGAIN = timedelta(seconds=10), timedelta(hours=1)
+# The longest pause is that of an account: alarms count on it that everything is tried again soon after an outage.
+_TRY_AGAIN = timedelta(seconds=10), timedelta(minutes=10)
 _PAUSE = timedelta(seconds=5), timedelta(minutes=10)
 # So a call that fails takes less than a tenth of the time.
 _TIMES_THE_CALL = 10
 
 
 def try_again(failures: int, now: datetime, retry_after: float | None = None) -> datetime:
-    """The time of the next try after this many failures in a row: 10 s later, doubled each time, 1 h at most.
+    """The time of the next try after one more failure: 10 s later, doubled each time, 10 min at most.
 
+    :param failures: in a row before it.
     :param retry_after: the seconds that the service asked to wait; a day at most is waited for it.
     """
     asked = timedelta(seconds=min(retry_after or 0.0, _DAY.total_seconds()))
-    return now + max(doubled(failures, *_TRY_AGAIN), asked)
+    return now + max(doubled(failures + 1, *_TRY_AGAIN), asked)
 
 
 def next_read(sent_at: datetime, now: datetime) -> datetime:
     """The time of the next read of a transfer that is pending: soon at first, and never given up."""
     age = now - sent_at
     if age < _DAY:
-        return now + min(max(age / 2, FIRST_READ), _TRY_AGAIN[1])
+        return now + min(max(age / 2, FIRST_READ), timedelta(hours=1))
     return now + min(age / 8, _SLOW)
 
 
@@ -67,7 +69,7 @@ class Pauses:
         now = self.clock()
         return {account for account, (_, until) in list(self._failed.items()) if until > now}
 
-    def failed(self, account: str, seconds: float = 0.0) -> None:
+    def failed(self, account: str, seconds: float) -> None:
         """Note a call without a certain answer.
 
         :param seconds: the time that it took.

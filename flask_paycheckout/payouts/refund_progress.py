@@ -95,8 +95,9 @@ def _progress(states: Sequence[RefundState]) -> RefundProgress:
         return RefundProgress.CLAIMABLE
     if not any(done):
         return RefundProgress.STARTED
-    covered = all(state.payback == REFUNDED for state in under_way)
-    return RefundProgress.WHOLLY if all(done) and covered else RefundProgress.PARTLY
+    if all(done) and all(state.payback == REFUNDED for state in under_way):
+        return RefundProgress.WHOLLY
+    return RefundProgress.PARTLY
 
 
 def _is_done(state: RefundState) -> bool:

@@ -152,8 +152,9 @@ class PayoutRequests:
             "asked_by": stored_name(by),
         }
         status = self._status(to, False if by_hand else None, counted, sent)
-        counts = None if send is None else str(counted)
-        stored = self._insert(session, row, sent.amount, to, status, counts=counts, by=by, why=why)
+        stored = self._insert(
+            session, row, sent.amount, to, status, counts=None if send is None else str(counted), by=by, why=why
+        )
         if stored is None:
             raise PayoutConflict(row["reference"], "content")
         if by_hand:

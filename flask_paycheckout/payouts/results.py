@@ -106,8 +106,11 @@ class PayoutResults:
 
     def report(self) -> PayoutReport:
         """The counts so far."""
-        counts = {status.value: self._counts[status] for status in _COUNTED}
-        return PayoutReport(**counts, left=self.left, failed_calls=self.failed_calls)
+        return PayoutReport(
+            **{status.value: self._counts[status] for status in _COUNTED},
+            left=self.left,
+            failed_calls=self.failed_calls,
+        )
 
     def deliver(self) -> None:
         """Deliver the events that were stored; called outside of all transactions."""
@@ -126,8 +129,7 @@ class PayoutResults:
         move, current = _of_record(made, evidence if problem is None else PayoutEvidence.DIFFERS, problem), payout
         noted = move.values if problem is None else {}
         for _ in range(_MAX_ROUNDS):
-            same = current.service_reference == payout.service_reference
-            waits = same and current.status == PayoutStatus.SENDING
+            waits = current.service_reference == payout.service_reference and current.status == PayoutStatus.SENDING
             if self.move(current, move, **noted) if waits else self._keep_as_history(current, move):
                 return
             current = self.moves.payouts.require(payout.reference)
@@ -148,7 +150,7 @@ class PayoutResults:
 
         :param alone: it is sent in a call of its own, in this round if there is time, as its batch was refused.
         """
-        again = self.started if alone else try_again(payout.failures + 1, self._now(), retry_after)
+        again = self.started if alone else try_again(payout.failures, self._now(), retry_after)
         # Other keys may send it the next time, as these have certainly not.
         keys = {} if payout.doubted else {"client_id": None, "paid_by": None}
         values = {**keys, "alone": alone or payout.alone, "next_attempt_at": again}
@@ -200,7 +202,7 @@ class PayoutResults:
 
     def unread(self, payout: PayoutMixin, problem: str, **values: Any) -> None:
         """Store that a look-up or read failed, which proves nothing; the next one comes later."""
-        self.failed(payout, problem, next_attempt_at=try_again(payout.failures + 1, self._now()), **values)
+        self.failed(payout, problem, next_attempt_at=try_again(payout.failures, self._now()), **values)
 
     # Results of reads
 
@@ -256,8 +258,9 @@ class PayoutResults:
         self.failed_calls += 1
         reason = error.problem if isinstance(error, ReceiverFailed) else first_line(error)
         fields = about_payout(payout, heals=payout.failures > 0)
-        text = "payout %s could not be stored"
-        self.parts.log.exception("results of payouts", text, payout.reference, extra=fields, error=error)
+        self.parts.log.exception(
+            "results of payouts", "payout %s could not be stored", payout.reference, extra=fields, error=error
+        )
         return visible(f"the service's answer could not be stored: {reason}")[:_MAX_PROBLEM]
 
     def _keep_as_history(self, payout: PayoutMixin, move: PayoutMove) -> bool:

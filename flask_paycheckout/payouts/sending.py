@@ -87,7 +87,9 @@ class PayoutSender:
         """Cancel payouts that nobody claimed in time, and make those ready that waited for the next day."""
         for payout in self.payouts.overdue(results.started):
             unclaimed = payout.status == PayoutStatus.CLAIMABLE
-            results.move(payout, PayoutMove(PayoutEvidence.EXPIRED if unclaimed else PayoutEvidence.NEXT_DAY))
+            # One that the next day has no room for either has waited since the first.
+            since = {"problem_since": payout.problem_since}
+            results.move(payout, PayoutMove(PayoutEvidence.EXPIRED if unclaimed else PayoutEvidence.NEXT_DAY, since))
 
     def _count(self, results: PayoutResults) -> None:
         _, results.left = self.payouts.backlog(results.started)
@@ -161,7 +163,7 @@ class PayoutSender:
 
         :param away: accounts that send nothing now.
         """
-        account = first.account
+        payer = first.account
         try:
             payer = self.calls.payer_of(first)
             client = None if payer in away else self.calls.paying(payer, given)
@@ -174,9 +176,9 @@ class PayoutSender:
             problem = error_text(error)
         except Exception as error:
             # Without its message, which the shop's own function may have made of the token.
-            problem = f"no access token: PAYCHECKOUT_ACCESS_TOKEN raised {type(error).__name__}"
-        self.parts.log.warning(_SENDS, "payouts are not sent: %s", problem, extra=about(account=account))
-        self.record.on_failure(PAYOUT + KEYS, problem, account)
+            problem = f"no access token: the function that gives it raised {type(error).__name__}"
+        self.parts.log.warning(_SENDS, "payouts are not sent: %s", problem, extra=about(account=payer))
+        self.record.on_failure(PAYOUT + KEYS, problem, payer)
         results.failed_calls += 1
         return None
 

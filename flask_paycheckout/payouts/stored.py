@@ -184,7 +184,6 @@ class Payouts(StateTable[PayoutMixin]):
             "moved_at": now,
             "next_attempt_at": now.replace(hour=0, minute=0, second=0, microsecond=0) + timedelta(days=1),
             "problem": f"it would exceed the daily limit of {told}",
-            "problem_since": now,
         }
         entry = line(now, Entry.MOVED, to=PayoutStatus.WAITING, rule=PayoutEvidence.OVER_LIMIT)
         with lost_races_ignored(), begin_limited(self.engine()) as connection:
@@ -196,7 +195,7 @@ class Payouts(StateTable[PayoutMixin]):
                     admitted.append(payout.id)
                     sent = sent if counted else total
                 else:
-                    self.change(connection, payout, waiting, entry)
+                    self.change(connection, payout, waiting | {"problem_since": payout.problem_since or now}, entry)
             connection.execute(update(days).filter_by(**today).values(amount=f"{sent:f}"))
             admitting = taking.where(self.table.c.id.in_(admitted)).values(counted_on=mark)
             return sorted(self.loaded(admitting, connection), key=lambda payout: payout.id)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from flask_paycheckout.errors import ConfigurationError
 from flask_paycheckout.shop_functions import CallShop
+from flask_paycheckout.text import trimmed
 
 ABILITIES = frozenset({"look", "decide", "refund", "approve", "export", "erase"})
 
@@ -28,7 +29,7 @@ class Person:
 
     def __post_init__(self) -> None:
         name: object = self.name
-        if not isinstance(name, str) or not name.strip():
+        if not isinstance(name, str) or not trimmed(name):
             raise ConfigurationError("Person needs a name that is not blank: decisions are recorded with it.")
         given: object = self.may
         if not isinstance(given, (frozenset, set)) or not ABILITIES.issuperset(given):

@@ -17,7 +17,7 @@ from threading import Lock
 from typing import Any
 
 import msgspec
-from sqlalchemy import ColumnElement, Engine, Exists, Table, case, func, select, update
+from sqlalchemy import Engine, Table, case, select, update
 from sqlalchemy.exc import SQLAlchemyError
 
 from flask_paycheckout.client import PaymentsError, RateLimited, RequestRefused, ServiceFault, Unauthorized
@@ -59,8 +59,9 @@ CAUSES = "", KEYS, REFUSED
 """The endings of an operation's name, in the order in which a call gets past them; "" is the service itself."""
 
 _MINUTE = timedelta(minutes=1)
-# In an outage, and after it, everything is tried again within this time: the longest pause between tries is 10 minutes.
-_ALL_TRIED = timedelta(minutes=15)
+ALL_TRIED = timedelta(minutes=15)
+"""In an outage, and after it, everything is tried again within this time: the longest pause is 10 minutes."""
+
 _MAX_WORDS = 500
 
 
@@ -262,32 +263,12 @@ def _cause(error: Exception) -> str:
     return REFUSED if answered or isinstance(error, UnsafeCheckoutUrl) else ""
 
 
-def began_in_outage(
-    services: Table,
-    account: ColumnElement[Any],
-    since: ColumnElement[Any],
-    now: datetime,
-    operations: Collection[str],
-    failing: Collection[str],
-) -> Exists:
-    """Whether a trouble began in an outage that lasts, or has ended so lately that not everything was tried again.
-
-    :param account: the column of the row in trouble with its account.
-    :param since: that with the time when its trouble began.
-    :param operations: the operations that fail in such an outage.
-    :param failing: the accounts of which such operations fail.
-    """
-    c = services.c
-    lasts = (c["count"] > 0) & c.account.in_(failing) & (c.last_failure_at > now - _ALL_TRIED)
-    is_over = (c["count"] == 0) & (since <= c.last_answer_at) & (c.last_answer_at > now - _ALL_TRIED)
-    series = (c.account == func.coalesce(account, ""), c.operation.in_(operations), c.failing_since <= since)
-    return select(c.account).where(*series, lasts | is_over).exists()
-
-
-def failing_calls(engine: Engine, table: Table, now: datetime, account: str | None = None) -> Sequence[FailingCalls]:
-    """List the operations that fail, according to the table, of one account or of all; 100 at most."""
+def failing_calls(
+    engine: Engine, table: Table, now: datetime, accounts: Collection[str] | None = None
+) -> Sequence[FailingCalls]:
+    """List the operations that fail, according to the table, of some accounts or of all; 100 at most."""
     c = table.c
-    of_account = [] if account is None else [c.account == account]
+    of_account = [] if accounts is None else [c.account.in_(accounts)]
     lasts = (c.operation != WEB_CALL) | (c.last_failure_at >= now - UNTRIED)
     failing = select(table).where(c["count"] > 0, lasts, *of_account)
     rows = read_rows(engine, failing.order_by(c.account, c.operation).limit(100))

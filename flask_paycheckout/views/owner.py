@@ -165,7 +165,7 @@ def show_order() -> Page:
 def _story(order_id: str, fault: Fault | None = None) -> Page:
     shop = runtime()
     story = shop.explain(order_id) if is_order_id(order_id) else None
-    if story is None or not (story.attempts or story.request):
+    if story is None or not (story.attempts or story.payouts or story.request):
         abort(404, "No payment of such an order was ever started.")
     shop.looked(owner(), order_id, order_id)
     has_part = any(attempt.status == Status.PART for attempt in story.attempts)

@@ -29,6 +29,7 @@ from flask_paycheckout.runtime import runtime
 from flask_paycheckout.security.permission import Person
 from flask_paycheckout.security.signed_links import FORMS
 from flask_paycheckout.text import moment_text, payout_sum_text, trimmed, visible
+from flask_paycheckout.totals import decimals_of
 from flask_paycheckout.views.headers import nonce
 from flask_paycheckout.views.language import page_settings, use_settings
 
@@ -235,15 +236,20 @@ def text_given(name: str) -> str:
     return trimmed(request.form.get(name, ""))
 
 
-def number_given(name: str) -> str:
+def number_given(name: str, currency: str) -> str:
     """A number of the posted form, with a point before its decimals.
 
-    :raises ValueError: there is none, or it has an exponent, which programs write, and a person by mistake.
+    :raises ValueError: there is none, or it has an exponent, which programs write, and a person by mistake; or three
+        decimals, zeros among them, in a currency with fewer, since 1,000 may be a thousand. Or there is no such
+        currency.
     """
-    # A comma is a decimal mark, never one of thousands, whatever the language: too many decimals are refused.
-    number = text_given(name)[:_MAX_AMOUNT].replace(",", ".")
-    if not number or _EXPONENT.search(number):
-        raise ValueError("amount must be written like 12.50" if number else "amount is missing: say how much")
+    # A comma is a decimal mark, never one of thousands, whatever the language.
+    number, places = text_given(name)[:_MAX_AMOUNT].replace(",", "."), decimals_of(currency)
+    in_thousands = places is not None and places < len(number.partition(".")[2]) == 3
+    if not number:
+        raise ValueError("amount is missing: say how much")
+    if in_thousands or _EXPONENT.search(number):
+        raise ValueError("amount must be written like 12.50, without a mark of thousands")
     return number
 
 

@@ -62,7 +62,7 @@ _DECISIONS = {
     "sent": (PayoutEvidence.SEEN_SENT, "It was sent, as the service's dashboard or the chain shows"),
     "not_sent": (PayoutEvidence.SEEN_UNSENT, "It was not sent: it is sent (again), so be sure"),
     "amended": (PayoutEvidence.AMENDED, "It is right so: it was sent as the service reports it"),
-    "returned": (PayoutEvidence.RETURNED, "It came back, or never left; it can be tried again then"),
+    "returned": (PayoutEvidence.RETURNED, "It came back, or never left: it has failed"),
 }
 """The decisions of the form: the evidence that each is, and its words."""
 
@@ -113,16 +113,19 @@ def _shown(reference: str, fault: Fault | None = None) -> Page:
 
 def _choices(payout: PayoutMixin) -> dict[str, str]:
     """The words of the decisions that the payout's state allows to this person."""
-    refused = {"approve" if payout.waits_for_day else "over_limit"}
-    if not runtime().payout_decisions.may_approve(payout, owner()):
-        refused.update(_APPROVING)
-    if payout.reported_amount is None:
-        refused.add("amended")
-    if payout.doubted:
-        refused.add("cancel")
-    status = PayoutStatus(payout.status)
-    allowed = {name: words for name, (said, words) in _DECISIONS.items() if (status, said) in PAYOUT_TRANSITIONS}
-    return {name: words for name, words in allowed.items() if name not in refused}
+    status, may_approve = PayoutStatus(payout.status), runtime().payout_decisions.may_approve(payout, owner())
+    refused = {
+        "approve": payout.waits_for_day or not may_approve,
+        "over_limit": not payout.waits_for_day or not may_approve,
+        "amended": payout.reported_amount is None,
+        "cancel": payout.doubted,
+        "retry": payout.to_details is None,
+    }
+    return {
+        name: words
+        for name, (said, words) in _DECISIONS.items()
+        if (status, said) in PAYOUT_TRANSITIONS and not refused.get(name)
+    }
 
 
 @form(_shown)
@@ -199,9 +202,10 @@ def refund(checkout_id: str) -> Response | Page:
     if "estimate" in request.form:
         return _refund_form(checkout_id, send=send)
     requests, seen = runtime().payout_requests, request.form.get("seen", "")
+    paid_in = refundable(runtime().checkouts.require(checkout_id)).arrived.currency
     with faults("amount"):
         try:
-            made = requests.refund_now(checkout_id, number_given("amount"), owner(), why_given(), seen, send)
+            made = requests.refund_now(checkout_id, number_given("amount", paid_in), owner(), why_given(), seen, send)
         except UnseenRefund:
             raise Fault(_UNSEEN, 409) from None
     return go_to("show_payout", reference=made.reference)
@@ -215,7 +219,7 @@ def _sum_to_send() -> _Sum | None:
     if not text_given("send_amount"):
         return None
     currency = text_given("send_currency")
-    return positive_amount(number_given("send_amount"), currency, "send"), currency
+    return positive_amount(number_given("send_amount", currency), currency, "send"), currency
 
 
 def _estimate(account: str, amount: Decimal, currency: str) -> str:

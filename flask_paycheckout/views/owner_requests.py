@@ -55,11 +55,14 @@ def list_requests(fault: Fault | None = None) -> Page:
 @form(lambda _, fault: list_requests(fault))
 def make_request(reference: str) -> Response:
     """Make a payment request, once for each form that was shown."""
-    account = request.form.get("account", "")
+    account, currency = request.form.get("account", ""), text_given("currency")
+    if len(currency) == 3:
+        # The capitals of a currency's code may be left out.
+        currency = currency.upper()
     with faults():
         runtime().merchants.require(account)
         made = runtime().requests.make(
-            Pay(number_given("amount"), _currency_given()),
+            Pay(number_given("amount", currency), currency),
             request.form.get("title", ""),
             request.form.get("note", ""),
             _deadline_given(account),
@@ -75,12 +78,6 @@ def withdraw_request(reference: str) -> Response:
     """Withdraw a payment request, with name and reason."""
     runtime().requests.withdraw(reference, owner(), why_given())
     return go_to("list_requests")
-
-
-def _currency_given() -> str:
-    """The currency of the form; the capitals of a currency's code may be left out."""
-    given = text_given("currency")
-    return given.upper() if len(given) == 3 else given
 
 
 def _deadline_given(account: str) -> datetime | None:

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import httpx
 import pytest
 
 from flask_paycheckout import SETTINGS
 from flask_paycheckout.payouts.payout_schedule import Pauses
 from tests.accounts.conftest import Sellers, SigningService
-from tests.alarming import urgent
+from tests.alarming import alarms_of, examples, urgent
 from tests.conftest import OpenShop
 from tests.payouts.claiming import Customer
 from tests.payouts.shop import WALLET, decides, payout, payouts, pays_out, refunds, sends, stands
 from tests.scripted import Clock, refusal
+from tests.views.test_owner import opens, opens_view
 
 
 @pytest.fixture
@@ -71,6 +73,38 @@ def test_an_account_without_a_token_has_none_unless_it_says_that_the_settings_pa
     sends(owing.shop, "token-of-the-platform")
     paid = payout(owing.shop, "of-bo")
     assert (paid.status, paid.account, paid.paid_by, paid.client_id) == ("sent", "bo", "", "shop-1")
+
+
+def test_the_token_of_the_settings_is_one_trouble_whoever_it_pays_for(
+    open_shop: OpenShop, service: SigningService
+) -> None:
+    market = Sellers(open_shop(PAYCHECKOUT_ACCESS_TOKEN="token-of-the-platform"))
+    market.tokens = dict.fromkeys(market.tokens, SETTINGS)
+    for name in market.tokens:
+        pays_out(market.shop, f"of-{name}", account=name)
+    service.down = httpx.Response(401, json={"statusCode": 401, "error": "Unauthorized", "message": "expired"})
+    for _ in range(12):
+        market.shop.clock.advance(minutes=1)
+        market.shop.reconciles()
+    assert urgent(market.shop) == {"refused-tokens"}
+    of_ada = alarms_of(market.shop, "ada")
+    assert (of_ada["refused-tokens"].severity, of_ada["unsent-payouts"].severity) == ("now", "note")
+
+
+def test_the_remedy_for_a_seller_whom_the_settings_pay_is_a_token_of_the_settings(open_shop: OpenShop) -> None:
+    market = Sellers(open_shop(PAYCHECKOUT_ACCESS_TOKEN=None))
+    market.tokens["ada"] = SETTINGS
+    pays_out(market.shop, "of-ada", account="ada")
+    assert "or set PAYCHECKOUT_ACCESS_TOKEN" in market.shop.runs("payouts", "send").output
+
+
+def test_the_function_of_a_seller_that_fails_is_not_taken_for_the_setting(owing: Sellers) -> None:
+    owing.tokens["ada"] = lambda: str(1 // 0)
+    for _ in range(3):
+        sends(owing.shop)
+        owing.shop.clock.advance(minutes=4)
+    [told] = examples(owing.shop, "refused-tokens:ada")
+    assert told.endswith("no access token: the function that gives it raised ZeroDivisionError")
 
 
 def test_one_that_is_gone_or_has_no_token_waits_and_stops_no_other(owing: Sellers) -> None:
@@ -222,3 +256,16 @@ def test_a_person_says_that_the_payout_of_a_seller_who_left_has_arrived(owing: S
     assert decides(owing.shop, "resolve", "of-bo", True)
     assert payout(owing.shop, "of-bo").status == "completed"
     assert "slow-transfers" not in urgent(owing.shop)
+
+
+@pytest.mark.parametrize("reported", [None, "79.00"])
+def test_what_the_service_has_reported_counts_when_a_seller_has_left(owing: Sellers, reported: str | None) -> None:
+    sends(owing.shop)
+    stands(owing.shop, "of-bo", reported_amount=reported)
+    del owing.client_ids["bo"]
+    owing.shop.clock.advance(days=8)
+    sends(owing.shop)
+    page = opens(opens_view(owing.shop), "/payout", reference="of-bo")
+    assert ("The service reports" in page.text) is bool(reported)
+    assert decides(owing.shop, "resolve", "of-bo", True)
+    assert payout(owing.shop, "of-bo").exact_amount == (reported or "80.00")

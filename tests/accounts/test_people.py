@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from werkzeug.test import TestResponse
 
-from flask_paycheckout import Pay
+from flask_paycheckout import SETTINGS, Pay
 from tests.accounts.conftest import Sellers, SigningService
 from tests.alarming import alarms_of, urgent
 from tests.conftest import OpenShop
@@ -219,6 +219,12 @@ def test_default_keys_that_no_payment_uses_are_a_warning_only(well: Sellers, ser
     service.refused = set()
     well.shop.starts("o-3")
     service.refused = {"shop-1"}
+    assert examined(well.shop, about="credentials")[0]["level"] == "failure"
+
+
+def test_default_keys_that_pay_for_a_seller_are_needed(well: Sellers, service: SigningService) -> None:
+    well.tokens["ada"], service.refused = SETTINGS, {"shop-1"}
+    well.shop.clock.advance(minutes=2)
     assert examined(well.shop, about="credentials")[0]["level"] == "failure"
 
 

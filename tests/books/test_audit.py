@@ -567,6 +567,9 @@ def test_payouts_that_were_sent_with_the_token_of_the_settings_are_read_with_its
     for account in ((), ("--account", "ada")):
         (finding,) = audits(market.shop, *account)[1]
         assert (finding["reference"], finding["there"]["disbursement_id"]) == ("of-ada", finding["disbursement_id"])
+    service.refused = {"shop-1"}
+    (finding,) = audits(market.shop, "--account", "ada")[1]
+    assert "Correct the keys, then repeat the audit." in finding["remedy"]
 
 
 @pytest.fixture

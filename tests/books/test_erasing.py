@@ -191,6 +191,20 @@ def test_a_payment_that_could_not_be_settled_stays_an_alarm(shop: Shop) -> None:
     assert "Zoë" not in str(alarm)
 
 
+def test_the_words_of_an_order_total_that_fails_are_shown_until_they_are_erased(shop: Shop) -> None:
+    checkout_id = shop.has_deposit("completed")
+
+    @shop.paycheckout.order_total
+    def fails(order_id: str) -> None:
+        raise ValueError("no address of Zoë")
+
+    assert shop.settles(checkout_id).reason == "order_total_failed"
+    assert "ValueError: no address of Zoë" in shop.runs("show", "o-1").output
+    with shop.app.app_context():
+        shop.paycheckout.erase("o-1", by="Di", why="she asked")
+    assert "no address of" not in str(contents(shop))
+
+
 def test_the_command_counts_before_it_erases(story: Payer) -> None:
     command, before = ("erase", "o-1", "--by", "Di", "--why", "she asked", "--json"), stored(story)
     dry = story.shop.runs(*command, "--dry-run")

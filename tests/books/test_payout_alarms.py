@@ -9,8 +9,8 @@ import pytest
 from flask_paycheckout import ByHand, PayoutReport, payout_completed, payout_failed, payout_sent
 from flask_paycheckout.signals import OF_PAYOUTS
 from flask_paycheckout.testing import Sandbox
-from tests.alarming import urgent
-from tests.books.test_alarms import hears, named_by_both, runs
+from tests.alarming import alarms_of, urgent
+from tests.books.test_alarms import hears, named_by_both, orders, runs
 from tests.conftest import OpenShop
 from tests.payouts.paying import BANK, CRYPTO, FIAT, LIST, READ, WALLET, Payer
 from tests.payouts.shop import decides, refunds, stands
@@ -157,6 +157,20 @@ def test_a_slow_transfer_is_told_after_a_week(well: Payer) -> None:
     named_by_both(well.shop, "without news", reference="p-1")
 
 
+def test_the_alarms_of_a_sent_transfer_have_the_times_since_when_it_is_slow_and_without_news(well: Payer) -> None:
+    well.owes(to=BANK)
+    minutes_pass(well, 2)
+    well.sandbox.advance(minutes=8 * 24 * 60)
+    minutes_pass(well, 1)
+    sent = well.payout()
+    assert alarms_of(well.shop)["slow-transfers"].since == sent.moved_at
+    well.sandbox.advance(minutes=7 * 60)
+    assert alarms_of(well.shop)["payouts-not-followed"].since == sent.next_attempt_at
+    well.sandbox.fault(READ, "error", times=10, statusCode=503)
+    well.sends()
+    assert alarms_of(well.shop)["slow-transfers"].since == sent.moved_at
+
+
 def test_a_failed_payout_leaves_the_alarm_when_tried_again_or_after_a_week(well: Payer) -> None:
     the_bank_refuses(well)
     minutes_pass(well, 3)
@@ -184,6 +198,19 @@ def test_a_failed_refund_that_another_one_replaced_is_no_alarm(well: Payer) -> N
     assert runs(shop, "report")[0] == 0
     stands(shop, second, status="cancelled")
     assert runs(shop, "report")[0] == 1
+
+
+def test_a_failed_refund_is_an_alarm_until_one_of_its_amount_is_made_or_all_is_given_back(well: Payer) -> None:
+    shop = well.shop
+    checkout_id = is_paid(well)
+    failed = refunds(shop, checkout_id, "10", to=BANK).reference
+    well.sends()
+    well.sandbox.finish(well.payout(failed), "failed")
+    minutes_pass(well, 3)
+    refunds(shop, checkout_id, "1", to=ByHand())
+    assert urgent(shop) == {"failed-payouts"}
+    refunds(shop, checkout_id, to=ByHand())
+    assert urgent(shop) == set()
 
 
 def test_a_failed_refund_is_an_alarm_beside_one_that_was_made_before_it_failed(well: Payer) -> None:
@@ -218,6 +245,35 @@ def test_a_trouble_that_goes_on_has_one_beginning(well: Payer) -> None:
         minutes_pass(well, 30)
         since |= {one["since"] for one in runs(well.shop, "report")[1]["alarms"] if one["kind"] == "unsent-payouts"}
     assert len(since) == 1
+
+
+def test_a_refused_token_is_one_alarm_until_it_is_renewed_and_none_afterwards(well: Payer) -> None:
+    well.sandbox.fault(FIAT, "error", times=1000, statusCode=401, message="token expired")
+    well.owes(to=BANK)
+    minutes_pass(well, 6)
+    seen = set()
+    for _ in range(50):
+        minutes_pass(well, 1)
+        seen |= urgent(well.shop)
+    assert seen == {"refused-tokens"}
+    well.sandbox.control("DELETE", "faults")
+    well.owes("new", to=BANK)
+    for _ in range(25):
+        minutes_pass(well, 1)
+        assert urgent(well.shop) == set()
+    assert well.status() == "sent"
+
+
+def test_sends_that_fail_are_one_alarm_though_customers_pay_meanwhile(well: Payer) -> None:
+    well.sandbox.fault(FIAT, "error", times=1000, statusCode=503, message="no sends today")
+    well.owes(to=BANK)
+    seen = set()
+    for minute in range(25):
+        well.shop.starts(*orders(well.shop))
+        well.sandbox.advance(minutes=1)
+        well.shop.reconciles()
+        seen |= urgent(well.shop) if minute > 8 else set()
+    assert seen == {"failing-service"}
 
 
 def test_payouts_whose_calls_fail_and_heal_by_themselves_are_no_alarm(well: Payer) -> None:

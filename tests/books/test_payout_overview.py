@@ -31,8 +31,8 @@ def test_each_list_of_a_shop_with_many_payouts_reads_few_rows(shop: Shop) -> Non
         | {"reference": f"c-{number}", "service_reference": f"c-{number}", "created_at": shop.clock() + number * DAY}
         for number in range(MANY)
     ]
-    late = row | {"next_attempt_at": shop.clock(), "kind": "refund", "refund_of": "chk-1"}
-    # In their order: a refund that comes after the failed one replaces it.
+    late = row | {"next_attempt_at": shop.clock(), "kind": "refund", "refund_of": "chk-1", "counts": "80.00"}
+    # In their order: a refund of its amount that comes after the failed one replaces it.
     for state in (state for state in PayoutStatus if state != PayoutStatus.COMPLETED):
         rows.append(late | {"reference": state, "service_reference": state, "status": state})
     shop.executes(shop.runtime.models.payouts.insert(), rows)

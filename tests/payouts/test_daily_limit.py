@@ -9,6 +9,7 @@ import pytest
 
 from flask_paycheckout import Account
 from flask_paycheckout.config.accounts import SETTINGS
+from tests.alarming import alarms_of
 from tests.conftest import OpenShop
 from tests.payouts.books import Books
 from tests.payouts.claiming import Customer
@@ -43,6 +44,15 @@ def test_what_would_exceed_it_waits_for_the_next_day(limited: Payer) -> None:
     limited.sends(minutes=24 * 60)
     assert limited.statuses["waiting"] == 1
     assert limited.payout("p-2").problem is None
+
+
+def test_one_that_no_day_has_room_for_is_one_trouble(limited: Payer) -> None:
+    limited.owes("p-1", "300.00")
+    since = set()
+    for _ in range(3):
+        limited.sends(minutes=24 * 60)
+        since.add(alarms_of(limited.shop)["payouts-to-approve"].since)
+    assert len(since) == 1
 
 
 def test_a_person_lets_one_through_and_it_counts(limited: Payer) -> None:

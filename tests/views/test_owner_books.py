@@ -15,7 +15,7 @@ from tests.books.test_export import books
 from tests.conftest import OpenShop
 from tests.scripted import Shop
 from tests.test_cli import runs
-from tests.views.test_owner import ROOT, opens, opens_view
+from tests.views.test_owner import ROOT, opens, opens_view, text_of
 
 
 @pytest.fixture
@@ -63,7 +63,11 @@ def test_a_month_tells_its_sums_and_what_the_last_audit_found(desk: Shop) -> Non
     told = re.search(r"<code>flask paycheckout (audit [^<]*)</code>", never)
     assert told is not None
     runs(desk, *told[1].split())
-    assert "1 of 2 do not agree" in opens(desk, "/books?month=2026-01").text
+    page = text_of(opens(desk, "/books?month=2026-01"))
+    assert ("1 of 2 do not agree" in page, "from the beginning" in page) == (True, False)
+    desk.clock.advance(days=1)
+    runs(desk, "audit", "--keep")
+    assert "from the beginning to 2026-03-02" in text_of(opens(desk, "/books?month=2026-01"))
 
 
 @pytest.mark.parametrize(("form", "mimetype"), [("csv", "text/csv"), ("jsonl", "application/jsonl")])

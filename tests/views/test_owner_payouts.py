@@ -158,6 +158,21 @@ def test_a_transfer_that_came_back_is_not_sent_again_when_its_state_has_changed(
     assert (answer.status_code, payout(desk, "maker-1").status) == (409, "unknown")
 
 
+def test_one_whose_account_number_was_wiped_is_not_offered_to_be_tried_again(desk: Shop) -> None:
+    pays_out(desk)
+    stands(desk, "maker-1", status="failed", to_details=None)
+    assert "Try again" not in text_of(opens(desk, "/payout", reference="maker-1"))
+
+
+def test_the_page_of_a_payout_leads_to_its_order_though_nobody_has_paid_that(desk: Shop) -> None:
+    pays_out(desk, order_id="o-9")
+    link = re.search(r'href="([^"]*/order\?id=o-9)"', opens(desk, "/payout", reference="maker-1").text)
+    assert link is not None
+    page = desk.browser.get(link[1])
+    assert (page.status_code, "Payout maker-1" in text_of(page)) == (200, True)
+    assert "Erase for ever" in page.text
+
+
 def test_approving_needs_no_reason_and_the_others_do(desk: Shop) -> None:
     pays_out(desk, approve=True)
     for decision in ("cancel", "", "pay"):
@@ -303,7 +318,8 @@ def test_a_form_that_is_sent_by_many_at_once_makes_one_refund(desk: Shop) -> Non
         ({"amount": ""}, 400, "say how much"),
         ({"amount": "1E-2"}, 400, "must be written like 12.50"),
         ({"why": "\u200b\u2060 \u3164"}, 400, "Say why"),
-        ({"amount": "1.234"}, 400, "more decimals than USD has"),
+        ({"amount": "1,250"}, 400, "without a mark of thousands"),
+        ({"amount": "1.2345"}, 400, "more decimals than USD has"),
         ({"amount": "<b>1"}, 400, "is not a decimal number"),
         ({"amount": "12.51"}, 409, "only 12.50 USD of the payment are left"),
     ],

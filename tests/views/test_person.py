@@ -85,7 +85,9 @@ def test_who_may_not_refund_cannot_give_back_an_excess_by_deciding(shop: Shop) -
     assert answers == [(False, 403, "held"), (True, 303, "paid")]
 
 
-@pytest.mark.parametrize(("name", "may"), [(" ", {"look"}), ("Bo", {"lok"}), ("Bo", "look"), (None, {"look"})])
+@pytest.mark.parametrize(
+    ("name", "may"), [(" ", {"look"}), ("\u200b", {"look"}), ("Bo", {"lok"}), ("Bo", "look"), (None, {"look"})]
+)
 def test_a_person_that_means_nothing_is_refused(name: Any, may: Any) -> None:
     with pytest.raises(ConfigurationError, match="Person"):
         Person(name, may=may)

@@ -109,7 +109,9 @@ class Audit:
         found = {}
         for row, read in zip(rows, reads, strict=True):
             if isinstance(read, Exception):
-                found[row.id] = compare(row, None).says(Verdict.UNREADABLE, (), what_to_do(read, row.account))
+                # The account of the settings may pay for others.
+                remedy = what_to_do(read, getattr(row, "payer", row.account))
+                found[row.id] = compare(row, None).says(Verdict.UNREADABLE, (), remedy)
             else:
                 found[row.id] = compare(row, read)
         return found
