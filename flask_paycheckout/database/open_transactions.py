@@ -26,12 +26,15 @@ WROTE = "flask_paycheckout_wrote"
 
 _GUARDED = "flask_paycheckout_guarded"
 _IN_CALLBACK = "flask_paycheckout_in_callback"
+_COMMENTS = r"(?is)(?:\s|--[^\n]*\n|/\*.*?\*/)*"
 # A statement that begins or ends a transaction, after comments; the ones of savepoints do neither.
 _ENDING = re.compile(
-    r"(?:\s|--[^\n]*\n|/\*.*?\*/)*"
-    r"(?:COMMIT|END|ABORT|BEGIN|START\s+TRANSACTION|PREPARE\s+TRANSACTION|ROLLBACK(?!\s+(?:(?:WORK|TRANSACTION)\s+)?TO))\b",
-    re.IGNORECASE | re.DOTALL,
+    _COMMENTS
+    + r"(?:COMMIT|END|ABORT|BEGIN|START\s+TRANSACTION|PREPARE\s+TRANSACTION|ROLLBACK(?!\s+(?:(?:WORK|TRANSACTION)\s+)?TO))\b"
 )
+# Before these Python's driver of SQLite begins no transaction, so what they write would be committed at once.
+_UNBEGUN = re.compile(_COMMENTS + r"(?:SAVEPOINT|WITH\b.*\b(?:INSERT|UPDATE|DELETE|REPLACE))\b")
+_BEGIN = "BEGIN IMMEDIATE"
 _MUST_NOT = (
     "was called inside a transaction of flask_paycheckout. order_total and receivers must not commit or roll back:"
     " their changes are committed together with what is recorded about the payment"
@@ -179,10 +182,12 @@ def _on_statement(
     session = connection.get_execution_options().get(_GUARDED)
     if session is None:
         return
-    if session.info.get(_IN_CALLBACK) and _ENDING.match(statement):
+    if session.info.get(_IN_CALLBACK) and statement != _BEGIN and _ENDING.match(statement):
         raise RuntimeError(f"{statement.split()[0]} {_MUST_NOT}")
     for one in _begun_on(connection, session):
         one.started = True
+        if one.changes is not None and not one.driver.in_transaction and _UNBEGUN.match(statement):
+            connection.exec_driver_sql(_BEGIN)
 
 
 @event.listens_for(Engine, "handle_error")

@@ -239,6 +239,40 @@ def test_a_receiver_may_read_through_a_second_engine(shop: Shop, atomic: bool) -
     assert "receiver" not in text_of(shop)
 
 
+def in_a_savepoint(shop: Shop, order_id: str) -> None:
+    with shop.db.session.begin_nested():
+        writes(shop, "receiver", order_id)
+
+
+def from_a_query(shop: Shop, order_id: str) -> None:
+    effect = shop.db.metadata.tables["effect"]
+    found = sa.select(sa.select(sa.literal("receiver"), sa.literal(order_id)).cte())
+    shop.db.session.execute(effect.insert().from_select(["who", "order_id"], found))
+
+
+@pytest.mark.parametrize("write", [in_a_savepoint, from_a_query])
+@pytest.mark.parametrize("atomic", [True, False], ids=["atomic", "plain"])
+def test_what_stands_in_a_savepoint_or_comes_from_a_query_is_rolled_back_with_its_receiver(
+    shop: Shop, write: Callable[[Shop, str], None], atomic: bool
+) -> None:
+    """Python's driver of SQLite begins no transaction before such a statement."""
+    heard: list[str] = []
+
+    def receiver(app: Flask, *, order_id: str, **told: object) -> None:
+        write(shop, order_id)
+        heard.append(order_id)
+        if len(heard) == 1:
+            raise LookupError
+
+    checkout_id = shop.has_deposit("completed")
+    with order_paid.connected_to(shop.paycheckout.atomic(receiver) if atomic else receiver, shop.app):
+        shop.settles(checkout_id)
+        assert counts(shop, "o-1") == {}
+        shop.clock.advance(minutes=2)
+        shop.reconciles()
+    assert (counts(shop, "o-1"), len(heard)) == ({"receiver": 1}, 2)
+
+
 @pytest.mark.parametrize("atomic", [True, False], ids=["atomic", "plain"])
 def test_a_row_that_the_database_refuses_is_told_to_nobody(
     shop: Shop, caplog: pytest.LogCaptureFixture, atomic: bool
