@@ -35,6 +35,7 @@ _ENDING = re.compile(
 # Before these Python's driver of SQLite begins no transaction, so what they write would be committed at once.
 _UNBEGUN = re.compile(_COMMENTS + r"(?:SAVEPOINT|WITH\b.*\b(?:INSERT|UPDATE|DELETE|REPLACE))\b")
 _BEGIN = "BEGIN IMMEDIATE"
+_QUERY = re.compile(_COMMENTS + r"(?:SELECT|SHOW|VALUES|WITH(?!.*\b(?:INSERT|UPDATE|DELETE|MERGE)\b))\b")
 _MUST_NOT = (
     "was called inside a transaction of flask_paycheckout. order_total and receivers must not commit or roll back:"
     " their changes are committed together with what is recorded about the payment"
@@ -185,7 +186,9 @@ def _on_statement(
     if session.info.get(_IN_CALLBACK) and statement != _BEGIN and _ENDING.match(statement):
         raise RuntimeError(f"{statement.split()[0]} {_MUST_NOT}")
     for one in _begun_on(connection, session):
-        one.started = True
+        # In a second engine with AUTOCOMMIT nothing begins a transaction; there every statement but a query is a fault.
+        begins = not (getattr(one.driver, "autocommit", False) and _QUERY.match(statement))
+        one.started = one.started or begins
         if one.changes is not None and not one.driver.in_transaction and _UNBEGUN.match(statement):
             connection.exec_driver_sql(_BEGIN)
 

@@ -239,6 +239,23 @@ def test_a_receiver_may_read_through_a_second_engine(shop: Shop, atomic: bool) -
     assert "receiver" not in text_of(shop)
 
 
+@pytest.mark.parametrize("host", [FLASK_SQLALCHEMY])
+@pytest.mark.parametrize("atomic", [True, False], ids=["atomic", "plain"])
+def test_a_second_engine_with_autocommit_may_be_read_and_not_written(
+    open_shop: OpenShop, new_database: NewDatabase, atomic: bool
+) -> None:
+    other = {"url": new_database("other"), "isolation_level": "AUTOCOMMIT"}
+    shop = open_shop(prepare=add_tables, SQLALCHEMY_BINDS={"other": other})
+    memo = shop.db.metadatas["other"].info["Memo"]
+
+    def order_total(order_id: str) -> Any:
+        shop.db.session.scalars(sa.select(memo)).all()
+        return shop.totals[order_id]
+
+    shop.paycheckout.order_total(order_total)
+    has_failed_and_runs_again(shop, "o-1", second_engine, atomic=atomic, forgiven=False)
+
+
 def in_a_savepoint(shop: Shop, order_id: str) -> None:
     with shop.db.session.begin_nested():
         writes(shop, "receiver", order_id)
