@@ -52,10 +52,10 @@ class Settled(msgspec.Struct, frozen=True):
     checkout: CheckoutMixin
     """The checkout as stored now, before its receivers ran."""
 
-    moved: bool = False
+    moved: bool
     """Whether the checkout's state changed."""
 
-    events: tuple[HeldEvent, ...] = ()
+    events: tuple[HeldEvent, ...]
     """The events that were stored, leased to the caller."""
 
     failed: bool = False
@@ -106,8 +106,7 @@ class Settlement:
         :raises flask_paycheckout.client.PaymentsError: there was no usable answer; nothing changed.
         """
         settled = self.apply(checkout, partial(permit.ask, partial(read_deposit, checkout)), cause)
-        if settled.events:
-            self.outbox.deliver(settled.events)
+        self.outbox.deliver(settled.events)
         return settled
 
     def reading(self, checkout: CheckoutMixin) -> Callable[[], Deposit | None]:
