@@ -29,8 +29,8 @@ _IN_CALLBACK = "flask_paycheckout_in_callback"
 _COMMENTS = r"(?is)(?:\s|--[^\n]*\n|/\*.*?\*/)*"
 # A statement that begins or ends a transaction, after comments; the ones of savepoints do neither.
 _ENDING = re.compile(
-    _COMMENTS
-    + r"(?:COMMIT|END|ABORT|BEGIN|START\s+TRANSACTION|PREPARE\s+TRANSACTION|ROLLBACK(?!\s+(?:(?:WORK|TRANSACTION)\s+)?TO))\b"
+    _COMMENTS + r"(?:COMMIT|END|ABORT|BEGIN|START\s+TRANSACTION|PREPARE\s+TRANSACTION|"
+    r"ROLLBACK(?!\s+(?:(?:WORK|TRANSACTION)\s+)?TO))\b"
 )
 # Before these Python's driver of SQLite begins no transaction, so what they write would be committed at once.
 _UNBEGUN = re.compile(_COMMENTS + r"(?:SAVEPOINT|WITH\b.*\b(?:INSERT|UPDATE|DELETE|REPLACE))\b")
