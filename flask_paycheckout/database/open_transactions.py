@@ -152,6 +152,9 @@ def guard(session: Session, connection: Connection, patience: float) -> None:
     limit_lock_waits(connection, patience)
     for one in _begun_on(connection, session):
         one.started = transaction_status(one.driver) != IDLE
+        if one.changes is not None and not one.driver.in_transaction:
+            # What the shop has written in a savepoint before is committed.
+            one.changes = one.driver.total_changes
     connection.execution_options(**{_GUARDED: session})
 
 
