@@ -90,8 +90,7 @@ class OrderStatuses:
         if best_of(counts) in (Status.PAID, Status.HELD):
             return _status_of(newest, counts)
         now = self.parts.clock()
-        due = [checkout for checkout in newest[:NEWEST] if _due(checkout, now, self.parts.claim)]
-        reads = [self._read(order_id, checkout, now) for checkout in due]
+        reads = [self._read(order_id, one, now) for one in newest[:NEWEST] if _due(one, now, self.parts.claim)]
         if _Read.MADE in reads:
             newest, counts = self._look(order_id)
         crowded = is_crowded(self.checkouts, order_id, counts, now)

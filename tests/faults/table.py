@@ -318,11 +318,11 @@ FAULTS: dict[str, dict[str, Planted]] = {
     "One cheap request that causes many expensive ones: unknown ids end in our own table, reads have cool-downs.": {
         "webhooks of one process have no cool-down of their own": (
             f"{_HINTS}::test_while_no_result_can_be_stored_webhooks_cost_one_read_per_cool_down",
-            Swap("checkouts.webhooks:Webhooks._may_read", "self._read_lately.begin(checkout.checkout_id, now)", "True"),
+            Swap("checkouts.webhooks:Webhooks._may_read", "lately.begin(checkout.checkout_id, now)", "True"),
         ),
         "the cool-down that another process has stored is not kept": (
             f"{_HINTS}::test_webhooks_of_two_processes_that_read_at_once_both_count",
-            Swap("checkouts.webhooks:Webhooks._may_read", "stored <= now - self._cooldown", "True"),
+            Swap("checkouts.webhooks:Webhooks._may_read", "stored <= now - lately.length", "True"),
         ),
         "a read that reconcile makes for a webhook is not the webhook's": (
             f"{_HINTS}::test_webhooks_and_reconcile_together_read_once_per_cool_down",
@@ -575,7 +575,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
         ),
         "this machine is the service in production": (
             "test_config.py::test_this_machine_is_refused_in_production_in_any_spelling",
-            Never("config:_require_real_service", "reaches_this_machine"),
+            Never("config:require_real_service", "reaches_this_machine"),
         ),
     },
     "Nothing is paid out twice: a lost answer is looked up, whole, before anything is sent again.": {
