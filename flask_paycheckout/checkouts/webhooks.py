@@ -122,6 +122,5 @@ class Webhooks:
         self.parts.log.exception(_WEBHOOKS, _LATER, reading.checkout_id, extra=fields, error=error)
 
     def _note(self, checkout: CheckoutMixin) -> CheckoutMixin | None:
-        lately = self._read_lately
-        read_at = lately.begun_at(checkout.checkout_id)
-        return self.checkouts.note_webhook(checkout, self.parts.clock(), lately.length, read_at=read_at)
+        now, lately = self.parts.clock(), self._read_lately
+        return self.checkouts.note_webhook(checkout, now, lately.length, read_at=lately.begun_at(checkout.checkout_id))

@@ -190,8 +190,7 @@ def _on_statement(
         raise RuntimeError(f"{statement.split()[0]} {_MUST_NOT}")
     for one in _begun_on(connection, session):
         # In a second engine with AUTOCOMMIT nothing begins a transaction; there every statement but a query is a fault.
-        begins = not (getattr(one.driver, "autocommit", False) and _QUERY.match(statement))
-        one.started = one.started or begins
+        one.started |= not (getattr(one.driver, "autocommit", False) and _QUERY.match(statement))
         if one.changes is not None and not one.driver.in_transaction and _UNBEGUN.match(statement):
             connection.exec_driver_sql(_BEGIN)
 
