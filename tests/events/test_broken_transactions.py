@@ -269,7 +269,7 @@ def from_a_query(shop: Shop, order_id: str) -> None:
 
 @pytest.mark.parametrize("write", [in_a_savepoint, from_a_query])
 @pytest.mark.parametrize("atomic", [True, False], ids=["atomic", "plain"])
-def test_what_stands_in_a_savepoint_or_comes_from_a_query_is_rolled_back_with_its_receiver(
+def test_what_a_savepoint_or_a_query_writes_goes_back_with_its_receiver(
     shop: Shop, write: Callable[[Shop, str], None], atomic: bool
 ) -> None:
     """Python's driver of SQLite begins no transaction before such a statement."""

@@ -24,6 +24,7 @@ _ONE_ANSWER, _SETTLEMENT = "security/test_one_answer.py", "checkouts/test_settle
 _SITE = "security/test_same_site.py"
 _TOKENS, _URLS, _HOSTS = "security/test_tokens.py", "security/test_payment_urls.py", "security/test_hosts.py"
 _BROKEN = "events/test_broken_transactions.py::test_it_has_failed_and_runs_again_under_the_same_event_id"
+_SAVEPOINT = "events/test_broken_transactions.py::test_what_a_savepoint_or_a_query_writes_goes_back_with_its_receiver"
 _KINDS = "events/test_kinds_of_functions.py"
 _TROUBLE = "books/test_alarms.py::test_each_trouble_is_named_within_five_minutes"
 _START = "checkouts/test_start.py"
@@ -207,6 +208,10 @@ FAULTS: dict[str, dict[str, Planted]] = {
         "a receiver may roll its own transaction back": (
             f"{_BROKEN}[sqlite-plain]",
             First("events.shop_transaction:ShopTransaction._require_whole", "return"),
+        ),
+        "what stands in a savepoint is committed at once": (
+            f"{_SAVEPOINT}[sqlite-plain-in_a_savepoint]",
+            Swap("database.open_transactions:_on_statement", "_UNBEGUN.match(statement)", "None"),
         ),
         "a receiver may write through two engines": (
             f"{_BROKEN}[sqlite-plain]",
