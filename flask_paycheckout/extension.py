@@ -121,8 +121,7 @@ class PayCheckout:
         self._metadatas.add(database.metadatas[None])
         clock = clock or getattr(transport, "clock", None)
         sessions = ShopSessions(database, models.checkouts)
-        parts = sessions, settings, models, self._callbacks, _queue
-        app.extensions[KEY] = make_runtime(app, *parts, transport, clock)
+        app.extensions[KEY] = make_runtime(app, sessions, settings, models, self._callbacks, _queue, transport, clock)
         add_routes(app, settings)
         app.jinja_env.globals["paycheckout_button"] = paycheckout_button
         app.cli.add_command(paycheckout)

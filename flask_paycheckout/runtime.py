@@ -432,7 +432,7 @@ def make_runtime(
     log, call = FailureLog(now), shop_caller(app.ensure_sync)
     engine = _engine_of(app, sessions, settings, models)
     observers = Observers(log, call)
-    clients = Clients(settings, transport, observers.record_call)
+    clients = Clients(settings, transport, observers.record_call, app.debug or app.testing)
     parts = app, sessions, settings, models, engine, now, elapsed, log, observers, callbacks, call
     return Runtime(*parts, clients, clients.of_settings, queue)
 

@@ -238,8 +238,14 @@ _OF_PAYOUTS = (refund_claimed, payout_sent, payout_completed, payout_failed, pay
 BY_NAME: dict[str, Signal] = {
     signal.name: signal
     for signal in (
-        *(checkout_created, order_pending, order_part_paid, order_paid, order_abandoned),
-        *(payment_held, payment_resolved, payment_reminder),
+        checkout_created,
+        order_pending,
+        order_part_paid,
+        order_paid,
+        order_abandoned,
+        payment_held,
+        payment_resolved,
+        payment_reminder,
         *_OF_PAYOUTS,
     )
 }

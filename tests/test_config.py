@@ -72,6 +72,7 @@ WRONG = [
     ("TIMEOUT", 0, "0", "15"),
     ("TIMEOUT", "soon", "number", "15"),
     ("TIMEOUT", True, "number", "15"),
+    ("TIMEOUT", 10**400, "below", "15"),
     ("WEB_CALLS", 0, "1 to 1000", "such as 4"),
     ("TOKEN_MAX_AGE", 0, "no link works", "90 days"),
     ("CHECKOUT_ORIGINS", 7, "list", r"\["),

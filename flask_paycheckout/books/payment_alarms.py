@@ -95,8 +95,8 @@ def refused_tokens(look: Look) -> Iterator[Alarm]:
 
 @alarm(Severity.NOW)
 def refused_starts(look: Look) -> Iterator[Alarm]:
-    """Accounts with which nobody can pay, since the service refuses what is asked for."""
-    return _by_account(look, "the service refused it", START + REFUSED)
+    """Accounts with which nobody can pay, since the service, or an atomic receiver, refuses what is asked for."""
+    return _by_account(look, "it was refused", START + REFUSED)
 
 
 @alarm(Severity.TODAY)

@@ -17,7 +17,7 @@ from flask_paycheckout.checkouts.checkout_model import CheckoutMixin, total_colu
 from flask_paycheckout.checkouts.ruling import Rest
 from flask_paycheckout.checkouts.states import LIVE, OPEN, SIGNAL_OF, Reason, Status
 from flask_paycheckout.checkouts.stored import Checkouts
-from flask_paycheckout.database.database_errors import without_row
+from flask_paycheckout.database.database_errors import cut_row
 from flask_paycheckout.database.deeds import record_deed
 from flask_paycheckout.database.history import Entry, line
 from flask_paycheckout.database.order_ids import request_of
@@ -92,7 +92,7 @@ class Moved(msgspec.Struct, frozen=True):
     checkout: CheckoutMixin
     """The checkout after the move, detached from any session."""
 
-    events: tuple[HeldEvent, ...] = ()
+    events: tuple[HeldEvent, ...]
     """The move's events, leased to the caller, who delivers them; empty when no signal is sent for this move."""
 
 
@@ -160,8 +160,9 @@ class Moves:
             if self._exists((c.checkout_id == checkout_id) | other):
                 return None
             # No other start was first, so the table refuses the row for another reason, which must be reported.
-            refused = without_row(error)
-        raise refused
+            # The refused row contains the payment URL.
+            cut_row(error)
+            raise
 
     def _has_other_due(self, connection: Connection, order_id: str, asked: Asked) -> bool:
         """Whether the order is settled, or parts of it leave something else to pay than a new checkout asks for."""
@@ -202,8 +203,9 @@ class Moves:
             unmoved = (c.id == checkout.id) & (c.revision == checkout.revision)
             if self._exists(c.paid_order_id == checkout.order_id) or not self._exists(unmoved):
                 return None
-            refused = without_row(error)
-        raise refused
+            # The refused row contains the payment URL.
+            cut_row(error)
+            raise
 
     def move_in(
         self,

@@ -43,19 +43,19 @@ class OrderStatus(msgspec.Struct, frozen=True):
     poll_after: int
     """Seconds until the next poll; 0 for no further one."""
 
-    reason: str | None = None
+    reason: str | None
     """The reason why the newest checkout was abandoned; None while the order is not abandoned."""
 
-    crowded: bool = False
+    crowded: bool
     """Whether the order has reached its limit of open payment pages."""
 
-    refundable: bool = False
+    refundable: bool
     """Whether there is a payment that can have been refunded: one that was paid or rejected, or a part."""
 
-    has_part: bool = False
+    has_part: bool
     """Whether a part of what the order costs has arrived."""
 
-    unrecorded: bool = False
+    unrecorded: bool
     """Whether the database could not record just now what the service says of a payment."""
 
 
@@ -90,8 +90,7 @@ class OrderStatuses:
         if best_of(counts) in (Status.PAID, Status.HELD):
             return _status_of(newest, counts)
         now = self.parts.clock()
-        due = [checkout for checkout in newest[:NEWEST] if _due(checkout, now, self.parts.claim)]
-        reads = [self._read(order_id, checkout, now) for checkout in due]
+        reads = [self._read(order_id, one, now) for one in newest[:NEWEST] if _due(one, now, self.parts.claim)]
         if _Read.MADE in reads:
             newest, counts = self._look(order_id)
         crowded = is_crowded(self.checkouts, order_id, counts, now)
@@ -157,16 +156,18 @@ def _due(checkout: CheckoutMixin, now: datetime, claim: timedelta) -> bool:
     # pile up reads; a read that was only planned so makes a page wait for one cool-down.
     if due is not None and now - cooldown < due - claim <= now:
         return False
-    return checkout.last_read_at is None or checkout.last_read_at <= now - cooldown
+    # A time in the future is from before the clock was set back.
+    last = checkout.last_read_at
+    return last is None or not now - cooldown < last <= now
 
 
 def _status_of(
     newest: Sequence[CheckoutMixin], counts: Mapping[str, int], *, crowded: bool = False, unrecorded: bool = False
 ) -> OrderStatus:
     status = best_of(counts)
-    final, held = status == Status.PAID, status == Status.HELD
+    final = status == Status.PAID
     # A held payment waits for a person; any other order may be paid at any moment, also on another device.
-    poll_after = 0 if final else _PATIENT if held else _EAGER
+    poll_after = 0 if final else _PATIENT if status == Status.HELD else _EAGER
     abandoned = (checkout.reason for checkout in newest if checkout.status == status == Status.ABANDONED)
     has_part = Status.PART in counts
     refundable = Status.PAID in counts or Status.REJECTED in counts or has_part

@@ -111,15 +111,15 @@ class Rest(msgspec.Struct, frozen=True):
 class Balance(msgspec.Struct, frozen=True):
     """The payments that count for an order, less their refunds."""
 
-    paid: Decimal = Decimal(0)
-    currency: str | None = None
+    paid: Decimal
+    currency: str | None
     """None while there is no payment, or the service did not report its currency."""
 
-    newest_part: str | None = None
+    newest_part: str | None
     """The checkout id of the part that came last; None without a part."""
 
-    has_payment: bool = False
-    is_paid: bool = False
+    has_payment: bool
+    is_paid: bool
     """Whether a payment has paid the order."""
 
     def excess(self, total: Total | None, amount: Decimal = Decimal(0)) -> Decimal | None:
@@ -274,8 +274,8 @@ def rule_on(reading: Reading) -> Ruling:
     if reading.status == COMPLETED:
         compared = compare(checkout.checkout_id, checkout.due, deposit)
         if reading.read_first is not None:
-            again = None if reading.arrived is None else str(reading.arrived)
-            compared += (_same("read first", str(reading.read_first), again),)
+            first, again = str(reading.read_first), _shown(reading.arrived)
+            compared += (Comparison("read first", first, again, reading.arrived is not None),)
         if all(comparison.agrees for comparison in compared):
             return Ruling(Evidence.DEPOSIT_AGREES, None, compared)
         return Ruling(Evidence.DEPOSIT_DISAGREES, Reason.AMOUNT_MISMATCH, compared)

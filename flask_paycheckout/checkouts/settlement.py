@@ -52,10 +52,10 @@ class Settled(msgspec.Struct, frozen=True):
     checkout: CheckoutMixin
     """The checkout as stored now, before its receivers ran."""
 
-    moved: bool = False
+    moved: bool
     """Whether the checkout's state changed."""
 
-    events: tuple[HeldEvent, ...] = ()
+    events: tuple[HeldEvent, ...]
     """The events that were stored, leased to the caller."""
 
     failed: bool = False
@@ -106,8 +106,7 @@ class Settlement:
         :raises flask_paycheckout.client.PaymentsError: there was no usable answer; nothing changed.
         """
         settled = self.apply(checkout, partial(permit.ask, partial(read_deposit, checkout)), cause)
-        if settled.events:
-            self.outbox.deliver(settled.events)
+        self.outbox.deliver(settled.events)
         return settled
 
     def reading(self, checkout: CheckoutMixin) -> Callable[[], Deposit | None]:
@@ -170,17 +169,15 @@ class Settlement:
         entry = cause.prepend_to(line(now, what, error=problem[:200]) if failures == 1 else "") or None
         columns = columns | problem_columns(checkout, problem, now, failures)
         due: datetime | None = after_failures(failures, now)
-        if not (self._is_watched(checkout, now) or "payment_paid_amount" in columns):
+        # The deposit is read again until PAYCHECKOUT_WATCH_FOR is over, and longer where money was seen.
+        watched = self._schedule.next_read(checkout.status, checkout.created_at, checkout.moved_at, now)
+        has_money = checkout.payment_paid_amount is not None or "payment_paid_amount" in columns
+        if watched is None and not has_money:
             due, columns = None, columns | _NO_PROBLEM
         noted = self.checkouts.note(checkout, entry, due, **columns)
         if noted is not None:
             cause.webhook_at = None
         return noted or checkout
-
-    def _is_watched(self, checkout: CheckoutMixin, now: datetime) -> bool:
-        """Whether the deposit is read again: until PAYCHECKOUT_WATCH_FOR is over, and longer where money was seen."""
-        watched = self._schedule.next_read(checkout.status, checkout.created_at, checkout.moved_at, now)
-        return watched is not None or checkout.payment_paid_amount is not None
 
     def log_unsettled(self, checkout: CheckoutMixin) -> None:
         """Log the error that kept a read from being applied; its traceback the first time only.

@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from flask_paycheckout.checkouts.requests import PaymentRequests
 
 
-# Whether order_total is being called: it may itself ask what is left of its order.
-_asking: ContextVar[bool] = ContextVar("flask_paycheckout_asking", default=False)
+# The orders about which order_total is being called: it may itself ask what is left of its order, or of another one.
+_asking: ContextVar[frozenset[str]] = ContextVar("flask_paycheckout_asking", default=frozenset())
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class ShopAnswers:
         """The order's present total, asked in this transaction; None: it cannot be paid."""
         if request_of(order_id) is not None:
             return self.requests.payable_in(transaction.connection, order_id)
-        asking = _asking.set(True)
+        asking = _asking.set(_asking.get() | {order_id})
         try:
             total = transaction.call(self.parts.callbacks.pricing, order_id)
         finally:
@@ -75,7 +75,7 @@ class ShopAnswers:
 
         None where it cannot be paid, or the shop cannot say what it costs, or is just being asked.
         """
-        if _asking.get():
+        if order_id in _asking.get():
             return None
         session = self.parts.sessions.of_context()
         running = self.transactions.within(session) if session.in_transaction() else None

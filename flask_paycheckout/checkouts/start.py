@@ -36,10 +36,10 @@ from flask_paycheckout.errors import (
 from flask_paycheckout.events.outbox import Outbox
 from flask_paycheckout.parts import Parts
 from flask_paycheckout.security.origins import require_allowed
-from flask_paycheckout.service.calls import CREATE, NotAsked, Service, is_answer
+from flask_paycheckout.service.calls import CREATE, NotAsked, Permit, Service, is_answer
 from flask_paycheckout.service.limits import Cooldown, OngoingCall, SingleFlight
 from flask_paycheckout.service.record import START
-from flask_paycheckout.totals import NothingToPay, Total
+from flask_paycheckout.totals import NothingToPay
 
 # The least time that a payment page must still be valid for a customer to be sent to it.
 _USEFUL = timedelta(seconds=30)
@@ -181,9 +181,12 @@ class Starter:
         # Reads are minutes apart by now, and the customer may just have paid there.
         if replaces and replaces.status in _UNFINISHED and self._is_over(replaces) and self.has_moved(replaces):
             return None
-        link, client_id = self._create(order_id, asked.due, asked.account)
-        now = self.parts.clock()
-        stored = self.moves.store(order_id, link.id, link.url, asked, now, replaces, client_id)
+        # The permit comes first: a call that was not allowed must not be recorded as a failure.
+        with self.service.permit(CREATE, asked.account) as permit, self.service.record.call(START, asked.account):
+            link, client_id = self._create(permit, order_id, asked)
+            now = self.parts.clock()
+            # What an atomic receiver refuses keeps customers from paying as much as what the service refuses.
+            stored = self.moves.store(order_id, link.id, link.url, asked, now, replaces, client_id)
         if stored is None:
             return None
         self.outbox.deliver(stored.events)
@@ -192,20 +195,18 @@ class Starter:
         # A receiver may have changed the row.
         return self.checkouts.find(link.id)
 
-    def _create(self, order_id: str, due: Total, account: str) -> tuple[CheckoutLink, str | None]:
+    def _create(self, permit: Permit, order_id: str, asked: Asked) -> tuple[CheckoutLink, str | None]:
         """Create a checkout at the service, and name the client id that made it; it is not stored yet."""
-        # The permit comes first: a call that was not allowed must not be recorded as a failure.
-        with self.service.permit(CREATE, account) as permit, self.service.record.call(START, account):
-            try:
-                link, client_id = permit.ask(lambda client: (client.checkouts.create(due), client.client_id))
-            except RequestRefused as error:
-                if is_answer(error):
-                    self._refused.begin(f"{order_id} {due}", self.parts.clock())
-                raise
-            if not 0 < len(link.id) <= MAX_ID or not link.id.isprintable():
-                raise TransportFailed(CREATE, "the answer's id cannot be stored")
-            require_allowed(link.url, self.origins_of(account))
-            return link, client_id
+        try:
+            link, client_id = permit.ask(lambda client: (client.checkouts.create(asked.due), client.client_id))
+        except RequestRefused as error:
+            if is_answer(error):
+                self._refused.begin(f"{order_id} {asked.due}", self.parts.clock())
+            raise
+        if not 0 < len(link.id) <= MAX_ID or not link.id.isprintable():
+            raise TransportFailed(CREATE, "the answer's id cannot be stored")
+        require_allowed(link.url, self.origins_of(asked.account))
+        return link, client_id
 
     def _wait_for(self, ongoing: OngoingCall, account: str) -> None:
         """Wait until another request has made this order's checkout.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import datetime
 from functools import cached_property
 
 from sqlalchemy.exc import SQLAlchemyError
@@ -38,13 +38,9 @@ class Webhooks:
     defer: Callable[[str], None] | None
     _reading: SingleFlight = field(default_factory=SingleFlight, init=False)
 
-    @property
-    def _cooldown(self) -> timedelta:
-        return self.parts.settings.webhook_cooldown
-
     @cached_property
     def _read_lately(self) -> Cooldown:
-        return Cooldown(self._cooldown)
+        return Cooldown(self.parts.settings.webhook_cooldown)
 
     def receive(self, checkout_id: str) -> str:
         """Read the deposit if that is allowed now, and store the hint.
@@ -109,7 +105,8 @@ class Webhooks:
     def _may_read(self, checkout: CheckoutMixin, now: datetime) -> bool:
         """Whether no webhook caused a read within the cool-down, in another process as far as it is stored."""
         stored = checkout.webhook_read_at
-        return (stored is None or stored <= now - self._cooldown) and self._read_lately.begin(checkout.checkout_id, now)
+        lately = self._read_lately
+        return (stored is None or stored <= now - lately.length) and lately.begin(checkout.checkout_id, now)
 
     def _queue(self, defer: Callable[[str], None], reading: CheckoutMixin) -> bool:
         """Queue the read; when the broker is unavailable, with whatever error, reconcile makes it."""
@@ -125,5 +122,5 @@ class Webhooks:
         self.parts.log.exception(_WEBHOOKS, _LATER, reading.checkout_id, extra=fields, error=error)
 
     def _note(self, checkout: CheckoutMixin) -> CheckoutMixin | None:
-        read_at = self._read_lately.begun_at(checkout.checkout_id)
-        return self.checkouts.note_webhook(checkout, self.parts.clock(), self._cooldown, read_at=read_at)
+        now, lately = self.parts.clock(), self._read_lately
+        return self.checkouts.note_webhook(checkout, now, lately.length, read_at=lately.begun_at(checkout.checkout_id))

@@ -227,8 +227,9 @@ def _checked(config: Mapping[str, Any], relaxed: bool) -> Settings:
         raise ConfigurationError(f"PAYCHECKOUT_BASE_URL is not set. Set the service's address, or {_SANDBOX_HINT}.")
     settings = Settings(**values)
     _require_credentials(settings)
-    _require_real_service(settings, relaxed)
-    _require_public_address(settings, config, relaxed)
+    if not relaxed:
+        require_real_service(settings, "PAYCHECKOUT_BASE_URL")
+        _require_public_address(settings, config)
     return settings
 
 
@@ -239,22 +240,28 @@ def _require_credentials(settings: Settings) -> None:
             raise ConfigurationError(f"{PREFIX}{name.upper()} is not set. {hint}")
 
 
-def _require_real_service(settings: Settings, relaxed: bool) -> None:
+def require_real_service(settings: Settings, key: str) -> None:
+    """Refuse a sandbox, and an address at which anybody on the way could forge answers, outside debug and testing.
+
+    :param settings: those of an account have its own address.
+    :param key: names the address in the error.
+    :raises ConfigurationError: with what to do.
+    """
     host = urlsplit(settings.base_url).hostname or ""
-    if reaches_this_machine(host) and not (relaxed or settings.allow_sandbox):
+    if reaches_this_machine(host) and not settings.allow_sandbox:
         raise ConfigurationError(
-            "PAYCHECKOUT_BASE_URL is an address of this machine, but the app runs neither in debug nor in testing."
+            f"{key} is an address of this machine, but the app runs neither in debug nor in testing."
             " Set the real service's address. For a sandbox run the app in debug (FLASK_DEBUG=1), or set"
             " PAYCHECKOUT_ALLOW_SANDBOX = True for a demo."
         )
-    if not (is_loopback(host) or relaxed) and not settings.base_url.startswith("https://"):
+    if not is_loopback(host) and not settings.base_url.startswith("https://"):
         raise ConfigurationError(
-            "PAYCHECKOUT_BASE_URL is not https. Use the service's https address; plain http is for this machine only."
+            f"{key} is not https. Use the service's https address; plain http is for this machine only."
         )
 
 
-def _require_public_address(settings: Settings, config: Mapping[str, Any], relaxed: bool) -> None:
-    if relaxed or settings.public_url or config.get("SERVER_NAME") or config.get("TRUSTED_HOSTS"):
+def _require_public_address(settings: Settings, config: Mapping[str, Any]) -> None:
+    if settings.public_url or config.get("SERVER_NAME") or config.get("TRUSTED_HOSTS"):
         return
     raise ConfigurationError(
         "PAYCHECKOUT_PUBLIC_URL is not set. Set the shop's own address, such as 'https://shop.example' (or Flask's"

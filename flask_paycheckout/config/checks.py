@@ -90,7 +90,7 @@ def check_origins(value: object) -> tuple[str, ...]:
 def check_number(value: object) -> float:
     try:
         number = float("nan" if isinstance(value, bool) else value)  # type: ignore[arg-type]  # refused below
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         number = -1.0
     if not 0 <= number < 10**9:
         raise Fault("is not a positive number of seconds below 10**9. Write a number, such as 15.")

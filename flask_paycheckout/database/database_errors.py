@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from sqlalchemy import Connection
 from sqlalchemy.exc import (
@@ -36,17 +36,9 @@ def is_passing(error: BaseException) -> bool:
     return lost or isinstance(error, NoFreeConnection) or is_lost_race(error) or is_lock_timeout(error)
 
 
-def without_row(error: IntegrityError) -> IntegrityError:
-    """Copy an error with only the first line of its message, as the refused row contains the payment URL.
-
-    Raise the copy outside of the handler, or the original would be its context.
-    """
-    orig: Any = error.orig
-    return IntegrityError(error.statement, None, type(orig)(str(orig).partition("\n")[0]), hide_parameters=True)
-
-
 def cut_row(error: IntegrityError) -> None:
-    """Leave only the first line of an error's message, and of the driver's error in it."""
+    """Leave only the first line of an error's message, and of the driver's error in it, without the parameters."""
+    error.hide_parameters = True
     for one in filter(None, (error, error.orig)):
         one.args = tuple(str(argument).partition("\n")[0] for argument in one.args)
 

@@ -26,12 +26,16 @@ WROTE = "flask_paycheckout_wrote"
 
 _GUARDED = "flask_paycheckout_guarded"
 _IN_CALLBACK = "flask_paycheckout_in_callback"
+_COMMENTS = r"(?is)(?:\s|--[^\n]*\n|/\*.*?\*/)*"
 # A statement that begins or ends a transaction, after comments; the ones of savepoints do neither.
 _ENDING = re.compile(
-    r"(?:\s|--[^\n]*\n|/\*.*?\*/)*"
-    r"(?:COMMIT|END|ABORT|BEGIN|START\s+TRANSACTION|PREPARE\s+TRANSACTION|ROLLBACK(?!\s+(?:(?:WORK|TRANSACTION)\s+)?TO))\b",
-    re.IGNORECASE | re.DOTALL,
+    _COMMENTS + r"(?:COMMIT|END|ABORT|BEGIN|START\s+TRANSACTION|PREPARE\s+TRANSACTION|"
+    r"ROLLBACK(?!\s+(?:(?:WORK|TRANSACTION)\s+)?TO))\b"
 )
+# Before these Python's driver of SQLite begins no transaction, so what they write would be committed at once.
+_UNBEGUN = re.compile(_COMMENTS + r"(?:SAVEPOINT|WITH\b.*\b(?:INSERT|UPDATE|DELETE|REPLACE))\b")
+_BEGIN = "BEGIN IMMEDIATE"
+_QUERY = re.compile(_COMMENTS + r"(?:SELECT|SHOW|VALUES|WITH(?!.*\b(?:INSERT|UPDATE|DELETE|MERGE)\b))\b")
 _MUST_NOT = (
     "was called inside a transaction of flask_paycheckout. order_total and receivers must not commit or roll back:"
     " their changes are committed together with what is recorded about the payment"
@@ -148,6 +152,9 @@ def guard(session: Session, connection: Connection, patience: float) -> None:
     limit_lock_waits(connection, patience)
     for one in _begun_on(connection, session):
         one.started = transaction_status(one.driver) != IDLE
+        if one.changes is not None and not one.driver.in_transaction:
+            # What the shop has written in a savepoint before is committed.
+            one.changes = one.driver.total_changes
     connection.execution_options(**{_GUARDED: session})
 
 
@@ -179,10 +186,13 @@ def _on_statement(
     session = connection.get_execution_options().get(_GUARDED)
     if session is None:
         return
-    if session.info.get(_IN_CALLBACK) and _ENDING.match(statement):
+    if session.info.get(_IN_CALLBACK) and statement != _BEGIN and _ENDING.match(statement):
         raise RuntimeError(f"{statement.split()[0]} {_MUST_NOT}")
     for one in _begun_on(connection, session):
-        one.started = True
+        # In a second engine with AUTOCOMMIT nothing begins a transaction; there every statement but a query is a fault.
+        one.started |= not (getattr(one.driver, "autocommit", False) and _QUERY.match(statement))
+        if one.changes is not None and not one.driver.in_transaction and _UNBEGUN.match(statement):
+            connection.exec_driver_sql(_BEGIN)
 
 
 @event.listens_for(Engine, "handle_error")

@@ -99,7 +99,7 @@ class HeldEvent(NamedTuple):
     account: str
     """The name of its merchant account; kept here, since a receiver's own session may expire the object."""
 
-    delivered: bool = False
+    delivered: bool
     """Whether the event was stored as delivered, since no receiver is left."""
 
     @classmethod

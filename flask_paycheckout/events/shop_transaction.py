@@ -42,7 +42,7 @@ class ShopTransaction:
         """The atomic receiver that ran last, with its signal, and whose order or payout it was."""
 
         self._given: list[Subject] = []
-        self._root = session.get_transaction()
+        self._root = session.get_transaction() or session.begin()
         self._parts = parts
 
     @property
@@ -137,7 +137,6 @@ class ShopTransactions:
                 session.rollback()
             try:
                 with self.waits.limited() as patience, guarded(session, patience):
-                    session.begin()
                     yield ShopTransaction(self.parts, session)
             finally:
                 # Rolls back, and leaves objects readable that receivers were given.
@@ -171,9 +170,10 @@ class ShopTransactions:
 
     def within(self, session: Session) -> ShopTransaction:
         """The open transaction of a session of the shop, which the shop itself commits."""
+        opened = ShopTransaction(self.parts, session)
         with self.waits.limited() as patience:
-            guard(session, session.connection(bind_arguments={"clause": self.parts.models.checkouts}), patience)
-        return ShopTransaction(self.parts, session)
+            guard(session, opened.connection, patience)
+        return opened
 
 
 @contextmanager

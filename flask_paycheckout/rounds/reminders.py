@@ -7,11 +7,13 @@ statement moves it on, in the transaction that stores the event, so that of any 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
 from sqlalchemy import Connection, exists, select, update
+from sqlalchemy.exc import SQLAlchemyError
 
 from flask_paycheckout.checkouts.checkout_model import CheckoutMixin
 from flask_paycheckout.checkouts.requests import PaymentRequests, RequestMixin
@@ -61,9 +63,7 @@ class Reminders:
         due: list[_Due] = [*self._due(self.checkouts, now), *self._due(self.requests, now)]
         statuses = self.checkouts.order_statuses([one.order_id for one in due])
         for one in due:
-            if statuses[one.order_id] in UNREMINDED:
-                self._move_on(one, now)
-            elif (event := self._attempt(one, now)) is not None:
+            if (event := self._attempt(one, statuses[one.order_id], now)) is not None:
                 yield event
 
     @staticmethod
@@ -72,15 +72,19 @@ class Reminders:
         due = select(rows.table).where(c.remind_at <= now).order_by(c.remind_at, c.id)
         return rows.loaded(due.limit(_MOST))
 
-    def _attempt(self, one: _Due, now: datetime) -> HeldEvent | None:
+    def _attempt(self, one: _Due, status: str, now: datetime) -> HeldEvent | None:
         try:
             with lost_races_ignored():
-                return self._remind(one, now)
+                if status not in UNREMINDED:
+                    return self._remind(one, now)
+                self._move_on(one, now)
         except Exception as error:
             told = "order %s could not be looked at for its reminder", one.order_id
             self.parts.log.exception("reminders", *told, extra=about(one.order_id))
             if not is_passing(error):
-                self._move_on(one, now, now + _AGAIN)
+                # An error of the database may keep this from being stored, too.
+                with suppress(SQLAlchemyError):
+                    self._move_on(one, now, now + _AGAIN)
         return None
 
     def _remind(self, one: _Due, now: datetime) -> HeldEvent | None:
@@ -109,7 +113,7 @@ class Reminders:
         return bool(connection.execute(select(exists().where(stored))).scalar_one())
 
     def _move_on(self, one: _Due, now: datetime, to: datetime | None = None) -> None:
-        with lost_races_ignored(), begin_limited(self.parts.engine()) as connection:
+        with begin_limited(self.parts.engine()) as connection:
             self._move(connection, one, now, to)
 
     def _move(self, connection: Connection, one: _Due, now: datetime, to: datetime | None = None) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import traceback
 from collections import OrderedDict
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -19,7 +19,7 @@ import msgspec
 from flask_paycheckout.client import BearerToken, PaymentsClient, PaymentsError, Signer, TransportFailed, Unauthorized
 from flask_paycheckout.client.per_process import Guarded
 from flask_paycheckout.client.signing import RenewedToken
-from flask_paycheckout.config import Settings
+from flask_paycheckout.config import Settings, require_real_service
 from flask_paycheckout.config.accounts import SETTINGS, AccessToken, Account
 from flask_paycheckout.errors import ConfigurationError
 
@@ -38,11 +38,13 @@ class Clients:
     """Makes the clients of one app.
 
     :param observe: called at the end of each call.
+    :param relaxed: whether the app is in debug or testing, where an account may have a sandbox.
     """
 
     settings: Settings
     transport: httpx.BaseTransport | None
     observe: Callable[[str, PaymentsError | None, float], object]
+    relaxed: bool
     _elsewhere: dict[str, PaymentsClient] = field(default_factory=dict, init=False)
 
     @cached_property
@@ -76,6 +78,8 @@ class Clients:
     def _connected_to(self, address: str) -> PaymentsClient:
         """A client without keys, whose connections the accounts of another service share."""
         if address not in self._elsewhere:
+            if not self.relaxed:
+                require_real_service(replace(self.settings, base_url=address), "its base_url")
             self._elsewhere[address] = self._client(address)
         return self._elsewhere[address]
 

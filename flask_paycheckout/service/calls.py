@@ -88,8 +88,7 @@ class Service:
         call, until = Call(account, operation), self.parts.elapsed() + left
         with ExitStack() as held:
             if request is not None:
-                wait = self.breaker.admit(call)
-                if wait:
+                if wait := self.breaker.admit(call):
                     raise self._refused(operation, "it does not answer in time", max(1.0, wait))
                 held.callback(self.breaker.withdrawn, call)
                 held.enter_context(self._in_slot(call, request))

@@ -25,7 +25,7 @@ from flask_paycheckout.client.per_process import PerProcess
 from flask_paycheckout.clock import as_utc
 from flask_paycheckout.database.connections import begin_limited, read_rows
 from flask_paycheckout.database.service_table import insert_in
-from flask_paycheckout.errors import UnsafeCheckoutUrl
+from flask_paycheckout.errors import ReceiverFailed, UnsafeCheckoutUrl
 from flask_paycheckout.parts import Parts
 from flask_paycheckout.parts.logs import about
 from flask_paycheckout.service.accounts import AccountUnavailable
@@ -139,7 +139,7 @@ class ServiceRecord:
         """Record the outcome of the call made in this `with` block."""
         try:
             yield
-        except (PaymentsError, UnsafeCheckoutUrl) as error:
+        except (PaymentsError, UnsafeCheckoutUrl, ReceiverFailed) as error:
             self.on_outcome(operation, account, error)
             raise
         self.on_outcome(operation, account)
@@ -260,7 +260,7 @@ def _cause(error: Exception) -> str:
     if isinstance(error, (Unauthorized, AccountUnavailable)):
         return KEYS
     answered = isinstance(error, RequestRefused) and not isinstance(error, (RateLimited, ServiceFault))
-    return REFUSED if answered or isinstance(error, UnsafeCheckoutUrl) else ""
+    return REFUSED if answered or isinstance(error, (UnsafeCheckoutUrl, ReceiverFailed)) else ""
 
 
 def failing_calls(

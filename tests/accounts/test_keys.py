@@ -12,6 +12,7 @@ from flask_paycheckout import Account, ConfigurationError
 from flask_paycheckout.client import PaymentsClient
 from flask_paycheckout.database.order_ids import require_account_name
 from flask_paycheckout.service.accounts import Accounts, AccountUnavailable
+from tests.conftest import OpenShop
 
 SECRET = "canary-account-secret-55"
 
@@ -63,6 +64,14 @@ def test_new_keys_get_a_new_client_once_the_old_ones_are_refused() -> None:
     accounts.refused("ada", first)
     assert accounts.client_of("ada") is second
     assert len(shop.asked) == 2, "a late refusal of the old keys says nothing about the new ones"
+
+
+@pytest.mark.parametrize("address", ["http://service.example", "http://127.0.0.1:8790"])
+def test_an_address_that_the_settings_may_not_have_is_none_of_an_account(open_shop: OpenShop, address: str) -> None:
+    shop = open_shop(TESTING=False, PAYCHECKOUT_PUBLIC_URL="https://shop.example")
+    shop.paycheckout.account(lambda name: Account("id-ada", SECRET, base_url=address))
+    with shop.app.app_context(), pytest.raises(AccountUnavailable, match="'ada': its base_url is"):
+        shop.paycheckout.client_of("ada")
 
 
 def test_the_least_used_clients_go(monkeypatch: pytest.MonkeyPatch) -> None:

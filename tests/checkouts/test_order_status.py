@@ -15,3 +15,12 @@ def test_a_replaced_attempt_is_read_by_the_schedule_only(shop: Shop) -> None:
     with shop.app.app_context():
         shop.runtime.statuses.of("o-1")
     assert shop.service.reads == [second]
+
+
+def test_a_visit_reads_again_once_the_clock_was_set_back(shop: Shop) -> None:
+    """The time of the last read lies in the future then."""
+    shop.settles(shop.has_deposit("pending"), says="pending")
+    shop.clock.advance(minutes=-20)
+    shop.service.says("chk-1", "completed")
+    with shop.app.app_context():
+        assert shop.runtime.statuses.of("o-1").status == "paid"

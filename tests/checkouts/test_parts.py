@@ -333,3 +333,18 @@ def test_no_amount_is_reckoned_while_the_shop_cannot_say_what_the_order_costs(sh
     with pytest.raises(TransitionRefused, match="decide again once it can"):
         shop.resolves(late, accept=True, as_part=True)
     assert shop.attempt(late).status == "held"
+
+
+def test_order_total_may_ask_what_is_left_of_another_order_by_its_newest_total(shop: Shop) -> None:
+    pays(shop, "60")
+    shop.totals["o-1"] = Pay("90", "USD", parts=True)
+    asked: list[Any] = []
+
+    def order_total(order_id: str) -> Any:
+        found = shop.paycheckout.rest("o-1")
+        asked.append((order_id, found and found.left))
+        return shop.totals[order_id]
+
+    shop.paycheckout.order_total(order_total)
+    shop.starts("o-2")
+    assert asked == [("o-1", Decimal(40)), ("o-2", Decimal(30))]

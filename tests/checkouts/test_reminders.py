@@ -7,11 +7,13 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from sqlalchemy import select
 
 from flask_paycheckout import Pay, payment_reminder
 from flask_paycheckout.testing import Signals
 from tests.checkouts.test_requests import asks, withdraws
-from tests.conftest import OpenShop
+from tests.conftest import NewDatabase, OpenShop
+from tests.locks import with_patience
 from tests.payouts.shop import refunds
 from tests.scripted import Shop
 
@@ -165,3 +167,23 @@ def test_an_order_of_which_a_part_is_paid_is_reminded_of_the_rest(shop: Shop, si
     shop.clock.advance(hours=1)
     shop.reconciles()
     assert reminded(signals) == [("o-1", 1)]
+
+
+@pytest.mark.parametrize("database_kind", ["postgresql"])
+@pytest.mark.parametrize("known", ["pending", "unpriced"])
+def test_an_order_whose_checkout_another_transaction_keeps_locked_stops_no_other_reminder(
+    open_shop: OpenShop, new_database: NewDatabase, signals: Signals, known: str
+) -> None:
+    address = with_patience(new_database("shop"), 0.2)
+    shop = open_shop(PAYCHECKOUT_REMIND_AFTER=[HOUR], SQLALCHEMY_DATABASE_URI=address)
+    locked = shop.starts("o-1")
+    if known == "pending":
+        shop.settles(locked, "pending")
+    shop.starts("o-2")
+    shop.totals |= {"o-1": "no total"} if known == "unpriced" else {}  # type: ignore[dict-item]
+    shop.clock.advance(hours=1)
+    with shop.engine.connect() as other:
+        table = shop.runtime.models.checkouts
+        other.execute(select(table).where(table.c.checkout_id == locked).with_for_update())
+        shop.reconciles()
+    assert reminded(signals) == [("o-2", 1)]

@@ -370,3 +370,14 @@ def test_money_whose_amount_changes_before_it_is_applied_is_held(shop: Shop) -> 
         shop.settles(checkout_id)
     assert shop.settles(checkout_id, says="completed").reason == "amount_mismatch"
     assert "read first: asked 10 USD" in shop.runs("show", "o-1").output
+
+
+def test_a_cents_zero_that_the_service_leaves_out_in_one_of_two_reads_is_no_other_amount(shop: Shop) -> None:
+    @shop.paycheckout.atomic
+    def refuse(app: Flask, **facts: object) -> None:
+        raise RuntimeError("not now")
+
+    checkout_id = shop.has_deposit("completed", inputAmount=number("12.5"))
+    with order_paid.connected_to(refuse, shop.app):
+        shop.settles(checkout_id)
+    assert shop.settles(checkout_id, says="completed", inputAmount=number("12.50")).status == "paid"

@@ -16,10 +16,12 @@ from flask_paycheckout import (
     OrderSettled,
     Pay,
     Receive,
+    ReceiverFailed,
     StartContended,
     checkout_created,
 )
 from flask_paycheckout.testing import Signals
+from tests.alarming import text_of, urgent
 from tests.scripted import Shop, garbage, number, refusal, success
 
 pytestmark = pytest.mark.on_each_database
@@ -188,3 +190,19 @@ def test_the_page_is_stored_and_told_before_its_url_is_known_to_anybody(shop: Sh
     with checkout_created.connected_to(look, sender=shop.app):
         shop.starts()
     assert stored == [("created", "https://pay.example/checkout/chk-1")]
+
+
+def test_an_atomic_receiver_that_lets_nobody_begin_to_pay_is_reported_by_name(shop: Shop) -> None:
+    @shop.paycheckout.atomic
+    def refuse(app: object, **told: object) -> None:
+        raise LookupError
+
+    with checkout_created.connected_to(refuse, shop.app):
+        for _ in range(3):
+            with pytest.raises(ReceiverFailed):
+                shop.starts()
+            shop.clock.advance(minutes=3)
+    assert urgent(shop) == {"refused-starts"}
+    assert "refuse of checkout_created failed" in text_of(shop)
+    shop.starts()
+    assert urgent(shop) == set()

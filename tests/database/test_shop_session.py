@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from decimal import Decimal
 from typing import Any
 
 import pytest
 from flask_sqlalchemy import SQLAlchemy
 from sqlalchemy import select, text
 
-from flask_paycheckout import UncommittedChanges
+from flask_paycheckout import Pay, UncommittedChanges
 from tests.conftest import OpenShop
 from tests.scripted import Shop
 
@@ -134,3 +135,18 @@ def test_an_in_memory_database_keeps_the_shops_work_apart_too(open_shop: OpenSho
         shop.db.session.rollback()
         assert shop.db.session.execute(text("select count(*) from book")).scalar_one() == 0
         assert shop.paycheckout.settle(checkout_id).status == "created"
+
+
+def test_a_savepoint_of_the_caller_is_no_fault_of_order_total(ledger: Shop) -> None:
+    """Python's driver has committed it, since nothing was written before; what is left is asked in between."""
+    ledger.totals["o-1"] = Pay("20", "USD", parts=True)
+    ledger.settles(ledger.starts(), "completed")
+    ledger.totals["o-1"] = Pay("30", "USD", parts=True)
+    with ledger.app.app_context():
+        with ledger.db.session.begin_nested():
+            executes_core(ledger)
+        rest = ledger.paycheckout.rest("o-1")
+        ledger.db.session.commit()
+    assert rest is not None
+    assert rest.left == Decimal("17.50")
+    assert titles(ledger) == ["first", "half done"]

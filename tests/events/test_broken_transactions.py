@@ -239,6 +239,57 @@ def test_a_receiver_may_read_through_a_second_engine(shop: Shop, atomic: bool) -
     assert "receiver" not in text_of(shop)
 
 
+@pytest.mark.parametrize("host", [FLASK_SQLALCHEMY])
+@pytest.mark.parametrize("atomic", [True, False], ids=["atomic", "plain"])
+def test_a_second_engine_with_autocommit_may_be_read_and_not_written(
+    open_shop: OpenShop, new_database: NewDatabase, atomic: bool
+) -> None:
+    other = {"url": new_database("other"), "isolation_level": "AUTOCOMMIT"}
+    shop = open_shop(prepare=add_tables, SQLALCHEMY_BINDS={"other": other})
+    memo = shop.db.metadatas["other"].info["Memo"]
+
+    def order_total(order_id: str) -> Any:
+        shop.db.session.scalars(sa.select(memo)).all()
+        return shop.totals[order_id]
+
+    shop.paycheckout.order_total(order_total)
+    has_failed_and_runs_again(shop, "o-1", second_engine, atomic=atomic, forgiven=False)
+
+
+def in_a_savepoint(shop: Shop, order_id: str) -> None:
+    with shop.db.session.begin_nested():
+        writes(shop, "receiver", order_id)
+
+
+def from_a_query(shop: Shop, order_id: str) -> None:
+    effect = shop.db.metadata.tables["effect"]
+    found = sa.select(sa.select(sa.literal("receiver"), sa.literal(order_id)).cte())
+    shop.db.session.execute(effect.insert().from_select(["who", "order_id"], found))
+
+
+@pytest.mark.parametrize("write", [in_a_savepoint, from_a_query])
+@pytest.mark.parametrize("atomic", [True, False], ids=["atomic", "plain"])
+def test_what_a_savepoint_or_a_query_writes_goes_back_with_its_receiver(
+    shop: Shop, write: Callable[[Shop, str], None], atomic: bool
+) -> None:
+    """Python's driver of SQLite begins no transaction before such a statement."""
+    heard: list[str] = []
+
+    def receiver(app: Flask, *, order_id: str, **told: object) -> None:
+        write(shop, order_id)
+        heard.append(order_id)
+        if len(heard) == 1:
+            raise LookupError
+
+    checkout_id = shop.has_deposit("completed")
+    with order_paid.connected_to(shop.paycheckout.atomic(receiver) if atomic else receiver, shop.app):
+        shop.settles(checkout_id)
+        assert counts(shop, "o-1") == {}
+        shop.clock.advance(minutes=2)
+        shop.reconciles()
+    assert (counts(shop, "o-1"), len(heard)) == ({"receiver": 1}, 2)
+
+
 @pytest.mark.parametrize("atomic", [True, False], ids=["atomic", "plain"])
 def test_a_row_that_the_database_refuses_is_told_to_nobody(
     shop: Shop, caplog: pytest.LogCaptureFixture, atomic: bool
