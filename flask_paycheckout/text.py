@@ -61,12 +61,12 @@ def one_line(name: str, text: str, longest: int) -> str | None:
 
 def trimmed(text: str) -> str:
     """A text without blanks at its ends: spaces, and characters that are drawn as nothing."""
-    drawn = [place for place, char in enumerate(text) if not _is_blank(char)]
+    drawn = [
+        place
+        for place, char in enumerate(text)
+        if not (char.isspace() or char in _BLANK or unicodedata.category(char) == "Cf")
+    ]
     return text[drawn[0] : drawn[-1] + 1] if drawn else ""
-
-
-def _is_blank(char: str) -> bool:
-    return char.isspace() or char in _BLANK or unicodedata.category(char) == "Cf"
 
 
 def storable(text: str) -> str:

@@ -60,7 +60,8 @@ def harden(response: Response) -> Response:
     headers["X-Content-Type-Options"] = "nosniff"
     if request.endpoint == "paycheckout.static":
         return response
-    shown = _is_page(response)
+    # Browsers do not show a redirect, which must send no referrer at all.
+    shown = response.mimetype == "text/html" and not response.location
     headers["Cache-Control"] = "no-store"
     headers["Referrer-Policy"] = _PAGE_REFERRER if shown else "no-referrer"
     headers["X-Frame-Options"] = "DENY"
@@ -74,11 +75,6 @@ def _page_policy() -> str:
         f"default-src 'none'; script-src 'nonce-{nonce()}'; style-src 'self' 'nonce-{nonce()}'; img-src 'self' data:;"
         f" connect-src 'self'; base-uri 'none'; frame-ancestors 'none'; form-action 'self'{payment_pages}"
     )
-
-
-def _is_page(response: Response) -> bool:
-    """Whether browsers show this response. They do not show a redirect, which must send no referrer at all."""
-    return response.mimetype == "text/html" and not response.location
 
 
 def harden_unrouted(response: Response) -> Response:
