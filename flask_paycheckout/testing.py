@@ -417,7 +417,7 @@ class SandboxControl:
     def _deliver(self) -> None:
         for webhook in self.webhooks:
             answers = [attempt["answer"] for attempt in webhook["attempts"]]
-            # One that nobody tried to send was dropped or is held back, as a fault of the test wants it.
+            # A fault of the test has dropped, or holds back, a webhook that nobody tried to send.
             if webhook["state"] == "no_endpoint" or (answers and not any(answers)):
                 self.control("POST", f"webhooks/{webhook['id']}/redeliver")
 

@@ -37,7 +37,7 @@ def is_passing(error: BaseException) -> bool:
 
 
 def cut_row(error: IntegrityError) -> None:
-    """Leave only the first line of an error's message, and of the driver's error in it, without the parameters."""
+    """Cut an error's message, and that of the driver's error in it, to its first line, and hide the parameters."""
     error.hide_parameters = True
     for one in filter(None, (error, error.orig)):
         one.args = tuple(str(argument).partition("\n")[0] for argument in one.args)
