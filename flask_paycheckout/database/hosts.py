@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Engine, MetaData
-from sqlalchemy.orm import Session, registry, scoped_session
+from sqlalchemy.orm import MappedAsDataclass, Session, registry, scoped_session
 from sqlalchemy.util import ScopedRegistry
 
 from flask_paycheckout.errors import ConfigurationError
@@ -50,9 +50,10 @@ class ShopDatabase(ABC):
     context: _Context
     """Opens an application context of the shop."""
 
-    @abstractmethod
-    def base(self) -> type[Any]:
-        """The declarative base of classes that are mapped in the shop's metadata."""
+    def base(self, bind_key: str | None) -> type[Any]:
+        """A declarative base of classes that are mapped in the shop's metadata of this bind."""
+        base: type[Any] = registry(metadata=self.metadatas[bind_key]).generate_base()
+        return base
 
     @abstractmethod
     def session(self) -> Session:
@@ -88,8 +89,9 @@ class _FlaskSQLAlchemy(ShopDatabase):
     db: SQLAlchemy
     _checked: object = None
 
-    def base(self) -> type[Any]:
-        return self.db.Model
+    def base(self, bind_key: str | None) -> type[Any]:
+        # A base that makes dataclasses takes no mixin that is none.
+        return super().base(bind_key) if issubclass(self.db.Model, MappedAsDataclass) else self.db.Model
 
     def session(self) -> Session:
         session: Session = self._registry()()
@@ -151,10 +153,6 @@ class _PlainSQLAlchemy(ShopDatabase):
     """None: the one that the session is bound to."""
 
     _checked: bool = False
-
-    def base(self) -> type[Any]:
-        base: type[Any] = registry(metadata=self.metadatas[None]).generate_base()
-        return base
 
     def session(self) -> Session:
         if not self._checked:

@@ -46,7 +46,7 @@ def mapped(database: ShopDatabase, mixin: type[Any], name: str, bind_key: str | 
     held = [model for metadata in database.metadatas.values() for model in metadata.info.get(__name__, ())]
     found = next((model for model in held if issubclass(model, mixin) and "__mapper__" in vars(model)), None)
     bind = {} if bind_key is None else {"__bind_key__": bind_key}
-    model: type[Any] = found or type(name, (mixin, database.base()), {"__module__": __name__, **bind})
+    model: type[Any] = found or type(name, (mixin, database.base(bind_key)), {"__module__": __name__, **bind})
     event.listen(model, "load", _make_aware)
     event.listen(model, "refresh", _make_aware)
     return model

@@ -9,7 +9,7 @@ import pytest
 from flask_sqlalchemy import SQLAlchemy
 from sqlalchemy import String, event as sa_event
 from sqlalchemy.exc import IntegrityError
-from sqlalchemy.orm import mapped_column
+from sqlalchemy.orm import DeclarativeBase, MappedAsDataclass, mapped_column
 from sqlalchemy.orm.attributes import instance_state
 
 from flask_paycheckout import CheckoutMixin, Pay, Receive, order_paid
@@ -108,3 +108,17 @@ def test_a_start_returns_the_checkout_as_it_is_stored(open_shop: OpenShop) -> No
     assert stored is not None
     assert shop.runtime.models.row_of(started) == shop.runtime.models.row_of(stored)
     assert (started.note, started.label) == ("by the database", "by the model")
+
+
+def test_a_shop_whose_models_are_dataclasses_is_paid_and_may_add_columns_on_a_base_of_its_own(
+    open_shop: OpenShop,
+) -> None:
+    def own(db: Any) -> None:
+        # As Flask-SQLAlchemy makes it of a `model_class` of dataclasses.
+        db.Model = type("Model", (MappedAsDataclass, DeclarativeBase), {"metadata": db.metadata})
+        base = type("PaymentBase", (DeclarativeBase,), {"metadata": db.metadata})
+        type("Payment", (CheckoutMixin, base), {"campaign": mapped_column(String(20), default="spring")})
+
+    shop = open_shop(prepare=own)
+    stored: Any = shop.attempt(shop.has_paid())
+    assert (stored.status, stored.campaign) == ("paid", "spring")
