@@ -19,6 +19,7 @@ from flask_paycheckout.client import PaymentsClient
 from flask_paycheckout.client.hidden import concealed
 from flask_paycheckout.clock import Clock
 from flask_paycheckout.config import load_settings
+from flask_paycheckout.config.checks import IN_QUOTES
 from flask_paycheckout.database.hosts import Host, database_of
 from flask_paycheckout.database.models import Models
 from flask_paycheckout.database.order_ids import require_account_name
@@ -660,11 +661,17 @@ def _require_keys(app: Flask) -> None:
             "SECRET_KEY is not set; the links to pay are sealed with it."
             " Make one with: python -c 'import secrets; print(secrets.token_hex(32))'."
         )
-    if isinstance(app.config.get("SECRET_KEY_FALLBACKS"), (str, bytes)):
+    fallbacks = app.config.get("SECRET_KEY_FALLBACKS") or []
+    if isinstance(fallbacks, (str, bytes)):
         raise ConfigurationError(
             "SECRET_KEY_FALLBACKS is one string, so each of its letters would be a key, and sessions easily forged."
             " Write a list: ['the key before']."
         )
+    for key in filter(None, [app.secret_key, *fallbacks]):
+        if not isinstance(key, (str, bytes)):
+            raise ConfigurationError(
+                f"SECRET_KEY, or one of SECRET_KEY_FALLBACKS, must be a string, not {type(key).__name__}. {IN_QUOTES}"
+            )
 
 
 def _queue(checkout_id: str) -> None:

@@ -36,6 +36,7 @@ class PayoutFees(StrEnum):
 
 PREFIX = "PAYCHECKOUT_"
 PENDING_FOR = timedelta(hours=24)
+IN_QUOTES = "Put it in quotes; in an environment variable that Flask reads as JSON, as '\"123\"'."
 _SHORTEST_TOKEN = 16
 
 
@@ -45,10 +46,7 @@ class Fault(Exception):
 
 def check_text(value: object) -> str:
     if not isinstance(value, str):
-        raise Fault(
-            f"must be a string, not {type(value).__name__}. Put it in quotes; in an environment variable that Flask"
-            " reads as JSON, as '\"123\"'."
-        )
+        raise Fault(f"must be a string, not {type(value).__name__}. {IN_QUOTES}")
     if not value.isprintable() or value != value.strip():
         raise Fault("has spaces at its ends or control characters. Copy it again, without line breaks or tabs.")
     return value
