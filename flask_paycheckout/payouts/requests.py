@@ -16,7 +16,7 @@ from flask_paycheckout.checkouts.moves import Decision, Moves
 from flask_paycheckout.checkouts.payments import Amount
 from flask_paycheckout.checkouts.states import Evidence, Status
 from flask_paycheckout.clock import moment_after
-from flask_paycheckout.database.deeds import record_deed, stored_name, who_and_why
+from flask_paycheckout.database.deeds import record_deed, stored_name, who_and_why, yes_or_no
 from flask_paycheckout.database.history import Entry, line
 from flask_paycheckout.database.order_ids import require_order_id
 from flask_paycheckout.database.service_table import insert_in
@@ -198,7 +198,7 @@ class PayoutRequests:
         if approve is None:
             limits = self.parts.settings.approve_over
             approve = any(each.currency in limits and each.amount >= limits[each.currency] for each in sums)
-        return PayoutStatus.WAITING if approve else PayoutStatus.READY
+        return PayoutStatus.WAITING if yes_or_no("approve", approve) else PayoutStatus.READY
 
     def _insert(
         self,

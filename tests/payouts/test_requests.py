@@ -87,6 +87,7 @@ def test_a_person_approves_from_the_amount_on_that_the_shop_says(
         ({"amount": "0"}, "is not positive"),
         ({"currency": "usd"}, "currency 'usd' is neither"),
         ({"to": "rec_1"}, "to must be ToBank"),
+        ({"approve": ""}, "approve must be True or False"),
         ({"reference": ""}, "reference must have 1 to 255"),
         ({"note": "a\nb"}, "note must have 255 characters at most"),
         ({"order_id": "\ud800"}, "order_id must have"),
