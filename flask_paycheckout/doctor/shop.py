@@ -66,11 +66,13 @@ def examine(shop: Runtime, account: str | None = None) -> Diagnosis:
     Calls the service once, and once more for each merchant account that has open payments.
 
     :param account: of the accounts only this one.
+    :raises click.BadParameter: there is no such account.
     """
     shop.sessions.refuse_uncommitted("doctor")
+    # First, since whatever follows opens connections.
+    forks = tuple(_forks(shop))
+    account = known_account(account)
     checks: tuple[Callable[[Runtime], Iterator[Check]], ...] = (
-        # First, since the other checks open connections.
-        _forks,
         _configuration,
         _public_address,
         check_database,
@@ -84,7 +86,7 @@ def examine(shop: Runtime, account: str | None = None) -> Diagnosis:
         _deferred,
         partial(_alarms, account=account),
     )
-    return Diagnosis(tuple(result for check in checks for result in check(shop)), webhook_address(shop))
+    return Diagnosis((*forks, *(result for check in checks for result in check(shop))), webhook_address(shop))
 
 
 @paycheckout.command(short_help="Check shop, database and service; print the webhook URL.")
@@ -99,7 +101,7 @@ def doctor(account: str | None, as_json: bool) -> None:
 
     Exit code 0: no check failed, though there may be warnings. 1: a check failed. 2: there is no such account.
     """
-    found = examine(runtime(), known_account(account))
+    found = examine(runtime(), account)
     click.echo(json.dumps(asdict(found) | {"failed": found.failed}, indent=2) if as_json else str(found))
     raise SystemExit(1 if found.failed else 0)
 
