@@ -13,7 +13,7 @@ from sqlalchemy.exc import OperationalError
 
 from flask_paycheckout import order_paid
 from tests.conftest import OpenShop
-from tests.scripted import Shop
+from tests.scripted import Shop, number
 
 AT = "2026-01-01 12:00:00Z"
 
@@ -126,6 +126,16 @@ def test_resolve_decides_and_tells_what_came_of_it(shop: Shop, flag: str, status
     shop.has_held("o-1")
     ran = runs(shop, "resolve", "chk-1", flag, "--by", "Ada", "--why", "the customer called")
     assert (ran.exit_code, ran.output) == (0, f"checkout chk-1 of order o-1 is {status}\n")
+
+
+def test_resolve_gives_the_link_of_a_refunded_excess(shop: Shop) -> None:
+    """Nobody but who has it can say where the money goes, and no other command tells it."""
+    shop.settles(shop.has_deposit("completed", inputAmount=number("13.00")))
+    ran = runs(shop, "resolve", "chk-1", "--accept", "--refund-excess", "--by", "Ada", "--why", "paid too much")
+    decided, link = ran.output.splitlines()
+    assert decided == "checkout chk-1 of order o-1 is paid"
+    page = shop.app.test_client().get(link.split()[-1])
+    assert (page.status_code, "0.50" in page.text) == (200, True)
 
 
 def test_payback_says_what_became_of_the_money(shop: Shop) -> None:

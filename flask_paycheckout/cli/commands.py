@@ -31,7 +31,7 @@ from flask_paycheckout.database.database_errors import trouble_of
 from flask_paycheckout.rounds.reconcile import Progress, Reconciler, ReconcileReport
 from flask_paycheckout.runtime import runtime
 from flask_paycheckout.text import moment_text, visible
-from flask_paycheckout.views.order_urls import webhook_address
+from flask_paycheckout.views.order_urls import claim_line, require_address, webhook_address
 
 Round = Callable[[int | None, Progress | None], ReconcileReport]
 
@@ -139,7 +139,7 @@ def resolve(
 
     --accept --as-part pays a part of the order, and the next payment page asks for the rest.
 
-    --accept --refund-excess also stores a refund of what came too much; `flask paycheckout show` names it.
+    --accept --refund-excess also stores a refund of what came too much, and prints its link for the customer.
 
     --reject does not pay the order.
 
@@ -150,9 +150,14 @@ def resolve(
     """
     require_one(accept, reject, "--accept or --reject")
     with usable():
-        resolve_payment = runtime().for_writing(f"resolve({checkout_id!r})").resolutions.resolve
-        checkout = resolve_payment(checkout_id, accept, by, why, as_part=as_part, refund_excess=refund_excess)
+        shop = runtime().for_writing(f"resolve({checkout_id!r})")
+        if refund_excess:
+            require_address(shop.checkouts.require(checkout_id).account)
+        decide = shop.resolutions.resolve
+        checkout = decide(checkout_id, accept, by, why, as_part=as_part, refund_excess=refund_excess)
     click.echo(visible(f"checkout {checkout.checkout_id} of order {checkout.order_id} is {checkout.status}"))
+    if refund_excess:
+        click.echo(claim_line(shop.payouts.of_checkout(checkout_id)[-1].reference))
 
 
 @paycheckout.command(short_help="Record that money was paid back, or is kept.")

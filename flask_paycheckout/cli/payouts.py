@@ -43,7 +43,7 @@ from flask_paycheckout.text import (
     table_lines,
     visible,
 )
-from flask_paycheckout.views.order_urls import claim_url, require_address
+from flask_paycheckout.views.order_urls import claim_line, claim_url, require_address
 
 
 @paycheckout.command(short_help="Pay a customer's money back.")
@@ -74,12 +74,11 @@ def refund(
         paid = shop.checkouts.find(checkout_id)
         require_address("" if paid is None else paid.account)
         made = shop.payout_requests.refund_now(checkout_id, amount, by, why, send=send)
-    url = claim_url(made.reference)
     tell(
         as_json,
-        asdict(payout_story(made)) | {"refund_url": url},
+        asdict(payout_story(made)) | {"refund_url": claim_url(made.reference)},
         f"refund {made.reference} of {payout_sum_text(made)} {payout_status_text(made.status)}",
-        f"Send the customer this link, to say where the money goes: {url}",
+        claim_line(made.reference),
     )
 
 

@@ -55,6 +55,11 @@ def claim_url(reference: str) -> str:
     return _absolute(shop.settings_of(payout.account), "refund", token=shop.signed_links.sign(REFUND, payout.reference))
 
 
+def claim_line(reference: str) -> str:
+    """The line of a command that gives this URL."""
+    return f"Send the customer this link, to say where the money goes: {claim_url(reference)}"
+
+
 def request_url(reference: str) -> str:
     """Absolute URL of a payment request's page, to be sent to the person who pays; it carries a sealed token.
 
