@@ -109,7 +109,7 @@ def exact_decimal(name: str, amount: Decimal | int | str, currency: str | None, 
     if places is not None and -exponent > places:
         raise ValueError(
             f"{name} {exact} has more decimals than {currency} has ({places}). Write at most {places} decimals;"
-            " round a calculated amount."
+            " round a calculated amount"
         )
     return exact
 

@@ -23,7 +23,9 @@ def require_order_id(order_id: object, name: str = "order_id") -> str:
         half of a surrogate pair. The message gives the character's number and never quotes the id.
     """
     if not isinstance(order_id, str):
-        raise TypeError(f"{name} must be a string, not {type(order_id).__name__}; write str(order.id)")
+        raise TypeError(
+            f"{name} must be a string, not {type(order_id).__name__}; write str(order.id), in a template order.id|string"
+        )
     fault = _fault(order_id)
     if fault is not None:
         raise ValueError(
@@ -33,9 +35,9 @@ def require_order_id(order_id: object, name: str = "order_id") -> str:
     return order_id
 
 
-def is_order_id(text: str) -> bool:
-    """Whether this text is a valid order id."""
-    return _fault(text) is None
+def is_order_id(text: object) -> bool:
+    """Whether this is a valid order id: a caller may give anything else too, such as the checkout in place of its id."""
+    return isinstance(text, str) and _fault(text) is None
 
 
 def _fault(text: str) -> str | None:

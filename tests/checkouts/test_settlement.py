@@ -273,8 +273,8 @@ def test_a_decided_checkout_is_not_read(shop: Shop, status: str) -> None:
 
 
 @pytest.mark.on_each_database
-@pytest.mark.parametrize("checkout_id", ["o-1", "a\x00b", "\ud800"], ids=["order id", "NUL", "surrogate"])
-def test_an_id_that_was_never_stored_is_not_read(shop: Shop, checkout_id: str) -> None:
+@pytest.mark.parametrize("checkout_id", ["o-1", "a\x00b", "\ud800", 7], ids=["order id", "NUL", "surrogate", "number"])
+def test_an_id_that_was_never_stored_is_not_read(shop: Shop, checkout_id: Any) -> None:
     with pytest.raises(UnknownCheckout, match=r"no checkout .*not the shop's order id"):
         shop.settles(checkout_id)
     assert shop.service.reads == []
