@@ -105,16 +105,19 @@ def own_pages(scene: Scene, make_shop: MakeShop, tmp_path: Path) -> None:
     own.parent.mkdir(parents=True)
     (tmp_path / "templates" / "layout.html").write_text(LAYOUT)
     own.write_text(scene["in the shop's layout"])
-    shop = make_shop(scene["pages.py"])
+    shop = make_shop(scene["pages.py"], scene["policy.py"])
     with shop.app.test_request_context():
         address = shop.paycheckout.status_url("1")
-    page = shop.app.test_client().get(address).text
+    browser = shop.app.test_client()
+    page = browser.get(address).text
+    policies = [browser.get(path).headers["Content-Security-Policy"] for path in ("/orders/1", address)]
+    assert ["https://pay.service.example" in policy for policy in policies] == [True, False]
     assert '<a href="/orders/1">Back to your order</a>' in page
     assert "<nav>Shop</nav>" in page
     assert "<title>Not paid yet</title>" in page
     own.write_text(scene["colours"])
     shop.app.jinja_env.cache.clear()
-    assert "--paycheckout-accent: #8a2b0b" in shop.app.test_client().get(address).text
+    assert "--paycheckout-accent: #8a2b0b" in browser.get(address).text
 
 
 def own_status_page(scene: Scene, make_shop: MakeShop, paycheckout_sandbox: Sandbox) -> None:
