@@ -15,7 +15,7 @@ from contextlib import nullcontext
 from functools import partial
 from typing import Any, TypeVar, get_type_hints
 
-from flask import Blueprint, Response
+from flask import Blueprint, Response, g
 from werkzeug.exceptions import HTTPException
 
 from flask_paycheckout.sandbox.deposits.transitions import NoSuchCheckout, NoSuchMethod
@@ -63,6 +63,9 @@ def call(
                 given["sent"] = load_object(shape, read_object({} if may_be_empty else None))
             if query is not None:
                 given["query"] = load_query(query)
+            # A misspelt field would be left at its default, and a test would test something else.
+            if g.undeclared:
+                raise FieldError(f"{g.undeclared[0][:100]} is no field of this call.")
             with transaction(exclusive=exclusive) if "session" in hints else nullcontext() as session:
                 result = function(**given, **({} if session is None else {"session": session}))
                 return result if isinstance(result, Response) else answer(result, status)

@@ -100,6 +100,13 @@ def test_a_wrong_value_is_refused_by_name(merchant: Merchant, tester: Tester) ->
             assert tester.refuses("POST", path, {field: value}) == (400, field), value
 
 
+def test_a_misspelt_field_is_refused_by_name(tester: Tester) -> None:
+    """Left at its default, it would let a test pass that tests something else."""
+    assert tester.refuses("POST", "faults", {"operation": "webhook", "kind": "drop", "timse": 2}) == (400, "timse")
+    assert tester.does("GET", "faults") == []
+    assert tester.refuses("GET", "webhooks?acount=anna") == (400, "acount")
+
+
 def test_real_webhooks_stay_on_this_machine_unless_allowed() -> None:
     url = {"url": "http://192.0.2.1/hook"}
     for allowed, status in ((False, 400), (True, 200)):
