@@ -103,7 +103,8 @@ def _add_view(app: Flask, url_prefix: str, registry: CollectorRegistry, database
     blueprint = Blueprint(_KEY, __name__, url_prefix=url_prefix)
 
     def view() -> Response:
-        if not _may_see():
+        scheme, _, given = request.headers.get("Authorization", "").partition(" ")
+        if scheme.lower() != "bearer" or not is_one_of(given.strip(), runtime().settings.metrics_token):
             response = Response("a token is needed\n", 401, mimetype="text/plain")
             response.headers["WWW-Authenticate"] = "Bearer"
             return response
@@ -112,11 +113,6 @@ def _add_view(app: Flask, url_prefix: str, registry: CollectorRegistry, database
     blueprint.add_url_rule("/metrics", "metrics", view, methods=["GET"])
     blueprint.after_request(harden)
     app.register_blueprint(blueprint)
-
-
-def _may_see() -> bool:
-    scheme, _, given = request.headers.get("Authorization", "").partition(" ")
-    return scheme.lower() == "bearer" and is_one_of(given.strip(), runtime().settings.metrics_token)
 
 
 def _scraped(registry: CollectorRegistry, database: _Database) -> CollectorRegistry:

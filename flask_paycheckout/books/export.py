@@ -156,7 +156,10 @@ class Books:
         if form is Format.CSV:
             yield _as_csv([[*COLUMNS]])
         for part in self._pages(period):
-            yield _as_csv(list(map(csv_cells, part))) if form is Format.CSV else "".join(map(json_line, part))
+            if form is Format.CSV:
+                yield _as_csv(list(map(csv_cells, part)))
+            else:
+                yield "".join(json.dumps(_exact(line)) + "\n" for line in part)
             if progress is not None:
                 progress(len(part))
 
@@ -263,12 +266,8 @@ def csv_cells(line: Line) -> list[str]:
     return [csv_text(value) if isinstance(value, str) else cell or "" for value, cell in cells]
 
 
-def json_line(line: Line) -> str:
-    """A line as one JSON object, with amounts as exact text and null for what the service did not report."""
-    return json.dumps(_exact(line)) + "\n"
-
-
 def _exact(line: Line) -> dict[str, str | None]:
+    """A line for JSON, with amounts as exact text and None for what the service did not report."""
     # Times always have as many digits, so that lines can be sorted as text.
     return {**plain(line._asdict()), "booked_at": line.booked_at.isoformat(timespec="microseconds")}
 

@@ -153,8 +153,7 @@ def resolve(
         shop = runtime().for_writing(f"resolve({checkout_id!r})")
         if refund_excess:
             require_address(shop.checkouts.require(checkout_id).account)
-        decide = shop.resolutions.resolve
-        checkout = decide(checkout_id, accept, by, why, as_part=as_part, refund_excess=refund_excess)
+        checkout = shop.resolutions.resolve(checkout_id, accept, by, why, as_part=as_part, refund_excess=refund_excess)
     click.echo(visible(f"checkout {checkout.checkout_id} of order {checkout.order_id} is {checkout.status}"))
     if refund_excess:
         click.echo(claim_line(shop.payouts.of_checkout(checkout_id)[-1].reference))

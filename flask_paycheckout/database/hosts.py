@@ -50,10 +50,9 @@ class ShopDatabase(ABC):
     context: _Context
     """Opens an application context of the shop."""
 
-    def base(self, bind_key: str | None) -> type[Any]:
+    def base(self, bind_key: str | None) -> Any:
         """A declarative base of classes that are mapped in the shop's metadata of this bind."""
-        base: type[Any] = registry(metadata=self.metadatas[bind_key]).generate_base()
-        return base
+        return registry(metadata=self.metadatas[bind_key]).generate_base()
 
     @abstractmethod
     def session(self) -> Session:
@@ -89,7 +88,7 @@ class _FlaskSQLAlchemy(ShopDatabase):
     db: SQLAlchemy
     _checked: object = None
 
-    def base(self, bind_key: str | None) -> type[Any]:
+    def base(self, bind_key: str | None) -> Any:
         # A base that makes dataclasses takes no mixin that is none.
         return super().base(bind_key) if issubclass(self.db.Model, MappedAsDataclass) else self.db.Model
 

@@ -23,9 +23,8 @@ def require_order_id(order_id: object, name: str = "order_id") -> str:
         half of a surrogate pair. The message gives the character's number and never quotes the id.
     """
     if not isinstance(order_id, str):
-        raise TypeError(
-            f"{name} must be a string, not {type(order_id).__name__}; write str(order.id), in a template order.id|string"
-        )
+        remedy = "write str(order.id), in a template order.id|string"
+        raise TypeError(f"{name} must be a string, not {type(order_id).__name__}; {remedy}")
     fault = _fault(order_id)
     if fault is not None:
         raise ValueError(
@@ -36,7 +35,7 @@ def require_order_id(order_id: object, name: str = "order_id") -> str:
 
 
 def is_order_id(text: object) -> bool:
-    """Whether this is a valid order id: a caller may give anything else too, such as the checkout in place of its id."""
+    """Whether this is a valid order id; a caller may give anything, such as a checkout in the place of its id."""
     return isinstance(text, str) and _fault(text) is None
 
 

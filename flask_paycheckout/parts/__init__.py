@@ -37,16 +37,12 @@ AccountKeys = Callable[[str], Account | Awaitable[Account | None] | None]
 _CLAIM = timedelta(seconds=60)
 
 
-def _no_url(order_id: str) -> str | None:
-    return None
-
-
 @dataclass
 class Callbacks:
     """The functions that a shop has registered."""
 
     order_total: OrderTotal | None = None
-    order_url: OrderUrl = _no_url
+    order_url: OrderUrl = lambda order_id: None
     account_of: AccountOf | None = None
     account: AccountKeys | None = None
 

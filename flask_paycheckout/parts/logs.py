@@ -155,7 +155,8 @@ class _Lines(logging.Filter):
             record.__dict__.setdefault(name, None)
         if isinstance(record.args, tuple):
             record.args = tuple(_safe(value) for value in record.args)
-            if error is not None and (heals or _heals(error)):
+            # The service or the database is probably unavailable for a while only.
+            if error is not None and (heals or isinstance(error, PaymentsError) or is_unavailable(error)):
                 _shorten(record, record.args, error)
         return record.levelno >= logging.getLogger(record.name).getEffectiveLevel()
 
@@ -166,11 +167,6 @@ def _shorten(record: logging.LogRecord, args: tuple[object, ...], error: BaseExc
     record.exc_info = record.exc_text = None
     if record.levelno > logging.WARNING:
         record.levelno, record.levelname = logging.WARNING, logging.getLevelName(logging.WARNING)
-
-
-def _heals(error: BaseException) -> bool:
-    """Whether the service or the database is probably unavailable for a while only."""
-    return isinstance(error, PaymentsError) or is_unavailable(error)
 
 
 def _message(error: BaseException) -> str:

@@ -201,11 +201,12 @@ class PayoutThread:
         self._done: Future[ReconcileReport] | None = None
         if isinstance(parts.engine().pool, (StaticPool, SingletonThreadPool)):
             return
-        idle = self._idle()
-        if idle is not None:
-            self._done = Future()
-            self._done.set_result(ReconcileReport(payouts=idle))
-            return
+        # The round itself meets the same error, and tells it.
+        with suppress(Exception):
+            if (idle := self._sender.idle()) is not None:
+                self._done = Future()
+                self._done.set_result(ReconcileReport(payouts=idle))
+                return
         # The process waits for its thread: one that ends in the middle of a call would leave payouts in doubt.
         thread = ThreadPoolExecutor(1, "paycheckout-payouts")
         self._done = thread.submit(self._round)
@@ -221,13 +222,6 @@ class PayoutThread:
         :raises TimeoutError: it needs more than these seconds.
         """
         return self._round() if self._done is None else self._done.result(seconds)
-
-    def _idle(self) -> PayoutReport | None:
-        try:
-            return self._sender.idle()
-        except Exception:
-            # The round itself meets the same error, and tells it.
-            return None
 
     def _round(self) -> ReconcileReport:
         """A round whose errors do not end that of the deposits."""

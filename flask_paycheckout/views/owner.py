@@ -105,20 +105,17 @@ def make_owner_view(permission: Permission, home: str | None, logout: str | None
     blueprint.before_request(lambda: _require_permission(permission, wanted))
     blueprint.context_processor(lambda: {"home": _address(home), "logout": _address(logout), "can": can})
     blueprint.register_error_handler(SQLAlchemyError, answer_owner)
-    blueprint.register_error_handler(ReceiverFailed, _answer_receiver)
+    blueprint.register_error_handler(
+        ReceiverFailed,
+        lambda error: ServiceUnavailable(f"Nothing was recorded, because {visible(error.problem)}.").get_response(),
+    )
     for unknown in (UnknownCheckout, UnknownPayout, UnknownRequest):
-        blueprint.register_error_handler(unknown, _answer_unknown)
+        blueprint.register_error_handler(
+            unknown, lambda error: NotFound("There is no such payment, payout or request.").get_response()
+        )
     blueprint.after_request(harden)
     blueprint.record(lambda state: exempt_from_csrf(cast(Flask, state.app), forms))
     return blueprint
-
-
-def _answer_receiver(error: ReceiverFailed) -> Response:
-    return ServiceUnavailable(f"Nothing was recorded, because {visible(error.problem)}.").get_response()
-
-
-def _answer_unknown(error: Exception) -> Response:
-    return NotFound("There is no such payment, payout or request.").get_response()
 
 
 def _address(place: str | None) -> str | None:

@@ -38,7 +38,8 @@ def refusals(shop: Shop, order_id: object, kind: type[Exception]) -> set[str]:
 @pytest.mark.on_each_database
 def test_what_is_no_string_is_refused_alike_by_every_call(shop: Shop) -> None:
     for order_id in NO_STRINGS:
-        expected = f"order_id must be a string, not {type(order_id).__name__}; write str(order.id), in a template order.id|string"
+        remedy = "write str(order.id), in a template order.id|string"
+        expected = f"order_id must be a string, not {type(order_id).__name__}; {remedy}"
         assert refusals(shop, order_id, TypeError) == {expected}
 
 
