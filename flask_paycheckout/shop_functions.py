@@ -60,8 +60,10 @@ def shop_caller(ensure_sync: Callable[[Callable[..., Any]], Callable[..., Any]])
 def refuse_generator(function: Function) -> Function:
     """Return a function that can be called; calling a generator function runs nothing of it.
 
-    :raises TypeError: it is a generator function, or an asynchronous one.
+    :raises TypeError: it is a generator function, or an asynchronous one, or cannot be called.
     """
+    if not callable(function):
+        raise TypeError(f"a function is needed here, not {type(function).__name__}")
     called = _called(function)
     if inspect.isgeneratorfunction(called) or inspect.isasyncgenfunction(called):
         raise TypeError(f"{name_of(function)} is a generator function, of which a call runs nothing. Remove `yield`.")

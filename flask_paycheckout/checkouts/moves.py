@@ -118,7 +118,9 @@ class Moves:
 
         The unique `current_order_id` decides between simultaneous starts, in any number of processes.
         """
-        c = self.checkouts.table.c
+        c, times = self.checkouts.table.c, self.events.parts.settings.remind_after
+        # The reminders of a request are counted from its making.
+        is_first = replaces is None and request_of(order_id) is None
         row = {
             "checkout_id": checkout_id,
             "order_id": order_id,
@@ -130,7 +132,7 @@ class Moves:
             "created_at": now,
             "moved_at": now,
             "next_read_at": now,
-            "remind_at": self._first_reminder(order_id, now) if replaces is None else None,
+            "remind_at": now + times[0] if is_first and times else None,
             "revision": 0,
             "reads": 0,
             "failed_reads": 0,
@@ -170,11 +172,6 @@ class Moves:
         if Status.PAID in counts or Status.HELD in counts:
             return True
         return Status.PART in counts and self.checkouts.balance(order_id, connection).due(asked.total) != asked.due
-
-    def _first_reminder(self, order_id: str, now: datetime) -> datetime | None:
-        """The time of an order's first reminder; those of a request are counted from its making."""
-        times = self.events.parts.settings.remind_after
-        return now + times[0] if times and request_of(order_id) is None else None
 
     def move(
         self, checkout: CheckoutMixin, move: Move | Callable[[ShopTransaction], Move], now: datetime

@@ -123,14 +123,9 @@ def _fault(name: str, value: str, currency: str) -> Fault | None:
         return Fault.TOO_LONG
     if name == "email" and not is_email(value):
         return Fault.NO_EMAIL
-    if name == "wallet_address" and not _is_wallet(value, currency):
-        return Fault.NO_WALLET
+    if name == "wallet_address":
+        try:
+            require_destination(ToWallet(value), currency)
+        except ValueError:
+            return Fault.NO_WALLET
     return None
-
-
-def _is_wallet(address: str, currency: str) -> bool:
-    try:
-        require_destination(ToWallet(address), currency)
-    except ValueError:
-        return False
-    return True
