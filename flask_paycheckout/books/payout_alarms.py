@@ -12,7 +12,7 @@ from flask_paycheckout.books.alarms import PATIENCE, RECONCILE, WEEK, Alarm, Exa
 from flask_paycheckout.books.payment_alarms import in_outage
 from flask_paycheckout.errors import payout_status_text
 from flask_paycheckout.payouts.paybacks import PAID_BACK, REFUNDED
-from flask_paycheckout.payouts.payout_states import RELEASING, PayoutStatus
+from flask_paycheckout.payouts.payout_states import PayoutStatus
 from flask_paycheckout.service.record import PAYOUT, READS
 from flask_paycheckout.text import account_text, moment_text, payout_sum_text
 
@@ -152,20 +152,17 @@ def unknown_payouts(look: Look) -> Iterator[Alarm]:
 def failed_payouts(look: Look) -> Iterator[Alarm]:
     """Payouts that failed in the last seven days.
 
-    Without refunds that one of the same amount, made after the failure, has replaced, or whose payment was given back
-    as a whole.
+    Without refunds in whose place another one of the same amount was made after the failure, each in the place of one,
+    or whose payment was given back as a whole.
     """
-    c, later, paid = look.payouts, look.models.payouts.alias().c, look.checkouts
-    replaced = exists().where(
-        later.refund_of == c.refund_of,
-        later.counts == c.counts,
-        later.created_at >= c.moved_at,
-        later.status.not_in(RELEASING),
-    )
+    c, other, paid = look.payouts, look.models.payouts.alias().c, look.checkouts
+    others = select(func.count()).where(other.refund_of == c.refund_of, other.counts == c.counts, other.id != c.id)
+    made = others.where(other.created_at >= c.moved_at, other.status != PayoutStatus.CANCELLED).scalar_subquery()
+    failed = others.where(other.moved_at >= c.moved_at, other.status == PayoutStatus.FAILED).scalar_subquery()
     covered = exists().where(paid.checkout_id == c.refund_of, paid.payback.in_((PAID_BACK, REFUNDED)))
     return _payouts(
         look,
-        [c.status == PayoutStatus.FAILED, c.moved_at > look.now - WEEK, ~replaced, ~covered],
+        [c.status == PayoutStatus.FAILED, c.moved_at > look.now - WEEK, made <= failed, ~covered],
         ("payout failed", "payouts failed"),
         f"If it was not paid, try one again: flask paycheckout payouts retry REFERENCE {_BY_WHY}",
     )

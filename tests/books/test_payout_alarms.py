@@ -200,6 +200,32 @@ def test_a_failed_refund_that_another_one_replaced_is_no_alarm(well: Payer) -> N
     assert runs(shop, "report")[0] == 1
 
 
+def test_a_refund_replaces_only_one_of_two_that_failed(well: Payer) -> None:
+    shop = well.shop
+    checkout_id = is_paid(well)
+    names = [refunds(shop, checkout_id, "1", to=BANK).reference for _ in range(2)]
+    well.sends()
+    for name in names:
+        well.sandbox.finish(well.payout(name), "failed")
+        minutes_pass(well, 3)
+    for left in (1, 0):
+        refunds(shop, checkout_id, "1", to=ByHand())
+        assert sum(alarm.count for alarm in alarms_of(shop).values()) == left
+
+
+def test_a_refund_that_replaced_a_failed_one_and_failed_too_is_replaced_with_it(well: Payer) -> None:
+    shop = well.shop
+    checkout_id = is_paid(well)
+    for _ in range(2):
+        failed = refunds(shop, checkout_id, "1", to=BANK).reference
+        well.sends()
+        well.sandbox.finish(well.payout(failed), "failed")
+        minutes_pass(well, 3)
+        assert urgent(shop) == {"failed-payouts"}
+    refunds(shop, checkout_id, "1", to=ByHand())
+    assert urgent(shop) == set()
+
+
 def test_a_failed_refund_is_an_alarm_until_one_of_its_amount_is_made_or_all_is_given_back(well: Payer) -> None:
     shop = well.shop
     checkout_id = is_paid(well)
