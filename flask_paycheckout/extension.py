@@ -53,8 +53,6 @@ if TYPE_CHECKING:
     from flask_paycheckout.security.permission import Permission
     from flask_paycheckout.totals import Total
 
-__all__ = ["PayCheckout"]
-
 # A decorated function keeps its own type.
 PriceOrder = TypeVar("PriceOrder", bound=OrderTotal)
 LinkOrder = TypeVar("LinkOrder", bound=OrderUrl)
