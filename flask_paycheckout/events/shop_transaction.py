@@ -141,9 +141,8 @@ class ShopTransactions:
         It takes a connection when the shop makes its first query, so a function without one costs nothing here.
         """
         with self.parts.sessions.own() as session:
-            if session.in_transaction():
-                # A session of the shop's own class may have made queries already.
-                session.rollback()
+            # A session of the shop's own class may have made queries already.
+            session.rollback()
             try:
                 with self.waits.limited() as patience, guarded(session, patience):
                     yield ShopTransaction(self.parts, session)
