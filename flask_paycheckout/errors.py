@@ -8,9 +8,11 @@
       UnknownCheckout        no checkout with this id is stored
       TransitionRefused      the table of states has no such transition
         PayoutRefused        ... of this payout, or it changed since the person saw it
+        WithdrawalRefused    ... of this payment request
       ReceiverFailed         an atomic receiver raised, so the whole change was rolled back
       PaybackRefused         this money does not wait to be paid back or kept
       UnknownPayout          no payout with this reference is stored
+      UnknownRequest         no payment request with this reference is stored
       PayoutConflict         the reference belongs to a payout with other content
       NothingToRefund        no money of this checkout arrived, or it is not settled yet
       RefundTooLarge         refunds would be more than what arrived
@@ -26,26 +28,6 @@ from __future__ import annotations
 from dataclasses import KW_ONLY, dataclass
 
 from flask_paycheckout.text import first_line
-
-__all__ = [
-    "ConfigurationError",
-    "NothingToRefund",
-    "OrderNotPayable",
-    "OrderSettled",
-    "PayCheckoutError",
-    "PaybackRefused",
-    "PayoutConflict",
-    "PayoutRefused",
-    "ReceiverFailed",
-    "RefundTooLarge",
-    "StartContended",
-    "TooManyAttempts",
-    "TransitionRefused",
-    "UncommittedChanges",
-    "UnknownCheckout",
-    "UnknownPayout",
-    "UnsafeCheckoutUrl",
-]
 
 
 class PayCheckoutError(Exception):

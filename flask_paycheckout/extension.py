@@ -54,8 +54,6 @@ if TYPE_CHECKING:
     from flask_paycheckout.security.permission import Permission
     from flask_paycheckout.totals import Total
 
-__all__ = ["PayCheckout"]
-
 # A decorated function keeps its own type.
 PriceOrder = TypeVar("PriceOrder", bound=OrderTotal)
 LinkOrder = TypeVar("LinkOrder", bound=OrderUrl)
@@ -439,8 +437,9 @@ class PayCheckout:
         """
         if order_id is not None:
             runtime().requests.require_order(order_id)
-        wanted = amount, currency, to, note, order_id, account, approve, by, expires
-        return runtime().payout_requests.pay_out(reference, *wanted)
+        return runtime().payout_requests.pay_out(
+            reference, amount, currency, to, note, order_id, account, approve, by, expires
+        )
 
     def refund(
         self,
@@ -484,8 +483,7 @@ class PayCheckout:
             PAYCHECKOUT_APPROVE_BY_ANOTHER, the person asked for it.
         :raises ValueError: `by` or `why` is blank or too long.
         """
-        call = f"approve_payout({reference!r})"
-        decisions = runtime().for_writing(call).payout_decisions
+        decisions = runtime().for_writing(f"approve_payout({reference!r})").payout_decisions
         return decisions.approve(reference, by, why, seen, over_limit=over_limit)
 
     def cancel_payout(self, reference: str, *, by: str, why: str) -> PayoutMixin:

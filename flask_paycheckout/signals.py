@@ -20,26 +20,6 @@ from blinker import ANY, NamedSignal
 
 from flask_paycheckout.shop_functions import Function, refuse_generator
 
-__all__ = [
-    "BY_NAME",
-    "NEEDS_RECEIVER",
-    "OF_PAYOUTS",
-    "checkout_created",
-    "note_new_app",
-    "order_abandoned",
-    "order_paid",
-    "order_part_paid",
-    "order_pending",
-    "payment_held",
-    "payment_reminder",
-    "payment_resolved",
-    "payout_completed",
-    "payout_failed",
-    "payout_sent",
-    "payout_unknown",
-    "refund_claimed",
-]
-
 # The code of the functions that a receiver consists of, without the values in their closures.
 _Kind = tuple[tuple[str, CodeType], ...]
 

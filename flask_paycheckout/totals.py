@@ -11,17 +11,6 @@ from dataclasses import dataclass
 from decimal import Context, Decimal, InvalidOperation
 from functools import cache
 
-__all__ = [
-    "NothingToPay",
-    "Pay",
-    "Receive",
-    "Total",
-    "decimals_of",
-    "exact_decimal",
-    "is_token",
-    "positive_amount",
-]
-
 # A token id of the service: <symbol>-<network>, for instance "usdc-polygon".
 _TOKEN_ID = re.compile(r"[A-Za-z0-9.]{1,24}-[A-Za-z0-9_.-]{1,40}")
 

@@ -12,7 +12,7 @@ from flask import Flask
 from sqlalchemy import event
 
 from flask_paycheckout import CheckoutMixin, Pay, TooManyAttempts, order_paid, order_pending
-from flask_paycheckout.client import Invalid
+from flask_paycheckout.client import Invalid, Unauthorized
 from flask_paycheckout.service.calls import NotAsked
 from tests.races.crowds import crowd
 from tests.scripted import Shop, refusal
@@ -171,6 +171,13 @@ def test_what_the_service_refused_is_not_asked_again_for_a_while(shop: Shop) -> 
     assert shop.starts(), "another total is another question"
     shop.totals["o-1"] = Pay("12.50", "USD")
     shop.clock.advance(seconds=5)
+    assert shop.starts()
+
+
+def test_an_order_can_be_paid_at_once_when_refused_keys_were_replaced(shop: Shop) -> None:
+    shop.service.instead_of_created = [refusal(401, "Unknown client")]
+    with pytest.raises(Unauthorized):
+        shop.starts()
     assert shop.starts()
 
 

@@ -55,7 +55,7 @@ def unclaimed_refunds(look: Look) -> Iterator[Alarm]:
 @alarm(Severity.NOW)
 def unsent_payouts(look: Look) -> Iterator[Alarm]:
     """Payouts that are ready, and that no call sends."""
-    payers, unsent = _unsent(look, lacks_token=False)
+    payers, unsent = _unsent(look, _is_late(look), lacks_token=False)
     return _payouts(
         look,
         unsent,
@@ -77,13 +77,16 @@ def payouts_without_access_token(look: Look) -> Iterator[Alarm]:
     )
 
 
-def _unsent(look: Look, *, lacks_token: bool) -> tuple[dict[str, str], Sequence[ColumnElement[bool]]]:
-    """The conditions of payouts that should have been sent, and whose payer lacks an access token or not.
+def _unsent(
+    look: Look, *late: ColumnElement[bool], lacks_token: bool
+) -> tuple[dict[str, str], Sequence[ColumnElement[bool]]]:
+    """The conditions of ready payouts whose payer lacks an access token or not.
 
+    :param late: the condition of those that should have been sent; without a token none is sent, however soon.
     :returns: before them, the accounts of these payouts with those whose money pays.
     """
     c = look.payouts
-    unsent = c.status == PayoutStatus.READY, _is_late(look)
+    unsent = c.status == PayoutStatus.READY, *late
     found = look.rows(select_payers(c, *unsent, *look.of_account(c.account)))
     of = {name: look.merchants.payer_of(name) for (name,) in found}
     payers = {name: payer for name, (payer, lacks) in of.items() if lacks is lacks_token}

@@ -22,7 +22,7 @@ from flask_paycheckout.checkouts.schedule import PAGE_VALID
 from flask_paycheckout.checkouts.shop_answers import ShopAnswers
 from flask_paycheckout.checkouts.states import Status, best_of
 from flask_paycheckout.checkouts.stored import Checkouts
-from flask_paycheckout.client import PaymentsError, RequestRefused, TransportFailed
+from flask_paycheckout.client import PaymentsError, RequestRefused, TransportFailed, Unauthorized
 from flask_paycheckout.client.resources.checkouts import CheckoutLink
 from flask_paycheckout.database.database_errors import is_lock_timeout
 from flask_paycheckout.database.order_ids import MAX_ID, require_order_id
@@ -200,7 +200,8 @@ class Starter:
         try:
             link, client_id = permit.ask(lambda client: (client.checkouts.create(asked.due), client.client_id))
         except RequestRefused as error:
-            if is_answer(error):
+            # Refused keys are not about this order, and the shop may have replaced them by the next try.
+            if is_answer(error) and not isinstance(error, Unauthorized):
                 self._refused.begin(f"{order_id} {asked.due}", self.parts.clock())
             raise
         if not 0 < len(link.id) <= MAX_ID or not link.id.isprintable():

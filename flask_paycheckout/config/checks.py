@@ -293,7 +293,8 @@ def check_seal_key(value: object) -> str:
     # Imported with the first key, so that shops without one do not load `cryptography` at their start.
     from cryptography.fernet import Fernet
 
-    text = check_text(value)
+    # `Fernet.generate_key()` returns bytes.
+    text = check_text(value.decode(errors="replace") if isinstance(value, bytes) else value)
     try:
         Fernet(text)
     except ValueError:

@@ -16,7 +16,8 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from sqlalchemy import Connection
+from sqlalchemy import Connection, Engine
+from sqlalchemy.event import listens_for
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
@@ -30,7 +31,14 @@ from flask_paycheckout.parts import Parts
 
 _SOCKET_EVENTS = frozenset({"socket.__new__", "socket.connect", "socket.getaddrinfo", "socket.sendto"})
 
-_without_sockets: ContextVar[bool] = ContextVar("flask_paycheckout_without_sockets", default=False)
+_WRITES = ("INSERT", "UPDATE", "DELETE", "MERGE", "REPLACE")
+_SECOND_ENGINE = (
+    "it wrote through a second engine, whose commit is another one than that of the payment tables; see 'Tables in a"
+    " second database' in docs/receivers.md"
+)
+
+_confined: ContextVar[tuple[bool, Engine | None]] = ContextVar("flask_paycheckout_confined", default=(False, None))
+"""Of an atomic receiver whether it may open no socket, and the only engine through which it may write."""
 
 
 class ShopTransaction:
@@ -70,14 +78,10 @@ class ShopTransaction:
         self.call(receiver, self._parts.app, **keywords_of(event, subject))
         self.session.flush()
         self._require_whole()
-        begun = begun_in(self.session)
-        if not self._parts.settings.separate_database and len(begun) > 1:
+        if not self._parts.settings.separate_database:
             engine = self.connection.engine
-            if any(one.wrote() for one in begun if one.connection.engine is not engine):
-                raise RuntimeError(
-                    "it wrote through a second engine, whose commit is another one than that of the payment tables;"
-                    " see 'Tables in a second database' in docs/receivers.md"
-                )
+            if any(one.wrote() for one in begun_in(self.session) if one.connection.engine is not engine):
+                raise RuntimeError(_SECOND_ENGINE)
 
     def run(self, receiver: Receiver, event: HeldEvent, mark: Callable[[], bool]) -> None:
         """Run an atomic receiver of an event that was just stored in this transaction.
@@ -88,19 +92,24 @@ class ShopTransaction:
         """
         owner = event.order_id or f"payout {event.payout_reference}"
         ran = self.last_run = receiver.name, event.name, owner
+        if self._parts.strict:
+            _watch_sockets()
+        engine = None if self._parts.settings.separate_database else self.connection.engine
+        confined = _confined.set((self._parts.strict, engine))
         try:
-            with _refuse_sockets(self._parts.strict):
-                # Merged, since the session may have loaded this row before; the receiver sees it as it is now.
-                attached = self.session.merge(event.subject, load=False)
-                self.receive(receiver.function, event, attached)
-                if not mark():
-                    raise BrokenTransaction("it ended the transaction that it was called in")
+            # Merged, since the session may have loaded this row before; the receiver sees it as it is now.
+            attached = self.session.merge(event.subject, load=False)
+            self.receive(receiver.function, event, attached)
+            if not mark():
+                raise BrokenTransaction("it ended the transaction that it was called in")
         except KeyboardInterrupt:
             raise
         except BaseException as error:
             if is_lost_race(error):
                 raise
             raise ReceiverFailed(*ran, error) from error
+        finally:
+            _confined.reset(confined)
 
     def commit(self) -> None:
         """Commit; the objects that receivers were given can still be read afterwards."""
@@ -132,9 +141,8 @@ class ShopTransactions:
         It takes a connection when the shop makes its first query, so a function without one costs nothing here.
         """
         with self.parts.sessions.own() as session:
-            if session.in_transaction():
-                # A session of the shop's own class may have made queries already.
-                session.rollback()
+            # A session of the shop's own class may have made queries already.
+            session.rollback()
             try:
                 with self.waits.limited() as patience, guarded(session, patience):
                     yield ShopTransaction(self.parts, session)
@@ -176,18 +184,12 @@ class ShopTransactions:
         return opened
 
 
-@contextmanager
-def _refuse_sockets(strict: bool) -> Iterator[None]:
-    """Make opening a socket here an error, since locks would be held while another service answers."""
-    if not strict:
-        yield
-        return
-    _watch_sockets()
-    token = _without_sockets.set(True)
-    try:
-        yield
-    finally:
-        _without_sockets.reset(token)
+@listens_for(Engine, "before_cursor_execute")
+def _on_statement(connection: Connection, cursor: object, statement: str, *rest: object) -> None:
+    _, only = _confined.get()
+    # An engine with other options has the same pool.
+    if only and connection.engine.pool is not only.pool and statement.lstrip().upper().startswith(_WRITES):
+        raise RuntimeError(_SECOND_ENGINE)
 
 
 @cache
@@ -197,7 +199,7 @@ def _watch_sockets() -> None:
 
 
 def _audit(name: str, arguments: tuple[Any, ...]) -> None:
-    if name in _SOCKET_EVENTS and _without_sockets.get():
+    if name in _SOCKET_EVENTS and _confined.get()[0]:
         raise RuntimeError(
             "an atomic receiver opened a socket. It runs inside the transaction that records the payment, so it may"
             " only write through db.session; do the rest in a receiver without @paycheckout.atomic."

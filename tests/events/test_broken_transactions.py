@@ -225,6 +225,22 @@ def test_it_has_failed_and_runs_again_under_the_same_event_id(shop: Shop, atomic
 
 
 @pytest.mark.parametrize("host", [FLASK_SQLALCHEMY])
+def test_an_atomic_receiver_writes_through_no_engine_of_its_own(shop: Shop, new_database: NewDatabase) -> None:
+    note = shop.db.metadatas["other"].tables["note"]
+    own = sa.create_engine(new_database("other"))
+
+    def second_engine_apart(shop: Shop) -> None:
+        with own.begin() as connection:
+            assert connection.execute(sa.select(note)).all() == []
+            connection.execute(note.insert().values(text="paid"))
+
+    has_failed_and_runs_again(shop, "o-1", second_engine_apart, atomic=True, forgiven=False)
+    with own.connect() as connection:
+        assert connection.execute(sa.select(note)).all() == []
+    own.dispose()
+
+
+@pytest.mark.parametrize("host", [FLASK_SQLALCHEMY])
 @pytest.mark.parametrize("atomic", [True, False], ids=["atomic", "plain"])
 def test_a_receiver_may_read_through_a_second_engine(shop: Shop, atomic: bool) -> None:
     """For several orders, since SQLAlchemy commits the connections of a session in any order."""

@@ -65,7 +65,7 @@ def test_content_is_still_compared_when_the_secret_key_has_changed(shop: Shop) -
 
 
 def test_an_account_number_is_sealed_where_a_key_is_set(open_shop: OpenShop) -> None:
-    shop = open_shop(PAYCHECKOUT_SEAL_KEY=[Fernet.generate_key().decode()])
+    shop = open_shop(PAYCHECKOUT_SEAL_KEY=[Fernet.generate_key()])
     stored = pays_out(shop, to=BANK)
     assert stored.to_details.startswith("sealed:")
     assert "DE12500105170648489890" not in str(vars(stored))
