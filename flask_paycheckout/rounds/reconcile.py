@@ -128,6 +128,7 @@ class Reconciler:
         :param progress: called with the report so far, after each read.
         """
         report = _delivered(self.outbox.deliver_due())
+        self.settlement.checkouts.bring_forward(self.parts.clock())
         most = self.parts.settings.reconcile_readers
         settlers = 1 if self.parts.engine().dialect.name == "sqlite" else min(most, _SETTLERS)
         # Late answers of one account may wait beside the others' reads.
