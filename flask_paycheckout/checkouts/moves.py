@@ -57,10 +57,6 @@ class Decision(msgspec.Struct, frozen=True):
     refund_excess: bool = False
     """Whether what came too much is refunded."""
 
-    def as_keywords(self) -> dict[str, Any]:
-        """The keyword arguments for receivers of `payment_resolved`."""
-        return {"accepted": self.accepted, "by": self.by, "why": self.why}
-
 
 class Move(msgspec.Struct, frozen=True):
     """A change of a checkout's state, to be stored."""
@@ -118,7 +114,9 @@ class Moves:
 
         The unique `current_order_id` decides between simultaneous starts, in any number of processes.
         """
-        c = self.checkouts.table.c
+        c, times = self.checkouts.table.c, self.events.parts.settings.remind_after
+        # Reminders of a request are counted from its making.
+        reminds = times and replaces is None and request_of(order_id) is None
         row = {
             "checkout_id": checkout_id,
             "order_id": order_id,
@@ -130,7 +128,7 @@ class Moves:
             "created_at": now,
             "moved_at": now,
             "next_read_at": now,
-            "remind_at": self._first_reminder(order_id, now) if replaces is None else None,
+            "remind_at": now + times[0] if reminds else None,
             "revision": 0,
             "reads": 0,
             "failed_reads": 0,
@@ -170,11 +168,6 @@ class Moves:
         if Status.PAID in counts or Status.HELD in counts:
             return True
         return Status.PART in counts and self.checkouts.balance(order_id, connection).due(asked.total) != asked.due
-
-    def _first_reminder(self, order_id: str, now: datetime) -> datetime | None:
-        """The time of an order's first reminder; those of a request are counted from its making."""
-        times = self.events.parts.settings.remind_after
-        return now + times[0] if times and request_of(order_id) is None else None
 
     def move(
         self, checkout: CheckoutMixin, move: Move | Callable[[ShopTransaction], Move], now: datetime
@@ -302,11 +295,11 @@ class Moves:
         """
         name, order_id, checkout_id = signal_of(status, decision), row["order_id"], row["checkout_id"]
         once = f"order:{order_id}" if name == "order_paid" else f"{row['revision']}:{checkout_id}"
-        keywords = decision.as_keywords() if decision else extra
+        told = {"accepted": decision.accepted, "by": decision.by, "why": decision.why} if decision else extra
         return self.events.store(
             connection,
             shop,
-            NewEvent(name, once, checkout_id, order_id, reason=reason, extra=keywords),
+            NewEvent(name, once, checkout_id, order_id, reason=reason, extra=told),
             self.checkouts,
             row,
             now,

@@ -155,27 +155,19 @@ class _Lines(logging.Filter):
             record.__dict__.setdefault(name, None)
         if isinstance(record.args, tuple):
             record.args = tuple(_safe(value) for value in record.args)
-            if error is not None and (heals or _heals(error)):
+            # Of the service or the database, it is probably over in a while.
+            if error is not None and (heals or isinstance(error, PaymentsError) or is_unavailable(error)):
                 _shorten(record, record.args, error)
         return record.levelno >= logging.getLogger(record.name).getEffectiveLevel()
 
 
 def _shorten(record: logging.LogRecord, args: tuple[object, ...], error: BaseException) -> None:
     record.msg = f"{record.msg}: %s"
-    record.args = (*args, _message(error))
+    text = str(error) if isinstance(error, PaymentsError) else first_line(error)
+    record.args = (*args, visible(" ".join(text.split()))[:_MAX_MESSAGE])
     record.exc_info = record.exc_text = None
     if record.levelno > logging.WARNING:
         record.levelno, record.levelname = logging.WARNING, logging.getLevelName(logging.WARNING)
-
-
-def _heals(error: BaseException) -> bool:
-    """Whether the service or the database is probably unavailable for a while only."""
-    return isinstance(error, PaymentsError) or is_unavailable(error)
-
-
-def _message(error: BaseException) -> str:
-    text = str(error) if isinstance(error, PaymentsError) else first_line(error)
-    return visible(" ".join(text.split()))[:_MAX_MESSAGE]
 
 
 def _safe(value: object) -> object:

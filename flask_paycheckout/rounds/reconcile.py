@@ -65,13 +65,8 @@ class ReconcileReport:
         return self.failed == 0 and self.payouts.clean
 
     def __add__(self, other: ReconcileReport) -> ReconcileReport:
-        return ReconcileReport(
-            self.checked + other.checked,
-            self.changed + other.changed,
-            self.delivered + other.delivered,
-            self.failed + other.failed,
-            self.payouts + other.payouts,
-        )
+        ours, theirs = vars(self), vars(other)
+        return ReconcileReport(**{name: ours[name] + theirs[name] for name in ours})
 
 
 @dataclass(frozen=True)

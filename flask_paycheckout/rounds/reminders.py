@@ -104,13 +104,11 @@ class Reminders:
             checkout_id = getattr(about_it, "checkout_id", "")
             event = NewEvent(_NAME, f"{one.order_id}:{number}", checkout_id, one.order_id, extra={"number": number})
             status = self.checkouts.order_status(one.order_id, connection)
-            if status in UNREMINDED or not number or self._is_stored(connection, event):
+            stored = self.parts.models.events.c.once == f"{event.name}:{event.once}"
+            is_stored = connection.execute(select(exists().where(stored))).scalar_one()
+            if status in UNREMINDED or not number or is_stored:
                 return None
             return self.events.store(connection, shop, event, table, table.models.row_of(about_it), now)
-
-    def _is_stored(self, connection: Connection, event: NewEvent) -> bool:
-        stored = self.parts.models.events.c.once == f"{event.name}:{event.once}"
-        return bool(connection.execute(select(exists().where(stored))).scalar_one())
 
     def _move_on(self, one: _Due, now: datetime, to: datetime | None = None) -> None:
         with begin_limited(self.parts.engine()) as connection:
