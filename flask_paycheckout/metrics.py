@@ -31,7 +31,7 @@ from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.multiprocess import MultiProcessCollector
 from prometheus_client.registry import Collector
 
-from flask_paycheckout.books.report import Counts, Gauges, read_gauges
+from flask_paycheckout.books.report import Gauges, read_gauges
 from flask_paycheckout.checkouts.states import FoundBy
 from flask_paycheckout.client.per_process import PerProcess
 from flask_paycheckout.errors import ConfigurationError
@@ -228,17 +228,14 @@ class _Counting:
 
     def __call__(self, seen: Observation) -> None:
         if seen.kind is Observed.CIRCUIT:
-            self._note_circuit(seen)
+            circuits = self._open()
+            (circuits.add if seen.outcome == "opened" else circuits.discard)((seen.account, seen.subject))
+            self._circuits.set(len(circuits))
             return
         labels = (seen.subject, seen.outcome)[-len(_COUNTED[seen.kind].labels) :]
         self._counters[seen.kind].labels(*labels).inc()
         if seen.seconds is not None and seen.kind in self._seconds:
             self._seconds[seen.kind].labels(seen.subject).observe(seen.seconds)
-
-    def _note_circuit(self, seen: Observation) -> None:
-        circuits = self._open()
-        (circuits.add if seen.outcome == "opened" else circuits.discard)((seen.account, seen.subject))
-        self._circuits.set(len(circuits))
 
 
 # Gauges of the database
@@ -314,17 +311,13 @@ def _families(gauges: Gauges | None) -> Iterator[GaugeMetricFamily]:
     alarms = family("alarms", "How many things each kind of alarm of the report counts.", "kind", "severity")
     if gauges is not None:
         for counts, counted in ((checkouts, gauges.checkouts), (payouts, gauges.payouts)):
-            for (account, state), count in _labelled(counted).items():
-                counts.add_metric([account, state], count)
+            # An account that is called like the others' label must not make a series twice.
+            labelled: Sums[tuple[str, str]] = Sums()
+            for account, states in counted.items():
+                for state, count in states.items():
+                    labelled[OTHERS if account is None else account, state] += count
+            for labels, count in labelled.items():
+                counts.add_metric(labels, count)
         for (kind, severity), count in gauges.alarms.items():
             alarms.add_metric([kind, severity], count)
     yield from (checkouts, payouts, alarms)
-
-
-def _labelled(counts: Counts) -> Mapping[tuple[str, str], int]:
-    """Counts by their labels. An account that is called like the others' label must not make a series twice."""
-    labelled: Sums[tuple[str, str]] = Sums()
-    for account, states in counts.items():
-        for state, count in states.items():
-            labelled[OTHERS if account is None else account, state] += count
-    return labelled

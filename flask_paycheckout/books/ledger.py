@@ -147,7 +147,9 @@ class Bookings:
             fee = _fee_of(after)
             if after["fee"] is not None and before["service_reference"] != after["service_reference"]:
                 # An earlier try was carried out after all; where it was booked before it came back, so was its fee.
-                fee = EXACT.subtract(fee, self._booked_fee(connection, after["service_reference"]))
+                c = self.models.bookings.c
+                booked = connection.execute(select(c.fee).where(c.subject == after["service_reference"]))
+                fee = reduce(EXACT.subtract, (_fee_of(row._mapping) for row in booked), fee)
             lines = [payout_line(now_is, {**after, "fee": fee}, self.fees)]
         elif was is not None and now_is is None:
             lines = [_returned_payout(was, after)]
@@ -161,12 +163,6 @@ class Bookings:
             yield payout_line(kind, {**after, "fee": None}, self.fees)
         if (more := EXACT.subtract(_fee_of(after), _fee_of(before))) and after["fee"] is not None:
             yield _values(LineKind.FEE, Amount(_NOTHING, after["currency"]), more, fees=self.fees)
-
-    def _booked_fee(self, connection: Connection, service_reference: str) -> Decimal:
-        """The fee that was booked under a service reference."""
-        c = self.models.bookings.c
-        booked = connection.execute(select(c.fee).where(c.subject == service_reference))
-        return reduce(EXACT.add, (_fee_of(row._mapping) for row in booked), _NOTHING)
 
     def _store(self, connection: Connection, lines: list[Values], change: int, row: Row, now: datetime) -> None:
         common = about(row) | {"change": change, "booked_at": now}

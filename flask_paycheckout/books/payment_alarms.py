@@ -330,7 +330,7 @@ def money_to_pay_back(look: Look) -> Iterator[Alarm]:
         left = f"; {money.left} of it are left, the rest is refunded" if money.left != money.paid else ""
         if row.reason == Reason.EXCESS:
             decided, left = "the last part of its order", f"; {money.left} more than it costs"
-        asked, since = f"{row.total_amount} {row.total_currency}", moment_text(as_utc(row.moved_at))
+        asked, since = f"{row.total_amount} {row.total_currency}", moment_text(row.moved_at)
         arrived = f"{_arrived(money.paid)} of {asked}, {row.reason}, {decided} {since}{left}"
         name = f"Order {row.order_id}: {_arrived(money.paid)}, {decided}{left}"
         return Example(f"{subject(row)}: {arrived}", row.order_id, name=name)
@@ -396,20 +396,15 @@ def unheard_events(look: Look) -> Iterator[Alarm]:
 
 
 def _events(look: Look, where: Sequence[ColumnElement[bool]], what: str, *remedies: str) -> Iterator[Alarm]:
-    c, account = look.models.events.c, _event_account(look)
+    c, checkouts, payouts = look.models.events.c, look.checkouts, look.payouts
+    # Subqueries, which look one row up each; a join could read all checkouts.
+    of_payout = select(payouts.account).where(payouts.reference == c.payout_reference).scalar_subquery()
+    of_checkout = select(checkouts.account).where(checkouts.checkout_id == c.checkout_id).scalar_subquery()
+    account = func.coalesce(of_payout, of_checkout, "")
     # A range, along which SQLite reads the index; for "is not NULL" it could read all events.
     waits = (c.next_attempt_at >= EPOCH, *where, *look.of_account(account))
     rows = select(look.models.events, account.label("account")).where(*waits)
     return waiting(look, rows, "occurred_at", (f"event is {what}", f"events are {what}"), _event_example, *remedies)
-
-
-def _event_account(look: Look) -> ColumnElement[str]:
-    """The account of the checkout or payout that an event is about."""
-    events, checkouts, payouts = look.models.events.c, look.checkouts, look.payouts
-    # Subqueries, which look one row up each; a join could read all checkouts.
-    of_payout = select(payouts.account).where(payouts.reference == events.payout_reference).scalar_subquery()
-    of_checkout = select(checkouts.account).where(checkouts.checkout_id == events.checkout_id).scalar_subquery()
-    return func.coalesce(of_payout, of_checkout, "")
 
 
 def _event_example(row: Any) -> Example:

@@ -57,10 +57,6 @@ class Decision(msgspec.Struct, frozen=True):
     refund_excess: bool = False
     """Whether what came too much is refunded."""
 
-    def as_keywords(self) -> dict[str, Any]:
-        """The keyword arguments for receivers of `payment_resolved`."""
-        return {"accepted": self.accepted, "by": self.by, "why": self.why}
-
 
 class Move(msgspec.Struct, frozen=True):
     """A change of a checkout's state, to be stored."""
@@ -119,8 +115,8 @@ class Moves:
         The unique `current_order_id` decides between simultaneous starts, in any number of processes.
         """
         c, times = self.checkouts.table.c, self.events.parts.settings.remind_after
-        # The reminders of a request are counted from its making.
-        is_first = replaces is None and request_of(order_id) is None
+        # Reminders of a request are counted from its making.
+        reminds = times and replaces is None and request_of(order_id) is None
         row = {
             "checkout_id": checkout_id,
             "order_id": order_id,
@@ -132,7 +128,7 @@ class Moves:
             "created_at": now,
             "moved_at": now,
             "next_read_at": now,
-            "remind_at": now + times[0] if is_first and times else None,
+            "remind_at": now + times[0] if reminds else None,
             "revision": 0,
             "reads": 0,
             "failed_reads": 0,
@@ -299,11 +295,11 @@ class Moves:
         """
         name, order_id, checkout_id = signal_of(status, decision), row["order_id"], row["checkout_id"]
         once = f"order:{order_id}" if name == "order_paid" else f"{row['revision']}:{checkout_id}"
-        keywords = decision.as_keywords() if decision else extra
+        told = {"accepted": decision.accepted, "by": decision.by, "why": decision.why} if decision else extra
         return self.events.store(
             connection,
             shop,
-            NewEvent(name, once, checkout_id, order_id, reason=reason, extra=keywords),
+            NewEvent(name, once, checkout_id, order_id, reason=reason, extra=told),
             self.checkouts,
             row,
             now,

@@ -22,6 +22,9 @@ BETWEEN_MISSES = timedelta(seconds=60)
 SELDOM = timedelta(hours=12)
 """The longest time between two reads of a deposit."""
 
+HOURLY = timedelta(hours=1)
+"""The longest time between two reads of a pending deposit."""
+
 _SOON = timedelta(seconds=10)
 _MOMENT = timedelta(seconds=1)
 
@@ -76,7 +79,7 @@ class Schedule(msgspec.Struct, frozen=True):
         stalled = moved_at + patience + _MOMENT
         age = now - moved_at
         # A customer waits for this payment on the first day; a shop that waits for weeks can wait an hour more.
-        step = _step(age, _SOON, timedelta(minutes=5) if age < timedelta(days=1) else timedelta(hours=1))
+        step = _step(age, _SOON, timedelta(minutes=5) if age < timedelta(days=1) else HOURLY)
         return min(now + step, stalled) if now < stalled else now + step
 
     def _abandoned(self, created_at: datetime, moved_at: datetime, now: datetime) -> datetime | None:

@@ -17,7 +17,7 @@ import msgspec
 from sqlalchemy.exc import SQLAlchemyError
 
 from flask_paycheckout.checkouts.checkout_model import CheckoutMixin, about_checkout, problem_columns
-from flask_paycheckout.checkouts.deposits import read_deposit
+from flask_paycheckout.checkouts.deposits import NotMadeByThisClient, read_deposit
 from flask_paycheckout.checkouts.moves import Move, Moved, Moves
 from flask_paycheckout.checkouts.part_payments import PartPayments
 from flask_paycheckout.checkouts.payments import payment_columns
@@ -170,7 +170,12 @@ class Settlement:
         columns = columns | problem_columns(checkout, problem, now, failures)
         due: datetime | None = after_failures(failures, now)
         # The deposit is read again until PAYCHECKOUT_WATCH_FOR is over, and longer where money was seen.
-        watched = self._schedule.next_read(checkout.status, checkout.created_at, checkout.moved_at, now)
+        status = checkout.status
+        unheard = status == Status.CREATED and not (checkout.webhooks or cause.webhook_at)
+        if unheard and isinstance(error, NotMadeByThisClient):
+            # The service answers, and these keys may never find it: it is watched like one that was abandoned.
+            status = Status.ABANDONED
+        watched = self._schedule.next_read(status, checkout.created_at, checkout.moved_at, now)
         has_money = checkout.payment_paid_amount is not None or "payment_paid_amount" in columns
         if watched is None and not has_money:
             due, columns = None, columns | _NO_PROBLEM

@@ -58,11 +58,6 @@ class ShopAnswers:
             )
         return total
 
-    def is_payable(self, order_id: str) -> bool:
-        """Whether the order can be paid now."""
-        with self.transactions.open() as transaction:
-            return self.is_payable_in(transaction, order_id)
-
     def is_payable_in(self, transaction: ShopTransaction, order_id: str) -> bool:
         """Whether the order can be paid now, asked in this transaction."""
         try:

@@ -13,11 +13,12 @@ from decimal import Decimal
 from functools import cached_property
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Update, case, func, literal, or_, select, update
+from sqlalchemy import ColumnElement, Connection, Update, and_, case, func, literal, or_, select, update
 
 from flask_paycheckout.checkouts.checkout_model import CheckoutMixin
 from flask_paycheckout.checkouts.payments import EXACT, PAYMENT_COLUMNS, Payment, amount_of, payment_of
 from flask_paycheckout.checkouts.ruling import Balance
+from flask_paycheckout.checkouts.schedule import HOURLY
 from flask_paycheckout.checkouts.states import COUNTED, OPEN, Status, best_of
 from flask_paycheckout.database.connections import begin_limited
 from flask_paycheckout.database.history import Entry, appended, line
@@ -201,6 +202,20 @@ class Checkouts(StateTable[CheckoutMixin]):
                 self.book(connection, self.models.row_of(checkout), row, values["last_read_at"])
             return self.made(row)
         return None
+
+    def bring_forward(self, now: datetime) -> None:
+        """Make reads due that a host whose clock is ahead by hours has planned or claimed, or kept the others from.
+
+        They are planned for later than any read of their state, or of what it abandoned were read in the future.
+        """
+        c = self.table.c
+        planned = and_(c.status.in_([Status.CREATED, Status.PENDING]), c.next_read_at > now + self.parts.claim + HOURLY)
+        abandoned = and_(c.status == Status.ABANDONED, c.moved_at > now, c.last_read_at > now)
+        misplanned = select(c.id).where(or_(planned, abandoned))
+        # A query first, as SQLite has one writer.
+        if self.rows(misplanned.limit(1)):
+            bringing = update(self.table).where(self.unlocked(misplanned))
+            self.claimed(bringing.values(next_read_at=now).returning(*c))
 
     def count_due(self, now: datetime) -> int:
         """Count the reads that are due."""

@@ -61,4 +61,7 @@ class OrderSuperseding:
 
     def is_unwanted(self, event: HeldEvent) -> bool:
         """See `Superseding`."""
-        return event.name == _REMINDER and not self.answers.is_payable(event.order_id)
+        if event.name != _REMINDER:
+            return False
+        with self.answers.transactions.open() as transaction:
+            return not self.answers.is_payable_in(transaction, event.order_id)

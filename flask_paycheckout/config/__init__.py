@@ -226,18 +226,18 @@ def _checked(config: Mapping[str, Any], relaxed: bool) -> Settings:
     if "base_url" not in values:
         raise ConfigurationError(f"PAYCHECKOUT_BASE_URL is not set. Set the service's address, or {_SANDBOX_HINT}.")
     settings = Settings(**values)
-    _require_credentials(settings)
-    if not relaxed:
-        require_real_service(settings, "PAYCHECKOUT_BASE_URL")
-        _require_public_address(settings, config)
-    return settings
-
-
-def _require_credentials(settings: Settings) -> None:
     for name in ("client_id", "client_secret"):
         if settings.signer is None and getattr(settings, name) is None:
             hint = f"Copy it from the service's dashboard, or {_SANDBOX_HINT}."
             raise ConfigurationError(f"{PREFIX}{name.upper()} is not set. {hint}")
+    if not relaxed:
+        require_real_service(settings, "PAYCHECKOUT_BASE_URL")
+        if not (settings.public_url or config.get("SERVER_NAME") or config.get("TRUSTED_HOSTS")):
+            raise ConfigurationError(
+                "PAYCHECKOUT_PUBLIC_URL is not set. Set the shop's own address, such as 'https://shop.example' (or"
+                " Flask's SERVER_NAME or TRUSTED_HOSTS), so that no Host header can decide where links lead."
+            )
+    return settings
 
 
 def require_real_service(settings: Settings, key: str) -> None:
@@ -258,15 +258,6 @@ def require_real_service(settings: Settings, key: str) -> None:
         raise ConfigurationError(
             f"{key} is not https. Use the service's https address; plain http is for this machine only."
         )
-
-
-def _require_public_address(settings: Settings, config: Mapping[str, Any]) -> None:
-    if settings.public_url or config.get("SERVER_NAME") or config.get("TRUSTED_HOSTS"):
-        return
-    raise ConfigurationError(
-        "PAYCHECKOUT_PUBLIC_URL is not set. Set the shop's own address, such as 'https://shop.example' (or Flask's"
-        " SERVER_NAME or TRUSTED_HOSTS), so that no Host header can decide where links lead."
-    )
 
 
 def check_account(given: Mapping[str, Any]) -> dict[str, Any]:

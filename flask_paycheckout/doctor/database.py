@@ -49,7 +49,12 @@ def check_database(shop: Runtime) -> Iterator[Check]:
             yield from tables
             if any(check.level is Level.FAILURE for check in tables):
                 return
-            yield from _setup(connection)
+            dialect = engine.dialect.name
+            for setting in _SETTINGS.get(dialect, ()):
+                value = connection.exec_driver_sql(setting.query).scalar_one()
+                if setting.is_unsafe(value):
+                    yield warning(_NAMES[dialect], setting.found.format(value), setting.remedy)
+            yield from _pooler(connection)
             about = "writing"
             remedy = (
                 f"{_MIGRATE} Let the shop's database user insert into its tables; for SQLite, into the file's folder."
@@ -187,15 +192,6 @@ _SETTINGS: dict[str, Sequence[_Setting]] = {
         ),
     ),
 }
-
-
-def _setup(connection: Connection) -> Iterator[Check]:
-    dialect = connection.dialect.name
-    for setting in _SETTINGS.get(dialect, ()):
-        value = connection.exec_driver_sql(setting.query).scalar_one()
-        if setting.is_unsafe(value):
-            yield warning(_NAMES[dialect], setting.found.format(value), setting.remedy)
-    yield from _pooler(connection)
 
 
 def _pooler(connection: Connection) -> Iterator[Check]:

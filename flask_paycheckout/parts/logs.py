@@ -163,15 +163,11 @@ class _Lines(logging.Filter):
 
 def _shorten(record: logging.LogRecord, args: tuple[object, ...], error: BaseException) -> None:
     record.msg = f"{record.msg}: %s"
-    record.args = (*args, _message(error))
+    text = str(error) if isinstance(error, PaymentsError) else first_line(error)
+    record.args = (*args, visible(" ".join(text.split()))[:_MAX_MESSAGE])
     record.exc_info = record.exc_text = None
     if record.levelno > logging.WARNING:
         record.levelno, record.levelname = logging.WARNING, logging.getLevelName(logging.WARNING)
-
-
-def _message(error: BaseException) -> str:
-    text = str(error) if isinstance(error, PaymentsError) else first_line(error)
-    return visible(" ".join(text.split()))[:_MAX_MESSAGE]
 
 
 def _safe(value: object) -> object:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from dataclasses import dataclass
+from datetime import timedelta
 from itertools import groupby
 
 import msgspec
@@ -28,6 +29,8 @@ _LOOK_UPS = 100
 _READERS = 4
 # Reads that are claimed together: all end before their claim does, however slow the service is.
 _READS = 2 * _READERS
+# An account whose keys the shop does not give for so long is gone: a person looks its payouts up.
+_GONE = timedelta(days=1)
 _IN_DOUBT = "the answer was lost, and the service cannot be asked about tokens; look on the chain or in its dashboard"
 _ENDS = {"completed": PayoutEvidence.COMPLETED, "failed": PayoutEvidence.FAILED}
 
@@ -104,8 +107,14 @@ class Following:
             text, told = "%d payouts could not be looked up: %s", (len(payouts), error_text(error))
             self.parts.log.warning("look-ups of payouts", text, *told, extra=fields, error=error)
             results.failed_calls += 1
+            problem = f"it could not be looked up: {error_text(error)}"
+            gone = isinstance(error, AccountUnavailable)
             for payout in payouts:
-                results.unread(payout, f"it could not be looked up: {error_text(error)}")
+                # Not because of one error of the shop's function after a day on which the service was away.
+                if gone and payout.problem == problem and payout.moved_at <= self.parts.clock() - _GONE:
+                    results.in_doubt(payout, problem)
+                else:
+                    results.unread(payout, problem)
             return False
         ended = self.database_clock()
         for payout in payouts:

@@ -115,7 +115,7 @@ class Payouts(StateTable[PayoutMixin]):
                 installation_key(connection, self.models.services)
             self._has_key.set()
         c = self.table.c
-        due = exists().where(c.status.in_((*_TIMED, _READY, _SENDING, _SENT)), c.next_attempt_at <= due_by)
+        due = exists().where(c.status.in_((*_TIMED, _READY, _SENDING, _SENT)), self._is_due(due_by))
         ready = select(func.count()).where(c.status == _READY).scalar_subquery()
         ((any_due, count),) = self.rows(select(due, ready))
         return bool(any_due), int(count)
@@ -229,8 +229,13 @@ class Payouts(StateTable[PayoutMixin]):
     def _oldest(self, states: Collection[str], due_by: datetime, limit: int, *conditions: ColumnElement[bool]) -> Any:
         """Select the due payouts in these states that have waited for the longest time."""
         table = self.table
-        due = select(table).where(table.c.status.in_(states), table.c.next_attempt_at <= due_by, *conditions)
+        due = select(table).where(table.c.status.in_(states), self._is_due(due_by), *conditions)
         return due.order_by(table.c.next_attempt_at, table.c.id).limit(limit)
+
+    def _is_due(self, due_by: datetime) -> ColumnElement[bool]:
+        c = self.table.c
+        # One that never failed waits for nothing: it was planned by a clock that is ahead of this one.
+        return (c.next_attempt_at <= due_by) | (c.status == _READY) & (c.failures == 0)
 
     def _claiming(self, due: Any, now: datetime) -> Any:
         """A statement that claims those of these payouts that nobody has locked."""

@@ -65,13 +65,8 @@ class ReconcileReport:
         return self.failed == 0 and self.payouts.clean
 
     def __add__(self, other: ReconcileReport) -> ReconcileReport:
-        return ReconcileReport(
-            self.checked + other.checked,
-            self.changed + other.changed,
-            self.delivered + other.delivered,
-            self.failed + other.failed,
-            self.payouts + other.payouts,
-        )
+        ours, theirs = vars(self), vars(other)
+        return ReconcileReport(**{name: ours[name] + theirs[name] for name in ours})
 
 
 @dataclass(frozen=True)
@@ -128,6 +123,7 @@ class Reconciler:
         :param progress: called with the report so far, after each read.
         """
         report = _delivered(self.outbox.deliver_due())
+        self.settlement.checkouts.bring_forward(self.parts.clock())
         most = self.parts.settings.reconcile_readers
         settlers = 1 if self.parts.engine().dialect.name == "sqlite" else min(most, _SETTLERS)
         # Late answers of one account may wait beside the others' reads.

@@ -269,3 +269,16 @@ def test_what_the_service_has_reported_counts_when_a_seller_has_left(owing: Sell
     assert ("The service reports" in page.text) is bool(reported)
     assert decides(owing.shop, "resolve", "of-bo", True)
     assert payout(owing.shop, "of-bo").exact_amount == (reported or "80.00")
+
+
+def test_a_person_says_what_became_of_the_payout_whose_seller_left_before_its_answer_was_found(owing: Sellers) -> None:
+    """Of a day's length it may be an error of the shop's function."""
+    stands(owing.shop, "of-bo", status="sending", taken_at=owing.shop.clock(), next_attempt_at=owing.shop.clock())
+    del owing.client_ids["bo"]
+    for hours, status in ((0, "sending"), (23, "sending"), (2, "unknown")):
+        owing.shop.clock.advance(hours=hours)
+        sends(owing.shop)
+        assert statuses(owing)["bo"] == status
+    assert "unknown-payouts" in urgent(owing.shop)
+    assert decides(owing.shop, "resolve", "of-bo", False)
+    assert decides(owing.shop, "cancel", "of-bo")

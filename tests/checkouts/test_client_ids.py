@@ -31,6 +31,20 @@ def test_what_another_client_id_does_not_find_is_no_evidence_and_is_reported(ope
     assert other.settles(checkout_id, says="completed").status == "paid", "what it finds is evidence all the same"
 
 
+def test_one_that_nobody_was_seen_to_pay_is_watched_as_long_as_an_abandoned_one(open_shop: OpenShop) -> None:
+    """Else each cart that was open when the keys were exchanged would be an alarm for ever."""
+    checkout_id = open_shop(PAYCHECKOUT_CLIENT_ID="client-a").starts()
+    other = open_shop(PAYCHECKOUT_CLIENT_ID="client-b")
+    for days, is_watched in ((6.5, True), (1, False)):
+        other.clock.advance(days=days)
+        other.reconciles()
+        assert (other.attempt(checkout_id).problem is not None) is is_watched
+    assert "unread-payments" not in other.runs("report", "--json").output
+    other.hears_of(checkout_id)
+    other.clock.advance(minutes=6)
+    assert "made with client id 'client-a'" in other.runs("report").output, "somebody may have paid"
+
+
 def test_the_keys_that_made_it_still_abandon_it(open_shop: OpenShop) -> None:
     """Also after others have looked in between."""
     made, other = open_shop(PAYCHECKOUT_CLIENT_ID="client-a"), open_shop(PAYCHECKOUT_CLIENT_ID="client-b")

@@ -14,7 +14,7 @@ from sqlalchemy.exc import OperationalError
 from flask_paycheckout import Pay, ReconcileReport, order_paid
 from flask_paycheckout.testing import Signals
 from tests.conftest import OpenShop
-from tests.scripted import Shop
+from tests.scripted import Service, Shop, refusal
 
 pytestmark = pytest.mark.on_each_database
 
@@ -227,3 +227,45 @@ def test_a_round_reads_what_was_due_as_it_began(shop: Shop) -> None:
     shop.service.meets_once(sells)
     assert shop.reconciles().checked == 1
     assert shop.service.reads == [first]
+
+
+class Refused:
+    """Signs as a host does whose clock is so far ahead that the service refuses its signatures."""
+
+    client_id = "shop-1"
+
+    def sign(self, method: str, target: str, body: bytes, timestamp: int) -> dict[str, str]:
+        return {"X-Client-ID": self.client_id, "X-Refused": "1"}
+
+
+def test_a_host_whose_clock_is_ahead_keeps_no_read_from_the_others(
+    open_shop: OpenShop, service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It claims every read too early, fails, and plans the next one for later than the others' present."""
+    answers = Service.__call__
+
+    def called(self: Service, request: httpx.Request) -> httpx.Response:
+        return refusal(401) if "X-Refused" in request.headers else answers(self, request)
+
+    monkeypatch.setattr(Service, "__call__", called)
+    shop, ahead = open_shop(), open_shop(ahead=7200, PAYCHECKOUT_SIGNER=Refused())
+    checkout_id, pending = shop.has_deposit("completed"), shop.has_deposit("pending", "o-2")
+    shop.settles(pending)
+    service.says(pending, "completed")
+    shop.clock.advance(seconds=10)
+    assert ahead.reconciles().failed == 2
+    shop.reconciles()
+    assert [shop.attempt(each).status for each in (checkout_id, pending)] == ["paid", "paid"]
+
+
+def test_what_a_clock_that_was_ahead_has_abandoned_is_read_when_it_is_right_again(shop: Shop) -> None:
+    checkout_id = shop.starts()
+    shop.clock.advance(days=1)
+    for _ in range(2):
+        shop.reconciles()
+        shop.clock.advance(minutes=1)
+    assert shop.attempt(checkout_id).status == "abandoned"
+    shop.clock.advance(days=-1)
+    shop.service.says(checkout_id, "completed")
+    shop.reconciles()
+    assert shop.attempt(checkout_id).status == "paid"

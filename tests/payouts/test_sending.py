@@ -90,6 +90,12 @@ def test_no_connection_is_certainly_not_carried_out(payer: Payer) -> None:
 # Refused
 
 
+def test_one_that_a_host_whose_clock_is_ahead_was_asked_for_is_sent_at_once(open_shop: OpenShop, books: Books) -> None:
+    pays_out(open_shop(ahead=7200))
+    assert sends(open_shop(), "unit-token").sent == 1
+    assert len(books.paid) == 1
+
+
 def test_one_bad_item_keeps_none_of_its_batch_from_its_money(payer: Payer) -> None:
     for number in range(249):
         payer.owes(f"p-{number}")

@@ -143,8 +143,9 @@ def unknown_here(account: str, made: FiatDisbursement) -> Finding:
         disbursement_id=made.disbursement_id,
         there=_there(made),
         remedy=(
-            "Somebody paid this out past the shop: in the service's dashboard, by another program with these keys, or"
-            " from a database that was restored since. Find out who, and book it by hand."
+            "If the database was restored since: let the shop ask for it again, with the same reference, and run"
+            " reconcile; it is found, not paid again. Else somebody paid this out past the shop, in the service's"
+            " dashboard, or by another program with these keys: find out who, and book it by hand."
         ),
     )
 
