@@ -33,7 +33,7 @@ from flask_paycheckout.parts.observations import Observer
 from flask_paycheckout.payouts.destinations import ByHand, Destination
 from flask_paycheckout.payouts.payout_model import PayoutMixin
 from flask_paycheckout.payouts.results import PayoutReport
-from flask_paycheckout.runtime import KEY, make_runtime, runtime
+from flask_paycheckout.runtime import KEY, for_reading, for_writing, make_runtime, runtime
 from flask_paycheckout.shop_functions import Function, refuse_generator
 from flask_paycheckout.signals import note_new_app
 from flask_paycheckout.views import add_routes, order_urls
@@ -234,7 +234,7 @@ class PayCheckout:
         :raises UncommittedChanges: `db.session` holds changes that are not committed, and SQLite has one writer.
         :raises flask_paycheckout.client.PaymentsError: there was no usable answer; nothing changed.
         """
-        return runtime().for_writing(f"settle({checkout_id!r})").settlement.settle(checkout_id)
+        return for_writing(f"settle({checkout_id!r})").settlement.settle(checkout_id)
 
     def reconcile(self, limit: int | None = None) -> ReconcileReport:
         """Settle every checkout that is due, deliver every undelivered event, send payouts and follow them.
@@ -248,7 +248,7 @@ class PayCheckout:
         """
         if limit is not None and not _is_count(limit):
             raise ValueError(f"limit must be a whole number from 0 on, or None for all that are due, not {limit!r}")
-        return runtime().for_writing("reconcile()").reconciler.run(limit)
+        return for_writing("reconcile()").reconciler.run(limit)
 
     def rest(self, order_id: str) -> Rest | None:
         """How much of an order is paid, and how much is left of what it costs now; None without a payment.
@@ -280,7 +280,7 @@ class PayCheckout:
         :raises ReceiverFailed: an atomic receiver raised; nothing was recorded.
         :raises ValueError: `by` or `why` is empty or too long.
         """
-        resolutions = runtime().for_writing(f"resolve({checkout_id!r})").resolutions
+        resolutions = for_writing(f"resolve({checkout_id!r})").resolutions
         return resolutions.resolve(checkout_id, accept, by, why, as_part=as_part, refund_excess=refund_excess)
 
     def mark_paid_back(self, checkout_id: str, *, by: str, why: str, kept: bool = False) -> CheckoutMixin:
@@ -294,7 +294,7 @@ class PayCheckout:
         :raises PaybackRefused: this money paid an order, is not decided yet, or is marked so already.
         :raises ValueError: `by` or `why` is empty or too long.
         """
-        return runtime().for_writing(f"mark_paid_back({checkout_id!r})").paybacks.mark(checkout_id, by, why, kept)
+        return for_writing(f"mark_paid_back({checkout_id!r})").paybacks.mark(checkout_id, by, why, kept)
 
     # Payment requests
 
@@ -337,7 +337,7 @@ class PayCheckout:
         :raises UncommittedChanges: `db.session` holds changes that are not committed, and SQLite has one writer.
         :raises ValueError: `by` or `why` is blank or too long.
         """
-        return runtime().for_writing(f"withdraw_request({reference!r})").requests.withdraw(reference, by, why)
+        return for_writing(f"withdraw_request({reference!r})").requests.withdraw(reference, by, why)
 
     # Orders
 
@@ -394,7 +394,7 @@ class PayCheckout:
         """
         from flask_paycheckout.books.periods import Period, moment_of
 
-        books = runtime().for_reading("books()").books
+        books = for_reading("books()").books
         since, until = (None if at is None else moment_of(at, books.zone_of(None)) for at in (start, end))
         return list(books.lines(Period(since, until, account)))
 
@@ -483,7 +483,7 @@ class PayCheckout:
             PAYCHECKOUT_APPROVE_BY_ANOTHER, the person asked for it.
         :raises ValueError: `by` or `why` is blank or too long.
         """
-        decisions = runtime().for_writing(f"approve_payout({reference!r})").payout_decisions
+        decisions = for_writing(f"approve_payout({reference!r})").payout_decisions
         return decisions.approve(reference, by, why, seen, over_limit=over_limit)
 
     def cancel_payout(self, reference: str, *, by: str, why: str) -> PayoutMixin:
@@ -493,7 +493,7 @@ class PayCheckout:
         :raises TransitionRefused: it is being sent, or was sent.
         :raises ValueError: `by` or `why` is blank or too long.
         """
-        return runtime().for_writing(f"cancel_payout({reference!r})").payout_decisions.cancel(reference, by, why)
+        return for_writing(f"cancel_payout({reference!r})").payout_decisions.cancel(reference, by, why)
 
     def retry_payout(self, reference: str, *, by: str, why: str) -> PayoutMixin:
         """Have a payout that failed sent again, once the service has said what became of its earlier tries.
@@ -503,7 +503,7 @@ class PayCheckout:
         :raises RefundTooLarge: it is a refund, and others have taken its money meanwhile.
         :raises ValueError: `by` or `why` is blank or too long.
         """
-        return runtime().for_writing(f"retry_payout({reference!r})").payout_decisions.retry(reference, by, why)
+        return for_writing(f"retry_payout({reference!r})").payout_decisions.retry(reference, by, why)
 
     def resolve_payout(self, reference: str, sent: bool, *, by: str, why: str) -> PayoutMixin:
         """Record whether a payout was sent, as a person found out at the service or on the chain.
@@ -516,9 +516,7 @@ class PayCheckout:
         :raises RefundTooLarge: it is a refund, and with the amount that the service reports it is too large.
         :raises ValueError: `by` or `why` is blank or too long.
         """
-        return (
-            runtime().for_writing(f"resolve_payout({reference!r})").payout_decisions.resolve(reference, sent, by, why)
-        )
+        return for_writing(f"resolve_payout({reference!r})").payout_decisions.resolve(reference, sent, by, why)
 
     def send_payouts(self, access_token: str | Callable[[], str] | None = None) -> PayoutReport:
         """Send the payouts that are ready, look up those whose answer was lost, and read those that were sent.
@@ -531,7 +529,7 @@ class PayCheckout:
         :raises ValueError: the access token cannot stand in a header.
         """
         access_token = concealed(access_token)
-        return runtime().for_writing("send_payouts()").payout_sender.run(access_token)[0]
+        return for_writing("send_payouts()").payout_sender.run(access_token)[0]
 
     # Data about persons
 
@@ -547,7 +545,7 @@ class PayCheckout:
         :raises UncommittedChanges: `db.session` holds changes that are not committed, and SQLite has one writer.
         :raises ValueError: an argument cannot be used; the message names it.
         """
-        return runtime().for_writing(f"erase({order_id!r})").erasing.erase(order_id, by, why)
+        return for_writing(f"erase({order_id!r})").erasing.erase(order_id, by, why)
 
     def stored_about(self, order_id: str) -> dict[str, Any]:
         """Everything that is stored about an order: rows of checkouts, payouts, bookings, events and deeds.
@@ -557,7 +555,7 @@ class PayCheckout:
         :returns: lists of dictionaries by the names of the tables, with values that JSON has.
         :raises ValueError: the id is empty, too long, or holds control characters.
         """
-        return runtime().for_reading(f"stored_about({order_id!r})").erasing.stored_about(order_id)
+        return for_reading(f"stored_about({order_id!r})").erasing.stored_about(order_id)
 
     # Addresses and pages
 

@@ -116,24 +116,6 @@ class Runtime(Parts):
     queue: Callable[[str], None]
     """Takes the checkout id of a deferred webhook, whose read is stored as due already."""
 
-    def for_writing(self, call: str) -> Runtime:
-        """The runtime, for a call that writes on a connection of its own, not on that of the shop's session.
-
-        :param call: named in the error.
-        :raises UncommittedChanges: `db.session` holds changes that are not committed, and SQLite has one writer.
-        """
-        self.sessions.refuse_uncommitted(call)
-        return self
-
-    def for_reading(self, call: str) -> Runtime:
-        """The runtime, for a call that reads; end an open transaction of the shop that would block it.
-
-        :param call: named in the error.
-        :raises UncommittedChanges: that transaction has written something.
-        """
-        self.sessions.allow_reading(call)
-        return self
-
     def looked(self, by: str, subject: str, order_id: str | None = None) -> None:
         """Record that a person looks at what tells of persons, who sees it also when that cannot be stored."""
         try:
@@ -326,7 +308,8 @@ class Runtime(Parts):
         # Late, like all reports: a web process seldom makes one, and would load them at its start.
         from flask_paycheckout.books.explain import explain
 
-        self.for_reading(f"explain({order_id!r})").requests.require_order(order_id)
+        self.sessions.allow_reading(f"explain({order_id!r})")
+        self.requests.require_order(order_id)
         return explain(self.checkouts, self.payouts, self.event_queue, self.requests, order_id)
 
     def look(self, account: str | None = None) -> Look:
@@ -402,6 +385,28 @@ def runtime(app: Flask = current_app) -> Runtime:
         raise ConfigurationError(
             f"PayCheckout is not set up on {app.name!r}. Call paycheckout.init_app(app, db) first, where it is made."
         )
+    return found
+
+
+def for_writing(call: str) -> Runtime:
+    """The runtime of the current app, for a call that writes on a connection of its own, not on that of the session.
+
+    :param call: named in the error.
+    :raises UncommittedChanges: `db.session` holds changes that are not committed, and SQLite has one writer.
+    """
+    found = runtime()
+    found.sessions.refuse_uncommitted(call)
+    return found
+
+
+def for_reading(call: str) -> Runtime:
+    """The runtime of the current app, for a call that reads; end an open transaction of the shop that would block it.
+
+    :param call: named in the error.
+    :raises UncommittedChanges: that transaction has written something.
+    """
+    found = runtime()
+    found.sessions.allow_reading(call)
     return found
 
 

@@ -19,7 +19,7 @@ from flask_paycheckout.checkouts.states import FoundBy
 from flask_paycheckout.client import PaymentsError
 from flask_paycheckout.errors import ConfigurationError, UnknownCheckout
 from flask_paycheckout.parts.logs import about
-from flask_paycheckout.runtime import Runtime, runtime
+from flask_paycheckout.runtime import Runtime, for_writing, runtime
 
 __all__ = ["RECONCILE", "SEND_PAYOUTS", "SETTLE", "queue_settle", "reconcile", "send_payouts", "settle"]
 
@@ -113,4 +113,4 @@ def _shop(call: str) -> Runtime:
             "the task runs without an application context. Make the Celery app with a task class that opens one,"
             " as docs/production.md of flask_paycheckout and Flask's documentation show."
         )
-    return runtime().for_writing(call)
+    return for_writing(call)

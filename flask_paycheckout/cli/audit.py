@@ -14,7 +14,7 @@ from flask_paycheckout.books.audit.reading import Stopped
 from flask_paycheckout.books.audit.results import AuditResult, store_audit
 from flask_paycheckout.cli import paycheckout
 from flask_paycheckout.cli.options import counted, period_options, progress_bar, read_period, tell_each, until_stopped
-from flask_paycheckout.runtime import runtime
+from flask_paycheckout.runtime import for_reading
 from flask_paycheckout.text import visible
 
 
@@ -35,7 +35,7 @@ def audit(start: str | None, end: str | None, account: str | None, keep: bool, a
     counts: Counter[Verdict] = Counter()
     notes: list[str] = []
     with until_stopped() as stopped:
-        shop = runtime().for_reading("the audit")
+        shop = for_reading("the audit")
         began = shop.clock()
         compared = Audit(shop, period, stopped, shop.accounts, shop.payout_calls, shop.settlement.reading)
         found = _told(compared, counts, notes, everything=as_json)

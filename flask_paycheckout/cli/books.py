@@ -28,7 +28,7 @@ from flask_paycheckout.cli.options import (
     usable,
 )
 from flask_paycheckout.database.deeds import Deed
-from flask_paycheckout.runtime import runtime
+from flask_paycheckout.runtime import for_reading, for_writing, runtime
 from flask_paycheckout.text import moment_text, table_lines, visible
 
 # A hundred years; no shop is older.
@@ -56,7 +56,7 @@ def export(start: str | None, end: str | None, account: str | None, form: str) -
     cannot be used.
     """
     period = read_period(start, end, account)
-    shop, unreadable = runtime().for_reading("the export"), ""
+    shop, unreadable = for_reading("the export"), ""
     books, now = shop.books, shop.clock()
     books.record_export(period, system_user())
     try:
@@ -109,7 +109,7 @@ def deeds(start: str | None, end: str | None, as_json: bool) -> None:
     Exit code 0: listed. 2: the dates cannot be used.
     """
     period = read_period(start, end)
-    shop = runtime().for_reading("the deeds")
+    shop = for_reading("the deeds")
     found = deeds_of(shop.engine(), shop.models, period)
     tell_each(as_json, (deed._asdict() for deed in found), map(_deed_line, found))
 
@@ -132,7 +132,7 @@ def erase(order_id: str, by: str, why: str, dry_run: bool, as_json: bool) -> Non
     Exit code 0: erased, or counted. 1: something must stay for now; erase again later. 2: an argument cannot be used.
     """
     with usable():
-        erased = runtime().for_writing("erase()").erasing.erase(order_id, by, why, dry_run=dry_run)
+        erased = for_writing("erase()").erasing.erase(order_id, by, why, dry_run=dry_run)
     facts, verb = asdict(erased), "Would erase" if dry_run else "Erased"
     counts = {name: facts[name] for name in ("checkouts", "payouts", "recipients")}
     kept = (f"KEPT: {subject}: {reason}" for subject, reason in erased.kept.items())
@@ -164,7 +164,7 @@ def prune(days: int | None, dry_run: bool, as_json: bool) -> None:
     age = runtime().settings.prune_after if days is None else timedelta(days=days)
     if age is None:
         raise click.UsageError("Say how old with --older-than DAYS, or set PAYCHECKOUT_PRUNE_AFTER.")
-    pruned = runtime().for_writing("prune()").pruning.run(age, dry_run=dry_run)
+    pruned = for_writing("prune()").pruning.run(age, dry_run=dry_run)
     facts, verb = asdict(pruned), "Would remove" if dry_run else "Removed"
     counts = {name: count for name, count in facts.items() if name not in ("before", "dry_run")}
     tell(as_json, facts, f"{verb} what ended before {moment_text(pruned.before)}: {counted(counts)}.")

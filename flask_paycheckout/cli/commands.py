@@ -29,7 +29,7 @@ from flask_paycheckout.cli.options import (
 )
 from flask_paycheckout.database.database_errors import trouble_of
 from flask_paycheckout.rounds.reconcile import Progress, Reconciler, ReconcileReport
-from flask_paycheckout.runtime import runtime
+from flask_paycheckout.runtime import for_reading, for_writing, runtime
 from flask_paycheckout.text import moment_text, visible
 from flask_paycheckout.views.order_urls import claim_line, require_address, webhook_address
 
@@ -86,7 +86,7 @@ def deliver(order_id: str | None, now: bool, as_json: bool) -> None:
 
     Exit code 0: no event waits any more. 1: some still do.
     """
-    shop = runtime().for_writing("deliver()")
+    shop = for_writing("deliver()")
     with usable():
         order_id = order_id and shop.requests.require_order(order_id)
     done = shop.outbox.deliver_waiting(order_id, now=now)
@@ -150,7 +150,7 @@ def resolve(
     """
     require_one(accept, reject, "--accept or --reject")
     with usable():
-        shop = runtime().for_writing(f"resolve({checkout_id!r})")
+        shop = for_writing(f"resolve({checkout_id!r})")
         if refund_excess:
             require_address(shop.checkouts.require(checkout_id).account)
         checkout = shop.resolutions.resolve(checkout_id, accept, by, why, as_part=as_part, refund_excess=refund_excess)
@@ -174,7 +174,7 @@ def payback(checkout_id: str, done: bool, kept: bool, by: str, why: str) -> None
     """
     require_one(done, kept, "--done or --kept")
     with usable():
-        shop = runtime().for_writing(f"mark_paid_back({checkout_id!r})")
+        shop = for_writing(f"mark_paid_back({checkout_id!r})")
         checkout = shop.paybacks.mark(checkout_id, by, why, kept)
     money = f"the money of checkout {checkout.checkout_id} of order {checkout.order_id}"
     click.echo(visible(f"{money} is marked as {'kept' if kept else 'paid back'}"))
@@ -195,7 +195,7 @@ def report(account: str | None, least: str, as_json: bool) -> None:
     Exit code 2: an alarm of now, or there is no such account. 1: one of today. 0: nothing needs a person.
     """
     known = known_account(account)
-    found = find_report(runtime().for_reading("the report").look(known), Severity(least))
+    found = find_report(for_reading("the report").look(known), Severity(least))
     if as_json:
         shown = found.as_dict() | {"webhook_url": webhook_address(runtime(), masked=True)}
         click.echo(json.dumps(shown, indent=2))
@@ -252,4 +252,4 @@ def _round(limit: int | None, as_json: bool, run: Round, *, watching: bool) -> R
 
 
 def _reconciler() -> Reconciler:
-    return runtime().for_writing("reconcile()").reconciler
+    return for_writing("reconcile()").reconciler

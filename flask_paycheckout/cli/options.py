@@ -19,7 +19,7 @@ from flask_paycheckout.books.periods import Period, moment_of
 from flask_paycheckout.client import PaymentsError
 from flask_paycheckout.client.hidden import Hidden
 from flask_paycheckout.client.signing import header_value
-from flask_paycheckout.runtime import runtime
+from flask_paycheckout.runtime import for_reading, runtime
 from flask_paycheckout.text import plain, visible
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -77,7 +77,7 @@ def known_account(name: str | None) -> str | None:
     :raises click.BadParameter: there is no such account.
     """
     with usable("account"):
-        return None if name is None else runtime().for_reading("the merchant account").merchants.require(name)
+        return None if name is None else for_reading("the merchant account").merchants.require(name)
 
 
 def system_user() -> str:

@@ -35,7 +35,7 @@ from flask_paycheckout.errors import payout_status_text
 from flask_paycheckout.payouts.decisions import PayoutDecisions
 from flask_paycheckout.payouts.payout_model import PayoutMixin
 from flask_paycheckout.payouts.payout_states import PayoutStatus
-from flask_paycheckout.runtime import runtime
+from flask_paycheckout.runtime import for_reading, for_writing, runtime
 from flask_paycheckout.text import (
     account_text,
     moment_text,
@@ -70,7 +70,7 @@ def refund(
     Exit code 0: stored. 1: there is no such money, or less of it is left. 2: an argument cannot be used.
     """
     with usable():
-        shop = runtime().for_writing(f"refund({checkout_id!r})")
+        shop = for_writing(f"refund({checkout_id!r})")
         paid = shop.checkouts.find(checkout_id)
         require_address("" if paid is None else paid.account)
         made = shop.payout_requests.refund_now(checkout_id, amount, by, why, send=send)
@@ -97,7 +97,7 @@ def payouts(context: click.Context, status: str | None, account: str | None, lim
     if context.invoked_subcommand is not None:
         return
     known = known_account(account)
-    shop = runtime().for_reading("the list of payouts")
+    shop = for_reading("the list of payouts")
     wanted = PayoutStatus(status) if status else None
     page = page_of_payouts(shop.payouts, wanted, limit=limit, period=Period(account=known))
     shop.looked(system_user(), "payouts")
@@ -129,7 +129,7 @@ def send(login: bool, as_json: bool) -> None:
     Exit code 0: nothing failed. 1: a payout failed or is unknown, or no access token is configured and payouts wait.
     """
     token = log_in(click.prompt("E-mail", err=True)) if login else None
-    report = runtime().for_writing("send_payouts()").payout_sender.run(concealed(token))[0]
+    report = for_writing("send_payouts()").payout_sender.run(concealed(token))[0]
     facts = asdict(report)
     tell(as_json, facts, counted(facts))
     if not report.clean:
@@ -210,7 +210,7 @@ def proof(reference: str, file: Path) -> None:
     Exit code 0: saved. 1: there is none, the service did not answer, or FILE cannot be written.
     """
     try:
-        shop = runtime().for_reading("the transfer proof")
+        shop = for_reading("the transfer proof")
         file.write_bytes(shop.payout_calls.proof(reference))
     except (PaymentsError, OSError) as error:
         raise click.ClickException(visible(str(error))) from None
@@ -220,5 +220,5 @@ def proof(reference: str, file: Path) -> None:
 
 def _decide(decision: Callable[[PayoutDecisions], PayoutMixin]) -> None:
     with usable():
-        payout = decision(runtime().for_writing("the decision on a payout").payout_decisions)
+        payout = decision(for_writing("the decision on a payout").payout_decisions)
     click.echo(visible(f"{payout.kind} {payout.reference} is {payout.status}"))

@@ -21,7 +21,7 @@ from flask_paycheckout.cli.options import (
     tell_page,
     usable,
 )
-from flask_paycheckout.runtime import runtime
+from flask_paycheckout.runtime import for_reading, for_writing
 from flask_paycheckout.text import account_text, moment_text, table_lines, visible
 from flask_paycheckout.totals import Pay
 from flask_paycheckout.views.order_urls import request_url, require_address
@@ -44,7 +44,7 @@ def request(
 
     Exit code 0: made. 2: an argument cannot be used.
     """
-    shop = runtime().for_writing("request()")
+    shop = for_writing("request()")
     known = known_account(account) or ""
     with usable("expires"):
         end = None if expires is None else moment_of(expires, shop.settings_of(known).time_zone)
@@ -66,7 +66,7 @@ def requests(account: str | None, limit: int, as_json: bool) -> None:
     Exit code 0: listed. 2: there is no such account.
     """
     known = known_account(account)
-    shop = runtime().for_reading("the list of requests")
+    shop = for_reading("the list of requests")
     page = page_of_requests(shop.checkouts, shop.clock(), None, limit, known)
     tell_page(as_json, page, _facts, _table, "There are no payment requests.")
 

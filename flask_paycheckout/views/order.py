@@ -30,7 +30,7 @@ from flask_paycheckout.errors import (
 )
 from flask_paycheckout.parts.logs import about
 from flask_paycheckout.payouts.refund_progress import NO_REFUNDS, OrderRefunds, read_refunds
-from flask_paycheckout.runtime import runtime
+from flask_paycheckout.runtime import for_writing, runtime
 from flask_paycheckout.security.origins import require_allowed
 from flask_paycheckout.security.signed_links import PAY, REQUEST, STATUS, Link
 from flask_paycheckout.totals import Total
@@ -187,7 +187,7 @@ def _refunds(current: OrderStatus, order_id: str) -> OrderRefunds:
 
 
 def _read_status(order_id: str) -> OrderStatus:
-    return runtime().for_writing("the status page").statuses.of(order_id)
+    return for_writing("the status page").statuses.of(order_id)
 
 
 def _ask_total(order_id: str) -> tuple[Total | None, bool]:

@@ -25,7 +25,7 @@ from flask_paycheckout.checkouts.payments import Amount, arrived_of, sums_of
 from flask_paycheckout.checkouts.states import Status
 from flask_paycheckout.database.order_ids import is_order_id
 from flask_paycheckout.errors import ReceiverFailed, UnknownCheckout, UnknownPayout, UnknownRequest
-from flask_paycheckout.runtime import runtime
+from flask_paycheckout.runtime import for_reading, runtime
 from flask_paycheckout.security.permission import Permission, person_of, require_callable
 from flask_paycheckout.shop_functions import through
 from flask_paycheckout.text import visible
@@ -240,7 +240,7 @@ def _require_permission(permission: Permission, wanted: Mapping[str, str]) -> No
     # The permission function may have read through db.session: end that read, or these pages would need a second
     # connection beside it, and its lock could block them.
     runtime().sessions.let_clean_go()
-    runtime().for_reading("the owner's page")
+    for_reading("the owner's page")
     if request.method == "POST":
         require_same_site("Please decide on the owner's own page.")
 

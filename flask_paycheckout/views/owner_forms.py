@@ -25,7 +25,7 @@ from flask_paycheckout.errors import (
     TransitionRefused,
     payout_status_text,
 )
-from flask_paycheckout.runtime import runtime
+from flask_paycheckout.runtime import for_writing, runtime
 from flask_paycheckout.security.permission import Person
 from flask_paycheckout.security.signed_links import FORMS
 from flask_paycheckout.text import moment_text, payout_sum_text, trimmed, visible
@@ -194,7 +194,7 @@ def form(page: Callable[[str, Fault], Page]) -> Callable[[View], View]:
         @wraps(act)
         def view(token: str) -> Response | Page:
             subject = subject_of_form(f"{FORMS}{act.__name__}", token)
-            runtime().for_writing(f"{act.__name__}({subject!r})")
+            for_writing(f"{act.__name__}({subject!r})")
             try:
                 return act(subject)
             except Fault as told:

@@ -17,7 +17,7 @@ from flask_paycheckout.payouts.claims import TooManyClaims, can_be_claimed, clai
 from flask_paycheckout.payouts.payout_model import PayoutMixin, about_payout
 from flask_paycheckout.payouts.payout_states import PayoutStatus
 from flask_paycheckout.payouts.refund_forms import ACCOUNT_NUMBER, RefundForm, fields_of, read_form
-from flask_paycheckout.runtime import runtime
+from flask_paycheckout.runtime import for_writing, runtime
 from flask_paycheckout.security.signed_links import REFUND
 from flask_paycheckout.views import language, refund_text as texts
 from flask_paycheckout.views.headers import may_use_links
@@ -105,7 +105,7 @@ def _claim(payout: PayoutMixin, form: RefundForm, token: str) -> Answer:
     if form.faults:
         return _refused(payout, form)
     try:
-        claimed = runtime().for_writing("the refund page").refund_claims.claim(payout.reference, form)
+        claimed = for_writing("the refund page").refund_claims.claim(payout.reference, form)
     except (PaymentsError, PayoutRefused, ReceiverFailed, SQLAlchemyError, TooManyClaims) as error:
         return _refused(payout, form, error)
     stored = _state(claimed)

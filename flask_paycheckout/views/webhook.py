@@ -42,10 +42,11 @@ def webhook(secret: str | None = None) -> Response:
         _observe(shop, "malformed")
         return _answer(400, '{"error":"send a JSON object with a string orderId"}')
     try:
+        shop.sessions.refuse_uncommitted("the webhook")
         if checkout_id is not None:
-            _observe(shop, shop.for_writing("the webhook").webhooks.receive(checkout_id))
+            _observe(shop, shop.webhooks.receive(checkout_id))
         else:
-            shop.for_writing("the webhook").payouts.receive_hint()
+            shop.payouts.receive_hint()
             _observe(shop, "payout")
     except SQLAlchemyError:
         shop.log.exception("webhooks to store", "a webhook could not be stored", extra=about(checkout_id=checkout_id))

@@ -13,6 +13,7 @@ from flask_paycheckout import UncommittedChanges, order_paid
 from flask_paycheckout.books.report import report
 from flask_paycheckout.doctor.checks import Check, Level
 from flask_paycheckout.doctor.shop import examine
+from flask_paycheckout.runtime import for_reading
 from flask_paycheckout.testing import Sandbox
 from tests.conftest import NewDatabase, OpenShop
 from tests.locks import with_patience
@@ -78,7 +79,7 @@ def call(shop: Shop, name: str, checkout_id: str) -> Any:
         "settle": lambda: ours.settle(checkout_id),
         "reconcile": ours.reconcile,
         "explain": lambda: ours.explain("o-1").status,
-        "report": lambda: report(runtime.for_reading("the report").look()).checkouts["created"],
+        "report": lambda: report(for_reading("the report").look()).checkouts["created"],
         "examine": lambda: (
             Check("database", Level.OK, f"{shop.db.engine.dialect.name} answers") in examine(runtime).checks
         ),
