@@ -85,11 +85,21 @@ class Caller(Generic[W]):
         )
 
     async def page(
-        self, listing: Listing[R], filters: Mapping[str, Any], page: int | None, timeout: float | None
+        self,
+        listing: Listing[R],
+        filters: Mapping[str, Any],
+        page: int | None,
+        timeout: float | None,
+        after: int | None = None,
     ) -> Page[R]:
-        """A page of a list."""
+        """A page of a list.
+
+        :param after: the number of the page that it follows. The interface names no page number for the list of banks.
+        """
         found, _ = await self.fetch(listing, filters, page, timeout)
-        return attach(found, READ_PAGE, lambda number: self.page(listing, filters, number, timeout))
+        if found.page == after:
+            raise TransportFailed(str(listing.operation), f"page {page} was asked for, and page {after} came again")
+        return attach(found, READ_PAGE, lambda: self.page(listing, filters, found.page + 1, timeout, found.page))
 
     def iterate(
         self, listing: Listing[R], filters: Mapping[str, Any], timeout: float | None
@@ -155,10 +165,8 @@ class Caller(Generic[W]):
 
         def read(response: _Response) -> bytes:
             http = response.http
-            given = http.headers.get("content-type", "").partition(";")[0].strip().lower()
-            if http.status_code == 200 and given == "application/pdf":
-                if not http.content.startswith(b"%PDF"):
-                    raise Unreadable("the body is called a PDF and is none")
+            is_called_pdf = http.headers.get("content-type", "").lower().startswith("application/pdf")
+            if http.status_code == 200 and is_called_pdf and http.content.startswith(b"%PDF"):
                 return http.content
             response.envelope()
             raise Unreadable("the answer is no PDF")

@@ -91,3 +91,11 @@ def test_the_banks_beyond_one_page_are_read() -> None:
     assert following is not None
     assert (following.page, shop.next_page(following)) == (2, None)
     assert script.requests[1].url.query == b"currency=EUR&page=2"
+
+
+def test_a_list_that_has_no_pages_by_number_is_not_read_in_circles() -> None:
+    shop = Shop(Script(*[success(paged(samples.BANK, total_pages=2))] * 2))
+    with pytest.warns(DeprecationWarning):
+        page = shop.references.banks()
+    with pytest.raises(TransportFailed, match="page 2 was asked for, and page 1 came again"):
+        shop.next_page(page)
