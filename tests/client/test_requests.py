@@ -95,7 +95,7 @@ def test_the_banks_beyond_one_page_are_read() -> None:
 
 def test_a_list_that_has_no_pages_by_number_is_not_read_in_circles() -> None:
     shop = Shop(Script(*[success(paged(samples.BANK, total_pages=2))] * 2))
-    with pytest.warns(DeprecationWarning):
+    with pytest.warns(DeprecationWarning, match="payment_methods"):
         page = shop.references.banks()
     with pytest.raises(TransportFailed, match="page 2 was asked for, and page 1 came again"):
         shop.next_page(page)
