@@ -90,16 +90,17 @@ class Caller(Generic[W]):
         filters: Mapping[str, Any],
         page: int | None,
         timeout: float | None,
-        after: int | None = None,
+        before: tuple[R, ...] | None = None,
     ) -> Page[R]:
         """A page of a list.
 
-        :param after: the number of the page that it follows. The interface names no page number for the list of banks.
+        :param before: the records of the page that it follows. A list may take no page: the interface names none for
+            that of banks.
         """
         found, _ = await self.fetch(listing, filters, page, timeout)
-        if found.page == after:
-            raise TransportFailed(str(listing.operation), f"page {page} was asked for, and page {after} came again")
-        return attach(found, READ_PAGE, lambda: self.page(listing, filters, found.page + 1, timeout, found.page))
+        if found.docs == before:
+            raise TransportFailed(str(listing.operation), f"page {page} has the records of the page before")
+        return attach(found, READ_PAGE, lambda: self.page(listing, filters, found.page + 1, timeout, found.docs))
 
     def iterate(
         self, listing: Listing[R], filters: Mapping[str, Any], timeout: float | None

@@ -126,7 +126,7 @@ def page_of_array(docs: tuple[T, ...], number: int, limit: int) -> Page[T]:
         page=number,
         has_prev_page=number > 1,
         has_next_page=more,
-        prev_page=number - 1 if number > 1 else None,
+        prev_page=number - 1 or None,
         next_page=number + 1 if more else None,
     )
 
