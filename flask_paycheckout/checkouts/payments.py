@@ -122,9 +122,11 @@ PAYMENT_COLUMNS = (
 
 def payment_method(deposit: Deposit) -> str | None:
     """The payment method in a deposit: the bank's code, else its name, else `crypto`; None while unknown."""
-    fiat = deposit.payment_fiat
-    bank = (_text(fiat.bank_code) or _text(fiat.bank_name)) if fiat else None
-    return bank or ("crypto" if deposit.payment_crypto else None)
+    fiat, crypto = deposit.payment_fiat, deposit.payment_crypto
+    if fiat:
+        return _text(fiat.bank_code) or _text(fiat.bank_name) or ("crypto" if crypto else None)
+    # The interface does not show what is in it, which may be nothing.
+    return None if crypto is None else "crypto"
 
 
 def arrived_of(payment: Payment | None, total_kind: str) -> Amount | None:
@@ -195,9 +197,7 @@ def _number(text: str | None) -> Decimal | None:
 
 
 def _number_text(number: Decimal | None) -> str | None:
-    if not isinstance(number, Decimal) or not number.is_finite():
-        return None
-    return _text(f"{number:f}") if abs(number.adjusted()) < _MAX_TEXT else None
+    return None if number is None else _text(f"{number:f}")
 
 
 def _text(value: str | None) -> str | None:

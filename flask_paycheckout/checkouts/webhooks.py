@@ -50,8 +50,9 @@ class Webhooks:
         way, or the service may not be called, the read is left to reconcile.
 
         The hint is stored with the result of its read, in the same statement, so a process that dies between has
-        not answered the webhook, and its sender sends it again. Until the result is stored, other processes do not
-        know of the read; so each process makes at most one read of a deposit in a cool-down.
+        not answered the webhook. Its sender may send it again, and reconcile reads the deposit anyway. Until the
+        result is stored, other processes do not know of the read; so each process makes at most one read of a deposit
+        in a cool-down.
 
         :returns: what became of it: `useless`, `queued`, `read`, or `later` for a read that is left to reconcile.
         :raises sqlalchemy.exc.SQLAlchemyError: the hint could not be stored; the sender should try again.

@@ -85,11 +85,22 @@ class Caller(Generic[W]):
         )
 
     async def page(
-        self, listing: Listing[R], filters: Mapping[str, Any], page: int | None, timeout: float | None
+        self,
+        listing: Listing[R],
+        filters: Mapping[str, Any],
+        page: int | None,
+        timeout: float | None,
+        before: tuple[R, ...] | None = None,
     ) -> Page[R]:
-        """A page of a list."""
+        """A page of a list.
+
+        :param before: the records of the page that it follows. A list may take no page: the interface names none for
+            that of banks.
+        """
         found, _ = await self.fetch(listing, filters, page, timeout)
-        return attach(found, READ_PAGE, lambda number: self.page(listing, filters, number, timeout))
+        if found.docs == before:
+            raise TransportFailed(str(listing.operation), f"page {page} has the records of the page before")
+        return attach(found, READ_PAGE, lambda: self.page(listing, filters, found.page + 1, timeout, found.docs))
 
     def iterate(
         self, listing: Listing[R], filters: Mapping[str, Any], timeout: float | None
@@ -155,10 +166,8 @@ class Caller(Generic[W]):
 
         def read(response: _Response) -> bytes:
             http = response.http
-            given = http.headers.get("content-type", "").partition(";")[0].strip().lower()
-            if http.status_code == 200 and given == "application/pdf":
-                if not http.content.startswith(b"%PDF"):
-                    raise Unreadable("the body is called a PDF and is none")
+            is_called_pdf = http.headers.get("content-type", "").lower().startswith("application/pdf")
+            if http.status_code == 200 and is_called_pdf and http.content.startswith(b"%PDF"):
                 return http.content
             response.envelope()
             raise Unreadable("the answer is no PDF")

@@ -301,7 +301,7 @@ async def _following(page: Page[T]) -> Page[T] | None:
         return None
     if (read := page.read_page) is None:
         raise ValueError("this page was not read by a client, so that none can follow it")
-    return await read(page.page + 1)
+    return await read()
 
 
 def _signers(

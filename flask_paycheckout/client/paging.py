@@ -29,7 +29,7 @@ _MOST_KNOWN = 100_000
 _MOST_IDLE = 1_000
 
 if TYPE_CHECKING:
-    ReadPage = Callable[[int], Coroutine[Any, Any, "Page[T]"]]
+    ReadPage = Callable[[], Coroutine[Any, Any, "Page[T]"]]
     _Fetch = Callable[[int], Awaitable[tuple["Page[T]", bool]]]
 
 DEFAULT_LIMIT = 10
@@ -92,7 +92,7 @@ class Page(_Numbers, Generic[T], frozen=True, kw_only=True):
 
     @property
     def read_page(self) -> ReadPage[T] | None:
-        """Reads another page of the list, for `client.next_page`; None for a page that was unpickled."""
+        """Reads the page that follows, for `client.next_page`; None for a page that was unpickled."""
         return self.__dict__.get(READ_PAGE)
 
 
@@ -126,7 +126,7 @@ def page_of_array(docs: tuple[T, ...], number: int, limit: int) -> Page[T]:
         page=number,
         has_prev_page=number > 1,
         has_next_page=more,
-        prev_page=number - 1 if number > 1 else None,
+        prev_page=number - 1 or None,
         next_page=number + 1 if more else None,
     )
 

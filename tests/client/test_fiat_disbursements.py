@@ -60,9 +60,9 @@ def test_a_report_may_have_16_mebibytes() -> None:
         Shop(Script(pdf(most + b"x")), count=0).fiat_disbursements.report("d1")
 
 
-@pytest.mark.parametrize("status", [200, 404])
-def test_without_a_pdf_the_envelope_decides(status: int) -> None:
-    answer = httpx.Response(status, content=refusal(404, "Not Found", "Disbursement not found"))
+@pytest.mark.parametrize(("status", "kind"), [(200, "application/json"), (404, "text/plain"), (200, "application/pdf")])
+def test_without_a_pdf_the_envelope_decides(status: int, kind: str) -> None:
+    answer = pdf(refusal(404, "Not Found", "Disbursement not found"), kind, status)
     with pytest.raises(NotFound, match="Disbursement not found"):
         Shop(Script(answer)).fiat_disbursements.report("d1")
 
@@ -70,7 +70,7 @@ def test_without_a_pdf_the_envelope_decides(status: int) -> None:
 @pytest.mark.parametrize(
     ("answer", "fault"),
     [
-        (pdf(b"<html>"), "called a PDF and is none"),
+        (pdf(b"<html>"), "not a JSON object"),
         (pdf(kind="text/html"), "not a JSON object"),
         (pdf(success({}), "application/json"), "the answer is no PDF"),
     ],

@@ -5,12 +5,12 @@ from __future__ import annotations
 import logging
 from dataclasses import replace
 from importlib.metadata import version
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import httpx
 import pytest
 
-from flask_paycheckout.client import NotFound, TransportFailed
+from flask_paycheckout.client import NotFound, Page, TransportFailed
 from tests.client import samples
 from tests.client.samples import DEPOSIT
 from tests.client.wire import ACCESS_TOKEN, CLIENT_SECRET, Script, Shop, paged, refusal, success
@@ -83,7 +83,8 @@ def test_the_user_agent_names_version_and_app(app: str | None, rest: str) -> Non
 
 
 def test_the_banks_beyond_one_page_are_read() -> None:
-    script = Script(*(success(paged(samples.BANK, page=number, total_pages=2)) for number in (1, 2)))
+    banks = (samples.BANK | {"id": f"b{number}"} for number in (1, 2))
+    script = Script(*(success(paged(bank, page=number, total_pages=2)) for number, bank in enumerate(banks, start=1)))
     shop = Shop(script)
     with pytest.warns(DeprecationWarning, match="payment_methods"):
         page = shop.references.banks(currency="EUR")
@@ -91,3 +92,13 @@ def test_the_banks_beyond_one_page_are_read() -> None:
     assert following is not None
     assert (following.page, shop.next_page(following)) == (2, None)
     assert script.requests[1].url.query == b"currency=EUR&page=2"
+
+
+@pytest.mark.filterwarnings(r"ignore:client\.:DeprecationWarning")
+def test_a_list_that_takes_no_page_is_not_read_in_circles() -> None:
+    banks, array = success(paged(samples.BANK, total_pages=2)), success([samples.FIAT] * 10)
+    shop = Shop(Script(banks, array, banks, array))
+    pages: tuple[Page[Any], ...] = (shop.references.banks(), shop.fiat_disbursements.list())
+    for page in pages:
+        with pytest.raises(TransportFailed, match="page 2 has the records of the page before"):
+            shop.next_page(page)

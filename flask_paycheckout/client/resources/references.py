@@ -174,6 +174,8 @@ class References(Resource[W]):
     async def banks(self, *, timeout: float | None = None, **filters: Unpack[BankFilters]) -> Page[Bank]:
         """One page of the banks; `client.next_page` reads the one that follows.
 
+        The interface names no page number for this list. Where the service takes none, ask for more with `limit`.
+
         :param filters: see `BankFilters`.
         :raises PaymentsError: see `errors`.
         """

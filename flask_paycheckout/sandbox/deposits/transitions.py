@@ -35,7 +35,7 @@ from flask_paycheckout.sandbox.world.money import decimals_of, is_divisible
 from flask_paycheckout.sandbox.world.transitions import NotPossible, force_status, note
 
 _LIFETIMES = {"24h": timedelta(hours=24), "15m": timedelta(minutes=15)}
-_KNOWN_STATUSES = frozenset({PENDING, COMPLETED, "failed", "expired", "cancelled"})
+_KNOWN_STATUSES = frozenset({PENDING, COMPLETED, "failed", "rejected", "expired", "cancelled"})
 _USED_REFERENCE = "the reference is that of another deposit of the account"
 
 
@@ -175,8 +175,8 @@ def _is_payable(now: datetime) -> ColumnElement[bool]:
 
 
 def fail_deposit(session: Session, deposit: Deposit) -> None:
-    """Let the bank refuse the payment. :raises NotPossible: it is completed."""
-    force_status(session, deposit, "failed", Deposit.status != COMPLETED, "the deposit")
+    """Let the bank refuse the payment, as `deposit_after_refusal` names it. :raises NotPossible: it is completed."""
+    force_status(session, deposit, assumption("deposit_after_refusal"), Deposit.status != COMPLETED, "the deposit")
     note(session, deposit, "Payment refused", "The bank refused the payment.")
     _tell_end(session, deposit)
 

@@ -35,7 +35,7 @@ from flask_paycheckout.sandbox.wire.field_types import (
 )
 from flask_paycheckout.sandbox.wire.operations import Credentials, check_undeclared, operation, read_query
 from flask_paycheckout.sandbox.wire.paging import Page, PageQuery, allowed_limit, envelope, is_wanted
-from flask_paycheckout.sandbox.world.context import world
+from flask_paycheckout.sandbox.world.context import assumption, world
 from flask_paycheckout.sandbox.world.database import transaction
 from flask_paycheckout.sandbox.world.money import EVM, STELLAR, TOKENS, Token
 from flask_paycheckout.sandbox.world.settings import derived
@@ -176,8 +176,9 @@ def list_banks() -> Envelope[Page[BankRecord]]:
     wanted = [bank for bank in BANKS if _is_wanted(bank, query)]
     time = attrgetter("updated_at" if query.sort.endswith("updatedAt") else "created_at")
     wanted.sort(key=time, reverse=query.sort.startswith("-"))
-    first = (query.page - 1) * limit
-    return success(envelope(wanted[first : first + limit], len(wanted), limit, query.page))
+    page = query.page if assumption("bank_pages") == "numbered" else 1
+    first = (page - 1) * limit
+    return success(envelope(wanted[first : first + limit], len(wanted), limit, page))
 
 
 def _is_wanted(bank: BankRecord, query: BankQuery) -> bool:

@@ -84,6 +84,8 @@ deposit_lifetime = 24h | 15m | checkout_end
     How long after the pick a deposit's expiredAt is.
 deposit_after_expiry = pending | expired | failed | cancelled
     A pending deposit past expiredAt.
+deposit_after_refusal = failed | rejected | cancelled
+    A pending deposit whose payment the bank refuses.
 deposit_failure_webhook = none | sent
     Whether a deposit that the bank refuses, or that expires, sends the deposit webhook.
 late_payment = completes | refused
@@ -206,6 +208,8 @@ payment_not_found = 404 | 400
     The statusCode for a payment that does not exist.
 id_format = hex24 | uuid | hex64
     New identifiers: 24 or 64 hexadecimal digits, or a UUID.
+bank_pages = numbered | first
+    GET /v1/reference/banks takes a page, which the interface does not name there, or always answers the first one.
 pages_of_nothing = 1 | 0
     The totalPages of a list without items.
 """

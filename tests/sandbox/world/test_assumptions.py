@@ -88,6 +88,12 @@ def forces_deposit(app: Flask, status: str, *, paid: bool = False) -> Answer:
     return Merchant(app).forces_status(checkout, status)
 
 
+def refused_deposit(app: Flask) -> Any:
+    checkout = picks(app)["depositId"]
+    Tester(app).does("POST", f"checkouts/{checkout}/fail")
+    return Merchant(app).reads_deposit(checkout).data["status"]
+
+
 def told_by_webhook(app: Flask) -> Any:
     Tester(app).pays(Merchant(app).makes_checkout())
     return exact(Tester(app).webhooks()[0]["attempts"][0]["request"]["body"])
@@ -140,10 +146,12 @@ CHANGED: list[tuple[str, list[int] | dict[str, Any], Callable[[Flask], Any]]] = 
         lambda app: set(Payer(app).sees(Payer(app).pays_one())["activityHistory"][0]["updatedAt"]),
     ),
     ("bank_ifsc", {"hidden": None}, lambda app: bank_of(app).get("ifsc")),
+    ("bank_pages", {"numbered": 2, "first": 1}, lambda app: lists(app, "/v1/reference/banks?page=2")["page"]),
     ("checkout_status_code", [201], lambda app: Merchant(app).asks_checkout()),
     ("conversion_refused", [422], lambda app: Merchant(app).asks_checkout(**TO_POUNDS)),
     ("conversion_refused", [422], lambda app: quotes(Merchant(app), outputCurrency="CHF")),
     ("daily_limit", {"off": True}, lambda app: quotes(Merchant(app), amount=10**20, withLimit="true").data["status"]),
+    ("deposit_after_refusal", {"failed": "failed", "rejected": "rejected", "cancelled": "cancelled"}, refused_deposit),
     ("deposit_fee", {"included": Decimal("98.70"), "billed": 100}, lambda app: picks(app)["outputAmount"]),
     ("deposit_lifetime", {"24h": 86_400, "15m": 900, "checkout_end": 300}, lifetime),
     ("deposit_type", {"checkout": "checkout", "method": "qr"}, lambda app: picks(app)["depositType"]),
