@@ -151,7 +151,8 @@ class Caller(Generic[W]):
                 docs: tuple[R, ...] = ()
                 for place in range((found.page - 1) * limit + 1, found.page * limit + 1):
                     single, _ = await self.fetch(listing, {**filters, "limit": 1}, place, timeout)
-                    if not single.docs:
+                    # A service that shows one record whatever page is asked for, such as the one of an id, repeats it.
+                    if single.docs in ((), docs[-1:]):
                         break
                     docs += single.docs
                 found = page_of_array(docs, found.page, limit)

@@ -8,7 +8,7 @@ import pytest
 
 from flask_paycheckout.client import FiatItem, PaymentsClient
 from flask_paycheckout.testing import Sandbox
-from tests.client.samples import RECIPIENT
+from tests.client.samples import FIAT, RECIPIENT
 from tests.client.wire import Script, Shop, paged, success
 
 pytestmark = pytest.mark.filterwarnings(r"ignore:client\.:DeprecationWarning")
@@ -39,6 +39,12 @@ def test_a_recipient_is_deleted_in_the_form_that_is_chosen() -> None:
     assert deletes == "DELETE /v1/recipient?id=a%2Fb"
     with pytest.raises(ValueError, match="cannot be an id"):
         called(success(RECIPIENT), lambda client: client.recipients.delete(""), **by_query)
+
+
+def test_one_record_that_is_shown_whatever_page_is_asked_for_is_listed_once() -> None:
+    found = Shop(Script(success(FIAT))).fiat_disbursements.list(disbursement_id="d1")
+    assert len(found.docs) == 1
+    assert not found.has_next_page
 
 
 @pytest.mark.parametrize("form", ["paged", "array", "record"])
