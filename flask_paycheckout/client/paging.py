@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from dataclasses import dataclass
-from itertools import count, islice
+from itertools import count
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import msgspec
@@ -156,7 +157,7 @@ async def walk(
     :raises TransportFailed: the pages would not come to an end.
     """
     operation, id_of = str(listing.operation), listing.id_of
-    known: dict[str, None] = {}
+    known = OrderedDict[str, None]()
     number, furthest, total, idle = 1, 0, 0, 0
     ended = False
     for reads in count(1):
@@ -180,8 +181,8 @@ async def walk(
             raise TransportFailed(operation, f"the list does not end: page {number} is the first one again")
         known |= dict.fromkeys(filter(None, map(id_of, new)))
         # The oldest are forgotten, so that a long list takes no more memory than a short one.
-        for forgotten in list(islice(known, max(0, len(known) - _MOST_KNOWN))):
-            del known[forgotten]
+        while len(known) > _MOST_KNOWN:
+            known.popitem(last=False)
         for record in new:
             yield record
         furthest = max(furthest, number)
