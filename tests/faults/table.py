@@ -852,7 +852,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
             f"{_ONCE}::test_look_ups_that_fail_prove_nothing",
             Swap(
                 "payouts.following:Following.look_up",
-                'results.unread(payout, f"it could not be looked up: {error_text(error)}")',
+                "results.unread(payout, problem)",
                 "results.missed(payout, began, began)",
             ),
         ),

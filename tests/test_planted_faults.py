@@ -1,0 +1,24 @@
+"""Planted faults still find what they change; that a test notices each is among the attacks, in `tests/faults`."""
+
+from __future__ import annotations
+
+import ast
+from importlib.util import find_spec
+from pathlib import Path
+
+from tests.faults.planting import Edit
+from tests.faults.table import FAULTS
+
+
+def source(edit: Edit) -> str:
+    spec = find_spec(edit.module)
+    assert spec, edit
+    assert spec.origin, edit
+    return Path(spec.origin).read_text()
+
+
+def test_each_fault_can_be_planted() -> None:
+    for faults in FAULTS.values():
+        for _, *edits in faults.values():
+            for edit in edits:
+                edit.plant(ast.parse(source(edit)))
