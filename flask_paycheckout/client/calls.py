@@ -226,15 +226,21 @@ class Caller(Generic[W]):
         began, wall = pace.elapsed(), pace.wall()
         request = self.sender.request(call, left, wall)
         try:
-            http, fault = await self._response_to(request, call)
+            http = await self.waiting.send(request)
             status = http.status_code
-            if fault is not None:
-                raise Unreadable(fault)
             result = read(_Response(call, http))
         except PaymentsError as error:
             failure = error
+        except RefusedResponse as refused:
+            http, status = refused.response, refused.response.status_code
+            failure = call.failed(f"{refused} (HTTP {status})")
         except Unreadable as unreadable:
             failure = call.failed(f"{unreadable} (HTTP {status})")
+        except (httpx.RequestError, OSError, ValueError, TypeError) as error:
+            # When a transport or hook raises, the request may have been sent already.
+            # A transport of the caller's own may quote what it could not send.
+            text = hide(_error_text(error), request.extensions[SECRETS])
+            failure = call.failed(text, request_sent=not isinstance(error, _UNSENT))
         if failure is not None:
             call.complete(failure)
             if http is not None:
@@ -248,23 +254,6 @@ class Caller(Generic[W]):
         # Raised outside of the handlers, and without the frames that held the answer's words: those may repeat what was
         # sent.
         raise failure.with_traceback(None)
-
-    async def _response_to(self, request: httpx.Request, call: Call) -> tuple[httpx.Response, str | None]:
-        """Send the request; return the response and None, or the response without its body and why it was refused.
-
-        :raises TransportFailed: none came.
-        """
-        # The failure is raised outside of the handler: the library's own exceptions may quote headers.
-        try:
-            return await self.waiting.send(request), None
-        except RefusedResponse as refused:
-            return refused.response, str(refused)
-        except (httpx.RequestError, OSError, ValueError, TypeError) as error:
-            # When a transport or hook raises, the request may have been sent already.
-            # A transport of the caller's own may quote what it could not send.
-            text = hide(_error_text(error), request.extensions[SECRETS])
-            failure = call.failed(text, request_sent=not isinstance(error, _UNSENT))
-        raise failure
 
 
 class _Response:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
+from functools import lru_cache
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -111,7 +112,7 @@ class Sender:
         operation, secrets = call.operation, set(hidden_in(call.body))
         content = Sealed(b"" if call.body is None else _encode(call.body))
         try:
-            url = httpx.URL(self.base_url + call.path + call.query)
+            url = _url(self.base_url + call.path + call.query)
         except httpx.InvalidURL:
             raise ValueError(f"{operation}: its address becomes too long; shorten the id or the filters") from None
         headers = {"Accept": operation.accept, "Accept-Encoding": "identity", "User-Agent": self.user_agent}
@@ -130,6 +131,12 @@ class Sender:
         limits = Limits(time.monotonic() + left, operation.max_bytes, operation.repeatable)
         extensions = {LIMITS: limits, SECRETS: secrets, "timeout": httpx.Timeout(left).as_dict()}
         return httpx.Request(operation.method, url, headers=headers, content=content or None, extensions=extensions)
+
+
+@lru_cache
+def _url(text: str) -> httpx.URL:
+    # Most calls go to the same few.
+    return httpx.URL(text)
 
 
 def checked_base_url(base_url: str) -> str:

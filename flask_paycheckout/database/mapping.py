@@ -6,7 +6,6 @@ from datetime import UTC
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from sqlalchemy import BigInteger, DateTime, FromClause, Index, Integer, event, text
-from sqlalchemy.orm.attributes import set_committed_value
 
 from flask_paycheckout.clock import as_utc
 from flask_paycheckout.database.hosts import ShopDatabase
@@ -61,4 +60,4 @@ def _make_aware(instance: PaymentTable, *event_facts: object) -> None:
     for column in instance.__table__.c:
         value = loaded.get(column.key) if column.type is MOMENT else None
         if value is not None and value.tzinfo is not UTC:
-            set_committed_value(instance, column.key, as_utc(value))
+            loaded[column.key] = as_utc(value)
