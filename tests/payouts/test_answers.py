@@ -83,6 +83,7 @@ def test_what_a_person_says_was_not_sent_is_not_taken_for_sent_when_its_next_sen
     payer.stands(status="sending", next_attempt_at=payer.sandbox.now)
     payer.sends()
     assert (payer.status(), payer.booked) == ("unknown", [])
+    assert "look on the chain" in payer.payout().problem
 
 
 def test_an_error_that_nobody_expects_is_a_lost_answer_and_shows_no_words(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from decimal import Decimal
 from itertools import product
 from typing import Any
@@ -167,6 +168,18 @@ def test_after_another_amount_was_accepted_the_asked_one_counts(payer: Payer) ->
     payer.sandbox.finish(payer.payout(), "failed")
     payer.decides("retry_payout")
     assert (payer.payout().amount, payer.payout().asked_amount) == (Decimal(81), None)
+
+
+def test_an_amount_that_the_service_has_corrected_cannot_be_accepted_any_more(payer: Payer) -> None:
+    payer.owes()
+    payer.sends()
+    payer.stands(amount="81.00")
+    payer.sends(minutes=2)
+    payer.stands(amount="80.00")
+    payer.sends(minutes=60)
+    with pytest.raises(TransitionRefused, match="reports otherwise"):
+        payer.decides("resolve_payout", True)
+    assert payer.payout().next_attempt_at - payer.sandbox.now > timedelta(minutes=30), "half of its age"
 
 
 def test_a_retry_after_an_accepted_amount_counts_what_was_asked(payer: Payer) -> None:

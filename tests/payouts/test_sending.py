@@ -157,6 +157,8 @@ def test_a_given_token_is_used_in_place_of_the_setting(open_payer: OpenPayer, se
         payer.owes(reference, to=to)
     report = payer.sends()
     assert (report.left, report.failed_calls, payer.at_service) == (2, 0 if setting is None else 1, [])
+    with pytest.raises(ValueError, match="access_token may hold"):
+        payer.sends("a token\n", minutes=1)
     assert payer.sends(given, minutes=1) == PayoutReport(sent=2)
 
 
