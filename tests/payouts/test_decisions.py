@@ -135,6 +135,33 @@ def test_a_persons_not_sent_holds_when_the_keys_that_sent_it_are_gone(open_shop:
     assert (payout(shop).status, len(books.paid)) == ("sent", 1)
 
 
+def test_what_was_sent_with_other_keys_is_looked_up_apart(open_shop: OpenShop, books: Books) -> None:
+    shop, keys = open_shop("keys", **CONFIG), {"client_secret": "secret"}
+    shop.paycheckout.account(lambda name: Account(**keys, access_token="secret-token"))
+    for client_id in ("before", "since"):
+        keys["client_id"] = client_id
+        pays_out(shop, client_id, account="seller")
+        books.instead, books.instead_of_reads = [NO_ANSWER], [refusal(503)] * 9
+        sends(shop)
+        shop.clock.advance(minutes=5)
+    books.instead_of_reads = []
+    for _ in range(2):
+        sends(shop)
+        shop.clock.advance(minutes=5)
+    assert [payout(shop, one).status for one in ("before", "since")] == ["unknown", "sent"]
+
+
+def test_what_was_certainly_not_sent_is_sent_with_the_new_keys(open_shop: OpenShop, books: Books) -> None:
+    shop, keys = open_shop("keys", **CONFIG), {"client_secret": "secret", "client_id": "before"}
+    shop.paycheckout.account(lambda name: Account(**keys, access_token="secret-token"))
+    pays_out(shop, account="seller")
+    books.instead = [refusal(401)]
+    sends(shop)
+    keys["client_id"] = "since"
+    shop.clock.advance(hours=1)
+    assert sends(shop).sent == 1
+
+
 def test_a_completed_transfer_that_came_back_is_booked_as_returned_and_asked_about_before_a_retry(payer: Payer) -> None:
     payer.owes()
     payer.sends()
