@@ -230,6 +230,19 @@ def test_a_retry_after_an_accepted_amount_counts_what_was_asked(payer: Payer) ->
     assert (stored.amount, stored.counts) == (Decimal("12.00"), Decimal("12.00"))
 
 
+def test_a_retry_of_a_refund_of_which_less_was_sent_counts_all_of_it_again(payer: Payer) -> None:
+    refund = refunds(payer.shop, payer.is_paid(), to=RECIPIENT)
+    payer.carried_out_unseen(refund.reference, doubtful=True, amount="12.00")
+    for status in ("sent", "completed"):
+        payer.sends(minutes=2)
+        payer.decides("resolve_payout", True, reference=refund.reference)
+        assert payer.status(refund.reference) == status
+    payer.decides("resolve_payout", False, reference=refund.reference)
+    payer.decides("retry_payout", reference=refund.reference)
+    stored = payer.payout(refund.reference)
+    assert (stored.amount, stored.counts) == (Decimal("12.50"), Decimal("12.50"))
+
+
 def test_a_failed_refund_is_not_tried_again_once_its_money_was_given_by_hand(payer: Payer) -> None:
     checkout_id = payer.is_paid("11.00")
     refund = refunds(payer.shop, checkout_id, "5", to=RECIPIENT)
