@@ -57,6 +57,8 @@ def shows(**bank: Any) -> Answer:
         (WALLET, each(status="Failed"), "it failed"),
         (BANK, shows(account_number=AccountNumber("**** 777-31")), None),
         (BANK, shows(), None),
+        # Its reads say so again.
+        (BANK, each(status="failed"), None),
         (BANK, each(recipient=None), None),
         (WALLET, each(amount=None, token=None, receiver_address=None), None),
         (WALLET, each(receiver_address=WALLET.address.lower()), None),
