@@ -236,7 +236,7 @@ class Caller(Generic[W]):
             failure = call.failed(f"{refused} (HTTP {status})")
         except Unreadable as unreadable:
             failure = call.failed(f"{unreadable} (HTTP {status})")
-        except (httpx.RequestError, OSError, ValueError, TypeError) as error:
+        except (httpx.RequestError, OSError, ValueError, TypeError, ArithmeticError) as error:
             # When a transport or hook raises, the request may have been sent already.
             # A transport of the caller's own may quote what it could not send.
             text = hide(_error_text(error), request.extensions[SECRETS])

@@ -162,7 +162,7 @@ class PayoutResults:
 
     def in_doubt(self, payout: PayoutMixin, problem: str | None) -> None:
         """Store that nobody can find out whether it was sent; a person decides."""
-        self.move(payout, PayoutMove(PayoutEvidence.IN_DOUBT, {"doubted": True}, problem))
+        self.move(payout, PayoutMove(PayoutEvidence.IN_DOUBT, problem=problem))
 
     def missed(self, payout: PayoutMixin, began: datetime, ended: datetime) -> None:
         """Store that a look-up with the keys that sent it did not find it.

@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 
-from flask_paycheckout.client import PaymentsClient, PaymentsError, ServiceFault
+from flask_paycheckout.client import PaymentsClient, PaymentsError
 from flask_paycheckout.events.outbox import Outbox
 from flask_paycheckout.events.receiver_runs import Delivery
 from flask_paycheckout.parts import Parts
@@ -251,9 +251,7 @@ class PayoutSender:
         told = "%d payouts were not sent, or not for certain: %s", len(batch), problem
         self.parts.log.warning(_SENDS, *told, extra=fields, error=error)
         if not isinstance(error, PaymentsError) or error.carried_out == "unknown":
-            # A service that fails with its own words may do so because of one of them.
-            apart = {"alone": True} if isinstance(error, ServiceFault) and several else {}
-            self._look_up(batch, problem, results, doubted=True, **apart)
+            self._look_up(batch, problem, results, doubted=True)
             return False
         if is_refusal(error):
             # One that is bad must not stop the others.

@@ -11,6 +11,7 @@ from sqlalchemy import String
 from sqlalchemy.orm import mapped_column
 
 from flask_paycheckout import (
+    ByHand,
     CheckoutMixin,
     OrderNotPayable,
     OrderSettled,
@@ -21,6 +22,7 @@ from flask_paycheckout import (
     order_paid,
     payment_held,
 )
+from flask_paycheckout.payouts.refund_progress import RefundProgress, read_refunds
 from flask_paycheckout.testing import Signals
 from tests.alarming import examples, urgent
 from tests.conftest import OpenShop
@@ -170,6 +172,16 @@ def test_an_excess_is_told_and_listed_until_it_is_refunded(shop: Shop, signals: 
         shop.paycheckout.mark_paid_back(second, by="Ada", why="a gift", kept=True)
     assert not examples(shop, "money-to-pay-back")
     assert rest(shop) == ("50.00", "0.00", "USD")
+    refunds(shop, first, "1")
+    assert not examples(shop, "money-to-pay-back"), "it stays kept"
+
+
+def test_a_refund_of_one_part_refunds_no_other(shop: Shop) -> None:
+    first, last = (pays(shop, amount).checkout_id for amount in ("60", "40"))
+    for part in (first, last):
+        refunds(shop, part, "1", to=ByHand())
+    progress = read_refunds(shop.runtime.payouts, shop.runtime.checkouts, "o-1")
+    assert (progress.of_others, progress.of_payment) == (RefundProgress.PARTLY, RefundProgress.PARTLY)
 
 
 def test_a_cancelled_refund_may_reach_the_total(shop: Shop) -> None:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
@@ -30,6 +31,9 @@ def test_only_id_and_status_are_certain() -> None:
     [
         ({"createdAt": "2026-01-01T09:00:00"}, "created_at", datetime(2026, 1, 1, 9, tzinfo=UTC)),
         ({"fee": {"amount": "1", "percentage": 3, "currency": 4}}, "fee", Fee(None, Decimal(3), None)),
+        ({"inputAmount": 1e-300}, "input_amount", None),
+        # Too deep to be printed or stored.
+        ({"paymentCrypto": {"a": json.loads("[" * 900 + "]" * 900)}}, "payment_crypto", None),
         ({"activityHistory": [1, {"activity": "a"}, None]}, "activity_history", (Activity("a"),)),
     ],
 )

@@ -53,6 +53,7 @@ _KINDS: dict[str | int, type[RequestRefused]] = {
 _FAILURES: dict[str | int, bytes | Exception] = {
     "nobody-there": httpx.ConnectError("refused"),
     "connecting-too-slow": httpx.ConnectTimeout("slow"),
+    "no-connection-free": httpx.PoolTimeout("busy"),
     "hung-up": httpx.RemoteProtocolError("gone"),
     "half-sent": httpx.WriteError("gone"),
     "no-answer": httpx.ReadTimeout("slow"),
@@ -60,7 +61,7 @@ _FAILURES: dict[str | int, bytes | Exception] = {
     "no-data": b'{"statusCode": 200}',
     **{status: refusal(int(status)) for status in _KINDS},
 }
-_NEVER_ARRIVED = {"nobody-there", "connecting-too-slow"}
+_NEVER_ARRIVED = {"nobody-there", "connecting-too-slow", "no-connection-free"}
 _NOT_NOW = {401, 429}
 _REFUSED = {failure for failure, kind in _KINDS.items() if kind is not ServiceFault}
 

@@ -12,6 +12,7 @@ from flask_paycheckout.client import (
     OutcomeUnknown,
     TransportFailed,
 )
+from flask_paycheckout.client.reading import RecordReader
 from tests.client.samples import ACCOUNT, BATCH, FIAT
 from tests.client.wire import Script, Shop, refusal, success
 
@@ -47,6 +48,20 @@ def test_a_wrong_item_is_named_and_nothing_is_sent(wrong: Any, kind: type[Except
 def test_a_batch_that_cannot_be_read_whole_may_have_moved_money(odd: dict[str, Any]) -> None:
     with pytest.raises(OutcomeUnknown, match=r"disburseData|disbursementId|item 1"):
         Shop(Script(success(odd))).fiat_disbursements.create("USD", [item()])
+
+
+@pytest.mark.parametrize("fault", [ValueError, TypeError, ZeroDivisionError])
+def test_an_error_of_reading_the_answer_leaves_it_unknown_whether_money_moved(
+    monkeypatch: pytest.MonkeyPatch, fault: type[Exception]
+) -> None:
+    def fail(*asked: object) -> None:
+        raise fault("canary")
+
+    monkeypatch.setattr(RecordReader, "read", fail)
+    with pytest.raises(OutcomeUnknown, match=fault.__name__) as caught:
+        Shop(Script(success(BATCH))).fiat_disbursements.create("USD", [item(reference="ref-1")])
+    assert (caught.value.http_status, caught.value.references) == (200, ("ref-1",))
+    assert "canary" not in str(caught.value)
 
 
 def pdf(content: bytes = b"%PDF-1.7", kind: str = "application/pdf", status: int = 200) -> httpx.Response:

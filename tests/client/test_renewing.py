@@ -11,7 +11,7 @@ import pytest
 
 from flask_paycheckout.client import Unauthorized
 from tests.client import samples
-from tests.client.wire import Shop, refusal, success
+from tests.client.wire import Shop, Watch, refusal, success
 
 
 class Service:
@@ -59,6 +59,19 @@ def test_when_there_is_no_other_token_the_refusal_tells_why() -> None:
         Shop(Service("another"), access_token=ask).fiat_disbursements.create("USD", samples.ITEMS)
     assert (caught.value.carried_out, caught.value.retryable) == ("no", True)
     assert isinstance(caught.value.__cause__, LookupError)
+
+
+def test_after_a_login_that_took_all_the_time_the_refusal_is_told_and_nothing_is_sent() -> None:
+    """A time limit would leave it unknown whether money moved."""
+    watch, service, asked = Watch(), Service("canary-2"), count(1)
+
+    def ask() -> str:
+        watch.sleep(15)
+        return f"canary-{next(asked)}"
+
+    with pytest.raises(Unauthorized) as caught:
+        Shop(service, access_token=ask, watch=watch).fiat_disbursements.create("USD", samples.ITEMS)
+    assert (caught.value.carried_out, service.tokens) == ("no", ["canary-1"])
 
 
 def test_of_many_threads_that_are_refused_together_one_asks() -> None:

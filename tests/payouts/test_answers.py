@@ -9,12 +9,14 @@ from typing import Any
 import msgspec
 import pytest
 
-from flask_paycheckout import PayoutReport, payout_sent
+from flask_paycheckout import PayoutReport, ToWallet, payout_sent
 from flask_paycheckout.client import FiatBank, FiatRecipient
 from flask_paycheckout.client.hidden import AccountNumber
 from flask_paycheckout.payouts.calls import Made
 from tests.payouts.paying import ADA, BANK, CRYPTO, FIAT, WALLET, Payer
+from tests.payouts.shop import TOKEN
 
+STELLAR = ToWallet("GA5ZSEJYB37JRC5AVCIA5MOP4RHTM335X2KGX3IHOJAPP5RE34K4KZVN")
 Answer = Callable[[Sequence[Made]], Sequence[Made]]
 
 
@@ -55,15 +57,19 @@ def shows(**bank: Any) -> Answer:
         (WALLET, each(status="Failed"), "it failed"),
         (BANK, shows(account_number=AccountNumber("**** 777-31")), None),
         (BANK, shows(), None),
+        # Its reads say so again.
+        (BANK, each(status="failed"), None),
         (BANK, each(recipient=None), None),
         (WALLET, each(amount=None, token=None, receiver_address=None), None),
         (WALLET, each(receiver_address=WALLET.address.lower()), None),
+        (STELLAR, each(status="pending"), None),
+        (STELLAR, each(receiver_address=STELLAR.address.lower()), "another destination"),
     ],
 )
 def test_an_answer_is_compared_as_far_as_it_shows_the_payout_and_another_one_is_unknown(
     payer: Payer, monkeypatch: pytest.MonkeyPatch, to: Any, change: Answer, problem: str | None
 ) -> None:
-    payer.owes(to=to)
+    payer.owes(to=to, currency="usdc-stellar" if to is STELLAR else TOKEN if to is WALLET else "USD")
     answers(payer, monkeypatch, change)
     assert payer.sends() == (PayoutReport(sent=1) if problem is None else PayoutReport(unknown=1))
     payout = payer.payout()
@@ -83,6 +89,7 @@ def test_what_a_person_says_was_not_sent_is_not_taken_for_sent_when_its_next_sen
     payer.stands(status="sending", next_attempt_at=payer.sandbox.now)
     payer.sends()
     assert (payer.status(), payer.booked) == ("unknown", [])
+    assert "look on the chain" in payer.payout().problem
 
 
 def test_an_error_that_nobody_expects_is_a_lost_answer_and_shows_no_words(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
+from datetime import timedelta
 from decimal import Decimal
 from itertools import product
 from typing import Any
@@ -97,7 +99,10 @@ def test_what_may_have_been_paid_is_not_cancelled(shop: Shop) -> None:
         decides(shop, PayoutEvidence.CANCELLED)
 
 
-def test_a_refund_that_came_back_is_paid_again_although_the_rest_was_given_by_hand(payer: Payer) -> None:
+@pytest.mark.parametrize("again", [False, True])
+def test_a_refund_that_came_back_is_paid_again_unless_it_was_given_by_hand_like_the_rest(
+    payer: Payer, again: bool
+) -> None:
     checkout_id = payer.is_paid("11.00")
     refund = refunds(payer.shop, checkout_id, "5", to=RECIPIENT)
     payer.sends()
@@ -106,8 +111,12 @@ def test_a_refund_that_came_back_is_paid_again_although_the_rest_was_given_by_ha
     with payer.shop.app.app_context():
         payer.shop.paycheckout.mark_paid_back(checkout_id, **ADA)
     payer.decides("resolve_payout", False, reference=refund.reference)
-    payer.decides("retry_payout", reference=refund.reference)
-    assert payer.status(refund.reference) == "ready"
+    if again:
+        with payer.shop.app.app_context():
+            payer.shop.paycheckout.mark_paid_back(checkout_id, **ADA)
+    with pytest.raises(RefundTooLarge) if again else nullcontext():
+        payer.decides("retry_payout", reference=refund.reference)
+    assert payer.status(refund.reference) == ("failed" if again else "ready")
 
 
 def test_a_persons_not_sent_holds_when_the_keys_that_sent_it_are_gone(open_shop: OpenShop, books: Books) -> None:
@@ -124,6 +133,33 @@ def test_a_persons_not_sent_holds_when_the_keys_that_sent_it_are_gone(open_shop:
     decides(shop, PayoutEvidence.SEEN_UNSENT)
     sends(shop)
     assert (payout(shop).status, len(books.paid)) == ("sent", 1)
+
+
+def test_what_was_sent_with_other_keys_is_looked_up_apart(open_shop: OpenShop, books: Books) -> None:
+    shop, keys = open_shop("keys", **CONFIG), {"client_secret": "secret"}
+    shop.paycheckout.account(lambda name: Account(**keys, access_token="secret-token"))
+    for client_id in ("before", "since"):
+        keys["client_id"] = client_id
+        pays_out(shop, client_id, account="seller")
+        books.instead, books.instead_of_reads = [NO_ANSWER], [refusal(503)] * 9
+        sends(shop)
+        shop.clock.advance(minutes=5)
+    books.instead_of_reads = []
+    for _ in range(2):
+        sends(shop)
+        shop.clock.advance(minutes=5)
+    assert [payout(shop, one).status for one in ("before", "since")] == ["unknown", "sent"]
+
+
+def test_what_was_certainly_not_sent_is_sent_with_the_new_keys(open_shop: OpenShop, books: Books) -> None:
+    shop, keys = open_shop("keys", **CONFIG), {"client_secret": "secret", "client_id": "before"}
+    shop.paycheckout.account(lambda name: Account(**keys, access_token="secret-token"))
+    pays_out(shop, account="seller")
+    books.instead = [refusal(401)]
+    sends(shop)
+    keys["client_id"] = "since"
+    shop.clock.advance(hours=1)
+    assert sends(shop).sent == 1
 
 
 def test_a_completed_transfer_that_came_back_is_booked_as_returned_and_asked_about_before_a_retry(payer: Payer) -> None:
@@ -169,6 +205,18 @@ def test_after_another_amount_was_accepted_the_asked_one_counts(payer: Payer) ->
     assert (payer.payout().amount, payer.payout().asked_amount) == (Decimal(81), None)
 
 
+def test_an_amount_that_the_service_has_corrected_cannot_be_accepted_any_more(payer: Payer) -> None:
+    payer.owes()
+    payer.sends()
+    payer.stands(amount="81.00")
+    payer.sends(minutes=2)
+    payer.stands(amount="80.00")
+    payer.sends(minutes=60)
+    with pytest.raises(TransitionRefused, match="reports otherwise"):
+        payer.decides("resolve_payout", True)
+    assert payer.payout().next_attempt_at - payer.sandbox.now > timedelta(minutes=30), "half of its age"
+
+
 def test_a_retry_after_an_accepted_amount_counts_what_was_asked(payer: Payer) -> None:
     refund = refunds(payer.shop, payer.is_paid(), to=RECIPIENT)
     payer.sends()
@@ -180,6 +228,19 @@ def test_a_retry_after_an_accepted_amount_counts_what_was_asked(payer: Payer) ->
     payer.decides("retry_payout", reference=refund.reference)
     stored = payer.payout(refund.reference)
     assert (stored.amount, stored.counts) == (Decimal("12.00"), Decimal("12.00"))
+
+
+def test_a_retry_of_a_refund_of_which_less_was_sent_counts_all_of_it_again(payer: Payer) -> None:
+    refund = refunds(payer.shop, payer.is_paid(), to=RECIPIENT)
+    payer.carried_out_unseen(refund.reference, doubtful=True, amount="12.00")
+    for status in ("sent", "completed"):
+        payer.sends(minutes=2)
+        payer.decides("resolve_payout", True, reference=refund.reference)
+        assert payer.status(refund.reference) == status
+    payer.decides("resolve_payout", False, reference=refund.reference)
+    payer.decides("retry_payout", reference=refund.reference)
+    stored = payer.payout(refund.reference)
+    assert (stored.amount, stored.counts) == (Decimal("12.50"), Decimal("12.50"))
 
 
 def test_a_failed_refund_is_not_tried_again_once_its_money_was_given_by_hand(payer: Payer) -> None:

@@ -61,6 +61,8 @@ LOST: list[Answer] = [
     (NAMED % '{"disbursementId": "a", "status": "pending", "reference": "another"}').encode(),
     (NAMED % "").encode(),
     b'{"statusCode": 500, "message": "busy"}',
+    # Of a hook that measures the response.
+    ZeroDivisionError("division by zero"),
 ]
 
 

@@ -9,7 +9,7 @@ import pytest
 from cryptography.fernet import Fernet
 from sqlalchemy.exc import OperationalError
 
-from flask_paycheckout import PayoutConflict, ToBank, ToRecipient
+from flask_paycheckout import Account, PayoutConflict, ToBank, ToRecipient
 from tests.conftest import OpenShop
 from tests.payouts.shop import committing, decides, payout, payouts, pays_out
 from tests.races.crowds import crowd
@@ -31,11 +31,17 @@ def test_it_exists_exactly_if_the_shop_commits(shop: Shop) -> None:
 
 @pytest.mark.parametrize(
     ("other", "difference"),
-    [({"amount": "80.01"}, "amount"), ({"currency": "EUR"}, "currency"), ({"to": BANK}, "destination")],
+    [
+        ({"amount": "80.01"}, "amount"),
+        ({"currency": "EUR"}, "currency"),
+        ({"to": BANK}, "destination"),
+        ({"account": "seller"}, "account"),
+    ],
 )
 def test_the_same_reference_is_the_same_payout_with_the_same_content_and_a_conflict_with_another(
     shop: Shop, other: Any, difference: str
 ) -> None:
+    shop.paycheckout.account(lambda name: Account("client", "secret"))
     first = pays_out(shop)
     assert pays_out(shop, amount="80.0000").service_reference == first.service_reference
     with pytest.raises(PayoutConflict, match=f"another {difference}"):

@@ -35,12 +35,14 @@ def test_a_ready_payout_is_sent(payer: Payer, to: Destination) -> None:
 def test_batches_are_of_one_currency_and_tokens_go_alone(open_payer: OpenPayer) -> None:
     payer = open_payer(PAYCHECKOUT_PAYOUT_BATCH=2)
     for number in range(3):
-        payer.owes(f"usd-{number}")
+        payer.owes(f"usd-{number}", note="jars sold")
         payer.owes(f"token-{number}", to=WALLET)
     payer.owes("eur", to=ToBank("Zoé", "123456789", "fr_banque_du_sable", "Banque du Sable"), currency="EUR")
     calls = payer.counts_calls()
     assert payer.sends() == PayoutReport(sent=7)
     assert (calls[FIAT], calls[CRYPTO]) == (3, 3)
+    transfers = payer.shop.runtime.client.fiat_disbursements
+    assert transfers.get(payer.payout("usd-0").disbursement_id).note == "jars sold"
 
 
 # Certainly not carried out
@@ -157,6 +159,8 @@ def test_a_given_token_is_used_in_place_of_the_setting(open_payer: OpenPayer, se
         payer.owes(reference, to=to)
     report = payer.sends()
     assert (report.left, report.failed_calls, payer.at_service) == (2, 0 if setting is None else 1, [])
+    with pytest.raises(ValueError, match="access_token may hold"):
+        payer.sends("a token\n", minutes=1)
     assert payer.sends(given, minutes=1) == PayoutReport(sent=2)
 
 

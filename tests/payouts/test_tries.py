@@ -189,6 +189,12 @@ def test_a_retry_takes_an_earlier_try_that_was_carried_out_after_all(shop: Shop,
     assert len(books.paid) == 1
 
 
+def test_the_doubt_about_an_earlier_try_is_none_about_the_next(shop: Shop, books: Books) -> None:
+    books.lost = 1
+    fails(shop, books)
+    assert decides(shop, "cancel", "maker-1")
+
+
 def test_a_retry_waits_while_an_earlier_try_cannot_be_read(shop: Shop, books: Books) -> None:
     fails(shop, books)
     books.instead_of_reads = [refusal(503)] * 9
