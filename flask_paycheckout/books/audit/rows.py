@@ -10,7 +10,6 @@ from typing import Any, TypeVar
 
 from sqlalchemy import Engine, Select, Table, func, select
 
-from flask_paycheckout.books.account_names import stored_accounts
 from flask_paycheckout.books.lists import pages
 from flask_paycheckout.books.periods import Period
 from flask_paycheckout.database.connections import autocommit, read_rows
@@ -82,12 +81,6 @@ class AuditRows:
     def pages(self, source: Ordered) -> Iterator[Sequence[Row]]:
         """The rows in pages, each read when it is asked for."""
         return pages(self._engine, *source, _PAGE)
-
-    def accounts(self) -> list[str]:
-        """The merchant accounts whose disbursements are listed, that of the settings among them."""
-        if self.period.account is not None:
-            return [self.period.account]
-        return sorted({"", *stored_accounts(self._engine, self.models, None)})
 
     def find(self, model: type[T], column: str, values: Collection[Any]) -> dict[Any, T]:
         """Checkouts or payouts as they are now, by a column that names each."""
