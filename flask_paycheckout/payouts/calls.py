@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
 
-import msgspec
-
 from flask_paycheckout.client import (
     BearerToken,
     CryptoDisbursement,
@@ -82,13 +80,6 @@ def is_same_number(number: str, shown: str | None) -> bool:
         end = max(shown.rfind(char) for char in _MASKING)
         return compact(number).endswith(compact(shown[end:]))
     return compact(number) == compact(shown)
-
-
-class Addressed(msgspec.Struct, frozen=True):
-    """A payout with its destination."""
-
-    payout: PayoutMixin
-    to: Destination
 
 
 def amount_to_accept(payout: PayoutMixin, made: Made, problem: str) -> str | None:
@@ -172,13 +163,13 @@ class PayoutCalls:
         to = self.known_destination(payout)
         return _OTHER_DESTINATION if to is not None and goes_elsewhere(to, made) else None
 
-    def send(self, client: PaymentsClient, batch: Sequence[Addressed]) -> Sequence[Made]:
+    def send(self, client: PaymentsClient, batch: Sequence[PayoutMixin]) -> Sequence[Made]:
         """Send payouts of one currency in one call.
 
         :raises PaymentsError: there was no answer, or the service refused.
         :raises TypeError, ValueError: the call cannot be built; nothing was sent.
         """
-        first = batch[0].payout
+        first = batch[0]
         try:
             made = self._create(client, batch)
         except PaymentsError as error:
@@ -270,11 +261,11 @@ class PayoutCalls:
         with self.service.permit(PROOF, payout.payer) as permit:
             return permit.ask(lambda client: client.fiat_disbursements.report(disbursement_id))
 
-    def _create(self, client: PaymentsClient, batch: Sequence[Addressed]) -> Sequence[Made]:
-        currency = batch[0].payout.currency
-        if batch[0].payout.is_token:
-            return client.crypto_disbursements.create(currency, [_receiver(one) for one in batch]).disburse_data
-        return client.fiat_disbursements.create(currency, [_item(one) for one in batch]).disburse_data
+    def _create(self, client: PaymentsClient, batch: Sequence[PayoutMixin]) -> Sequence[Made]:
+        currency, addressed = batch[0].currency, [(payout, self.known_destination(payout)) for payout in batch]
+        if batch[0].is_token:
+            return client.crypto_disbursements.create(currency, [_receiver(*one) for one in addressed]).disburse_data
+        return client.fiat_disbursements.create(currency, [_item(*one) for one in addressed]).disburse_data
 
 
 def keys_gone_text(client_id: str | None) -> str:
@@ -301,8 +292,7 @@ def error_text(error: Exception) -> str:
     return visible(said)[:_MAX_TEXT]
 
 
-def _item(one: Addressed) -> FiatItem:
-    payout, to = one.payout, one.to
+def _item(payout: PayoutMixin, to: Destination | None) -> FiatItem:
     item = partial(FiatItem, amount=payout.amount, reference=payout.service_reference, note=payout.note)
     if isinstance(to, ToRecipient):
         return item(recipient_id=to.recipient_id)
@@ -314,8 +304,7 @@ def _item(one: Addressed) -> FiatItem:
     return item(recipient=NewRecipient(bank=bank, email=to.email, name=to.name))
 
 
-def _receiver(one: Addressed) -> CryptoReceiver:
-    payout, to = one.payout, one.to
+def _receiver(payout: PayoutMixin, to: Destination | None) -> CryptoReceiver:
     if not isinstance(to, ToWallet):
         raise TypeError(f"{payout.currency} is a token, which only a wallet takes")
     return CryptoReceiver(

@@ -832,7 +832,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
                 "with self.payouts.single.connect() as connection:\n"
                 "    rows = connection.execute(select(table).where(table.c.status == 'ready')).mappings().all()\n"
                 "unclaimed = [self.payouts.made(row) for row in rows]\n"
-                "made = self.calls.send(client, self._addressed(unclaimed, results))\n"
+                "made = self.calls.send(client, unclaimed)\n"
                 "object.__setattr__(self.calls, 'send', lambda client, batch: made)",
             ),
         ),
