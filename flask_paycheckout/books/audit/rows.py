@@ -88,11 +88,9 @@ class AuditRows:
 
     def by_earlier_reference(self, references: Collection[str]) -> dict[str, PayoutMixin]:
         """Payouts by a reference that they were sent under; one that was tried again has another one now."""
-        booked = self._of(self.models.bookings, "subject", references)
-        # What the service refused was not booked.
-        owner_of = (self._tried_again | {row["subject"]: row["reference"] for row in booked}).get
-        payouts = self.find(self.models.Payout, "reference", set(map(owner_of, references)))
-        return {each: payouts[owner_of(each)] for each in references if owner_of(each) in payouts}
+        owners = {each: self._tried_again[each] for each in references if each in self._tried_again}
+        payouts = self.find(self.models.Payout, "reference", {*owners.values()})
+        return {each: payouts[owner] for each, owner in owners.items()}
 
     @cached_property
     def _tried_again(self) -> dict[str, str]:
