@@ -142,7 +142,8 @@ class Following:
             if made is not None and str(made.status).lower() != "failed":
                 columns = msgspec.structs.asdict(one)
                 columns["earlier"] = tries_text(tuple(each for each in earlier if each != one))
-                results.sent_earlier(payout, columns, made, self.calls.difference(payout, made, one))
+                problem = self.calls.difference(payout, made, one)
+                results.found(payout, made, PayoutEvidence.FOUND, problem, **columns)
                 return False
         return True
 

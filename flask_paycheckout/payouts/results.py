@@ -119,29 +119,24 @@ class PayoutResults:
 
     # Results of sends and look-ups
 
-    def found(self, payout: PayoutMixin, made: Made, evidence: PayoutEvidence, problem: str | None) -> None:
+    def found(
+        self, payout: PayoutMixin, made: Made, evidence: PayoutEvidence, problem: str | None, **columns: Any
+    ) -> None:
         """Store that the service has the payout, as its own record proves; also when the claim was lost meanwhile.
 
         Where the move cannot be stored its columns are, so that it is stored later without asking again.
 
         :param problem: why the service's record may be another payout's; a person decides then.
+        :param columns: what names an earlier try that it is the record of, and that takes the place of the present one.
         """
-        move, current = _of_record(made, evidence if problem is None else PayoutEvidence.DIFFERS, problem), payout
+        known = evidence if problem is None else PayoutEvidence.DIFFERS
+        move, current = _of_record(made, known, problem, **columns), payout
         noted = move.values if problem is None else {}
         for _ in range(_MAX_ROUNDS):
             waits = current.service_reference == payout.service_reference and current.status == PayoutStatus.SENDING
             if self.move(current, move, **noted) if waits else self._keep_as_history(current, move):
                 return
             current = self.moves.payouts.require(payout.reference)
-
-    def sent_earlier(self, payout: PayoutMixin, columns: dict[str, Any], made: Made, problem: str | None) -> None:
-        """Store that the service carried out an earlier try, which takes the place of the present one.
-
-        :param columns: what names the earlier try.
-        :param problem: as for `found`.
-        """
-        evidence = PayoutEvidence.FOUND if problem is None else PayoutEvidence.DIFFERS
-        self.move(payout, _of_record(made, evidence, problem, **columns))
 
     def not_carried_out(
         self, payout: PayoutMixin, problem: str | None, retry_after: float | None = None, *, alone: bool = False
