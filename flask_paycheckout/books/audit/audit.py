@@ -169,7 +169,7 @@ class Audit:
             elif payout.payer == account and self._is_audited(payout.account):
                 self._shown[payout.id] = made
         yield self._payouts.certain(self._shown)
-        yield list(self._unknown_here(account, others))
+        yield list(self._unknown_here(account, others, known))
 
     def _reading_of(self, payout: PayoutMixin) -> Callable[[], FiatDisbursement | None]:
         shown = self._shown.pop(payout.id, None)
@@ -181,13 +181,18 @@ class Audit:
     def _is_audited(self, account: str) -> bool:
         return self.rows.period.account in (None, account)
 
-    def _unknown_here(self, account: str, listed: Sequence[FiatDisbursement]) -> Iterator[Finding]:
-        """The findings about disbursements that no payout has now."""
+    def _unknown_here(
+        self, account: str, listed: Sequence[FiatDisbursement], known: dict[Any, PayoutMixin]
+    ) -> Iterator[Finding]:
+        """The findings about disbursements that no payout has now.
+
+        :param known: payouts by their present references, which the service should have once.
+        """
         new = [made for made in listed if made.disbursement_id not in self._others]
         self._others.update(made.disbursement_id for made in new)
-        replaced = self.rows.by_earlier_reference({made.reference for made in new if made.reference})
+        owners = known | self.rows.by_earlier_reference({made.reference for made in new if made.reference})
         for made in new:
-            payout = replaced.get(str(made.reference))
+            payout = owners.get(made.reference)
             if payout is None:
                 yield unknown_here(account, made)
             elif self._is_audited(payout.account):
