@@ -12,7 +12,7 @@ from flask_paycheckout.config.accounts import SETTINGS
 from flask_paycheckout.database.connections import read_rows
 from flask_paycheckout.database.order_ids import require_account_name
 from flask_paycheckout.parts import Parts
-from flask_paycheckout.payouts.payout_states import ENDED, PayoutStatus
+from flask_paycheckout.payouts.payout_states import LIVE
 from flask_paycheckout.service.accounts import Accounts, AccountUnavailable
 
 _LISTED = 1000
@@ -34,7 +34,7 @@ class Merchants:
         """The accounts with checkouts that are still read, or payouts that have not ended, sorted; `limit` at most."""
         checkouts, payouts = self.parts.models.checkouts, self.parts.models.payouts
         read = _walk(checkouts, checkouts.c.next_read_at.is_not(None))
-        return self._names(limit, read, _walk(payouts, payouts.c.status.in_([*set(PayoutStatus) - ENDED])))
+        return self._names(limit, read, _walk(payouts, payouts.c.status.in_(LIVE)))
 
     def require(self, name: str) -> str:
         """Return the name of an account that is stored with a checkout or payout, or has keys in the shop.

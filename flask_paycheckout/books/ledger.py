@@ -228,7 +228,7 @@ def _returned_payout(kind: LineKind, payout: Row) -> Values:
 def _returned(kind: LineKind, line: Values) -> Values:
     """The line of money that came back; its fee does not."""
     back = opposite(line)
-    return back | {"kind": kind.value, "fee": "0", "net": back["gross"]}
+    return back | {"kind": kind, "fee": "0", "net": back["gross"]}
 
 
 def opposite(line: Values) -> Values:
@@ -255,7 +255,7 @@ def _values(
     numbers = zip(NUMBERS, (gross, fee, net, received and received.amount), strict=True)
     values = {name: None if number is None else f"{number:f}" for name, number in numbers}
     currencies = {"currency": money and money.currency, "received_currency": received and received.currency}
-    return values | currencies | {"kind": kind.value, "method": method}
+    return values | currencies | {"kind": kind, "method": method}
 
 
 def _payment_fee(payment: Payment) -> tuple[Decimal | None, Amount | None]:
