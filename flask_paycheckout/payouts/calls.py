@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from functools import partial
 
 from flask_paycheckout.client import (
@@ -21,7 +21,6 @@ from flask_paycheckout.client import (
     RequestRefused,
     Unauthorized,
 )
-from flask_paycheckout.clock import as_utc
 from flask_paycheckout.config.accounts import SETTINGS
 from flask_paycheckout.errors import PayoutRefused
 from flask_paycheckout.parts import Parts
@@ -186,7 +185,7 @@ class PayoutCalls:
         """Look bank transfers that were sent with the same keys up at the service; see `_asking`."""
         since = min(payout.taken_at or payout.created_at for payout in payouts)
         reach = FORGOTTEN if any(payout.refused for payout in payouts) else CLOCKS_DIFFER
-        return self._asking(payouts[0].account, [*map(present_try, payouts)], since, reach)()
+        return self._asking(payouts[0].account, [*map(present_try, payouts)], since - reach)()
 
     def reading(self, payout: PayoutMixin, earlier: Try | None = None) -> Callable[[], FiatDisbursement | None]:
         """A function that reads a sent bank transfer; it returns None when the service does not know its reference.
@@ -195,7 +194,8 @@ class PayoutCalls:
         :raises PaymentsError: the shop gives no keys for the account, or, of the function, not those that sent it.
         """
         sent = earlier or present_try(payout)
-        ask = self._asking(payout.account, [sent], payout.created_at, CLOCKS_DIFFER if earlier is None else FORGOTTEN)
+        reach = CLOCKS_DIFFER if earlier is None else FORGOTTEN
+        ask = self._asking(payout.account, [sent], payout.created_at - reach)
 
         def read() -> FiatDisbursement | None:
             found = ask()
@@ -206,7 +206,7 @@ class PayoutCalls:
         return read
 
     def _asking(
-        self, account: str, tries: Sequence[Try], since: datetime, reach: timedelta
+        self, account: str, tries: Sequence[Try], before: datetime
     ) -> Callable[[], Mapping[str, FiatDisbursement | None]]:
         """A function that asks the service about tries of an account that were sent with the same keys.
 
@@ -214,8 +214,7 @@ class PayoutCalls:
         they were sent with do not find are left out, since they may exist all the same. It may run in a thread of its
         own; the shop is asked for the account's keys here.
 
-        :param since: the time of the oldest one.
-        :param reach: how much earlier the service may have got it all the same.
+        :param before: the service got none of them before this time.
         :raises PaymentsError: the shop gives no keys for the account.
         """
         sent, wanted = tries[0], [each.service_reference for each in tries]
@@ -227,7 +226,7 @@ class PayoutCalls:
         after = None
         if sent.disbursement_id is None:
             # One that the service certainly had before it could be given any of these.
-            after = self.payouts.sent_before(account, sent.client_id, as_utc(since) - reach)
+            after = self.payouts.sent_before(account, sent.client_id, before)
 
         def ask(client: PaymentsClient) -> Mapping[str, FiatDisbursement | None]:
             transfers = client.fiat_disbursements
