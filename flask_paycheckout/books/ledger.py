@@ -276,7 +276,7 @@ def _fee_of(payout: Row) -> Decimal:
 
 def _counted(payout: Row) -> Amount | None:
     """The amount that a refund counts of the payment that it pays back, where it is sent in another currency."""
-    counts, currency = payout["counts"], payout["counts_currency"]
-    if counts is None or currency in (None, payout["currency"]):
+    currency = payout["counts_currency"]
+    if currency in (None, payout["currency"]):
         return None
-    return Amount(EXACT.minus(Decimal(counts)), currency)
+    return Amount(EXACT.minus(Decimal(payout["counts"])), currency)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
-from sqlalchemy import ColumnElement, and_, case, exists, func, or_, select
+from sqlalchemy import ColumnElement, case, exists, func, or_, select
 
 from flask_paycheckout.books.account_names import payer_of
 from flask_paycheckout.books.alarms import PATIENCE, RECONCILE, WEEK, Alarm, Example, Look, Severity, alarm, waiting
@@ -97,8 +97,7 @@ def _is_late(look: Look) -> ColumnElement[bool]:
     """Whether the next step is overdue, or has failed for more than five minutes."""
     c = look.payouts
     patience = look.now - PATIENCE
-    # A token transfer that was sent has no next step, and is at its end.
-    return and_(c.next_attempt_at.is_not(None), or_(c.next_attempt_at <= patience, c.problem_since <= patience))
+    return or_(c.next_attempt_at <= patience, c.problem_since <= patience)
 
 
 @alarm(Severity.NOW)

@@ -175,8 +175,7 @@ class PayoutCalls:
             if isinstance(error, Unauthorized):
                 self.accounts.refused(first.account)
             # The refusal of a single payout says nothing about the others.
-            refused = is_refusal(error) and not isinstance(error, Unauthorized)
-            self.record.on_outcome(PAYOUT, first.payer, None if refused else error, error_text(error))
+            self.record.on_outcome(PAYOUT, first.payer, None if is_refusal(error) else error, error_text(error))
             raise
         self.record.on_outcome(PAYOUT, first.payer)
         return made
@@ -273,7 +272,7 @@ def keys_gone_text(client_id: str | None) -> str:
 
 
 def is_refusal(error: Exception) -> bool:
-    """Whether the service refused what was asked, so that asking again the same way is no use."""
+    """Whether the service refused what was asked, and not the keys, so that asking again the same way is no use."""
     return isinstance(error, RequestRefused) and error.carried_out == "no" and not error.retryable
 
 

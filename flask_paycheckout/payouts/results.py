@@ -280,7 +280,7 @@ class PayoutResults:
 
 def _of_record(made: Made, evidence: PayoutEvidence, problem: str | None, **columns: Any) -> PayoutMove:
     """The move of a payout by the service's record of it."""
-    fee = "" if made.fee_amount is None or not made.fee_amount.is_finite() else f"{made.fee_amount:f}"
+    fee = "" if made.fee_amount is None else f"{made.fee_amount:f}"
     # A longer one cannot be stored, and its money was sent all the same.
     known = {"fee": fee} if 0 < len(fee) <= MAX_NUMBER else {}
     return PayoutMove(evidence, columns | {"disbursement_id": made.disbursement_id, **known}, problem)

@@ -165,7 +165,7 @@ def _is_failure(result: Any) -> bool:
     return is_about_keys(result) or isinstance(result, RateLimited) or not is_answer(result)
 
 
-def is_about_keys(error: PaymentsError) -> bool:
+def is_about_keys(error: Exception) -> bool:
     """Whether the service refuses an account's keys, or the shop gives none."""
     return isinstance(error, (AccountUnavailable, Unauthorized))
 
@@ -175,7 +175,7 @@ def what_to_do(error: Exception, account: str, meaning: str = "") -> str:
 
     :param meaning: a sentence on what follows from the error.
     """
-    if isinstance(error, PaymentsError) and (is_about_keys(error) or isinstance(error, NotMadeByThisClient)):
+    if is_about_keys(error) or isinstance(error, NotMadeByThisClient):
         remedy = f"Correct the keys{account_text(account)}, then repeat the audit."
     else:
         remedy = "Repeat the audit when the service answers again."
