@@ -88,7 +88,4 @@ def _walk(table: Table, *having: ColumnElement[bool]) -> Select[Any]:
     found = select(func.min(c.account).label("account")).cte("found", recursive=True)
     following = select(func.min(c.account)).where(c.account > found.c.account).scalar_subquery()
     found = found.union_all(select(following).where(found.c.account.is_not(None)))
-    names = select(found.c.account).where(found.c.account.is_not(None))
-    if having:
-        names = names.where(exists().where(c.account == found.c.account, *having))
-    return names
+    return select(found.c.account).where(exists().where(c.account == found.c.account, *having))
