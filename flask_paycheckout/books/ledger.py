@@ -128,8 +128,7 @@ class Bookings:
         elif was is None:
             lines = list(arrival_lines(now_is, after))
         else:
-            (line, *_), (held, *_) = arrival_lines(now_is, after), arrival_lines(was, before)
-            lines = [opposite(held), line]
+            lines = [opposite(next(arrival_lines(was, before))), next(arrival_lines(now_is, after))]
         self._store(connection, lines, after["revision"], after, now)
 
     def book_payout(self, connection: Connection, before: Row, after: Row, now: datetime) -> None:
