@@ -131,7 +131,8 @@ class PayoutResults:
         """
         known = evidence if problem is None else PayoutEvidence.DIFFERS
         move, current = _of_record(made, known, problem, **columns), payout
-        noted = move.values if problem is None else {}
+        # An earlier try is asked about again: under its reference there may be such an event already.
+        noted = move.values if problem is None and not columns else {}
         for _ in range(_MAX_ROUNDS):
             waits = current.service_reference == payout.service_reference and current.status == PayoutStatus.SENDING
             if self.move(current, move, **noted) if waits else self._keep_as_history(current, move):
