@@ -5,15 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import ColumnElement, Engine, Select, Table, exists, func, or_, select
+from sqlalchemy import ColumnElement, Select, Table, exists, func, or_, select
 
 from flask_paycheckout.client import PaymentsError
 from flask_paycheckout.config.accounts import SETTINGS
 from flask_paycheckout.database.connections import read_rows
-from flask_paycheckout.database.models import Models
 from flask_paycheckout.database.order_ids import require_account_name
 from flask_paycheckout.parts import Parts
-from flask_paycheckout.payouts.payout_states import ENDED, PayoutStatus
+from flask_paycheckout.payouts.payout_states import LIVE
 from flask_paycheckout.service.accounts import Accounts, AccountUnavailable
 
 _LISTED = 1000
@@ -26,9 +25,16 @@ class Merchants:
     parts: Parts
     accounts: Accounts
 
-    def names(self) -> list[str]:
-        """The names that checkouts or payouts are stored with; 1,000 at most."""
-        return stored_accounts(self.parts.engine(), self.parts.models)
+    def names(self, limit: int | None = _LISTED) -> list[str]:
+        """The names that checkouts or payouts are stored with, sorted; `limit` at most, where that is not None."""
+        models = self.parts.models
+        return self._names(limit, _walk(models.checkouts), _walk(models.payouts))
+
+    def open(self, limit: int) -> list[str]:
+        """The accounts with checkouts that are still read, or payouts that have not ended, sorted; `limit` at most."""
+        checkouts, payouts = self.parts.models.checkouts, self.parts.models.payouts
+        read = _walk(checkouts, checkouts.c.next_read_at.is_not(None))
+        return self._names(limit, read, _walk(payouts, payouts.c.status.in_(LIVE)))
 
     def require(self, name: str) -> str:
         """Return the name of an account that is stored with a checkout or payout, or has keys in the shop.
@@ -36,20 +42,15 @@ class Merchants:
         :raises ValueError: there is no such account.
         """
         require_account_name(name)
-        if name and not is_stored(self.parts.engine(), self.parts.models, name):
+        models = self.parts.models
+        stored = or_(*(exists().where(table.c.account == name) for table in (models.checkouts, models.payouts)))
+        if name and not read_rows(self.parts.engine(), select(stored))[0][0]:
             try:
                 self.accounts.client_of(name)
             except AccountUnavailable:
                 unknown = f"account {name!r} is unknown: no checkout or payout has it, and the shop gives it no keys"
                 raise ValueError(unknown) from None
         return name
-
-    def without_token(self) -> list[str]:
-        """The accounts that have no access token, and must pay payouts to be sent."""
-        payouts = self.parts.models.payouts.c
-        ready = select_payers(payouts, payouts.status == PayoutStatus.READY)
-        payers = {self.payer_of(name) for (name,) in read_rows(self.parts.engine(), ready)}
-        return sorted(payer for payer, lacks_token in payers if lacks_token)
 
     def payer_of(self, name: str) -> tuple[str, bool]:
         """The account whose money pays an account's payouts, and whether it has no access token to send them with.
@@ -65,6 +66,10 @@ class Merchants:
             name, token = "", self.parts.settings.access_token
         return name, token is None
 
+    def _names(self, limit: int | None, *walks: Select[Any]) -> list[str]:
+        engine = self.parts.engine()
+        return sorted({name for walk in walks for (name,) in read_rows(engine, walk.limit(limit))})[:limit]
+
 
 def payer_of(payouts: Any) -> ColumnElement[str]:
     """The account that must pay a payout: the one whose money may have paid it already, or its own.
@@ -72,30 +77,6 @@ def payer_of(payouts: Any) -> ColumnElement[str]:
     :param payouts: the columns of payouts.
     """
     return func.coalesce(payouts.paid_by, payouts.account)
-
-
-def select_payers(payouts: Any, *where: ColumnElement[bool]) -> Select[Any]:
-    """Select the accounts that must pay such payouts, by name."""
-    return select(payer_of(payouts)).where(*where).distinct().order_by(payer_of(payouts))
-
-
-def stored_accounts(engine: Engine, models: Models, limit: int | None = _LISTED) -> list[str]:
-    """The names that checkouts or payouts are stored with, sorted; `limit` at most, where that is not None."""
-    return _names(engine, limit, _walk(models.checkouts), _walk(models.payouts))
-
-
-def is_stored(engine: Engine, models: Models, account: str) -> bool:
-    """Whether any checkout or payout is stored with this account."""
-    of_tables = [exists().where(table.c.account == account) for table in (models.checkouts, models.payouts)]
-    [(found,)] = read_rows(engine, select(or_(*of_tables)))
-    return bool(found)
-
-
-def open_accounts(engine: Engine, models: Models, limit: int) -> list[str]:
-    """The accounts with checkouts that are still read, or payouts that have not ended, sorted; `limit` at most."""
-    checkouts, payouts = models.checkouts, models.payouts
-    read = _walk(checkouts, checkouts.c.next_read_at.is_not(None))
-    return _names(engine, limit, read, _walk(payouts, payouts.c.status.in_([*set(PayoutStatus) - ENDED])))
 
 
 def _walk(table: Table, *having: ColumnElement[bool]) -> Select[Any]:
@@ -107,11 +88,4 @@ def _walk(table: Table, *having: ColumnElement[bool]) -> Select[Any]:
     found = select(func.min(c.account).label("account")).cte("found", recursive=True)
     following = select(func.min(c.account)).where(c.account > found.c.account).scalar_subquery()
     found = found.union_all(select(following).where(found.c.account.is_not(None)))
-    names = select(found.c.account).where(found.c.account.is_not(None))
-    if having:
-        names = names.where(exists().where(c.account == found.c.account, *having))
-    return names
-
-
-def _names(engine: Engine, limit: int | None, *walks: Select[Any]) -> list[str]:
-    return sorted({name for walk in walks for (name,) in read_rows(engine, walk.limit(limit))})[:limit]
+    return select(found.c.account).where(exists().where(c.account == found.c.account, *having))

@@ -94,18 +94,15 @@ class Sums:
         self.lines += times
         if line.gross is None or line.fee is None:
             self.incomplete += times
-        if line.currency is not None:
-            more = {"net": line.net, "fees": line.fee}
-            if line.kind is not LineKind.FEE:
-                more[_COUNTED_AS[line.kind.base]] = line.gross
-            self._add(line.account, line.currency, times, more)
-        if line.received is not None and line.received_currency is not None and line.reference is None:
-            self._add(line.account, line.received_currency, times, {"received": line.received})
-
-    def _add(self, account: str, currency: str, times: int, more: dict[str, Decimal | None]) -> None:
-        sums = self.totals.setdefault((account, currency), dict.fromkeys(TOTALS, _ZERO))
-        for name, amount in more.items():
-            sums[name] = EXACT.fma(amount or _ZERO, Decimal(times), sums[name])
+        counted = {"net": (line.net, line.currency), "fees": (line.fee, line.currency)}
+        if line.kind is not LineKind.FEE:
+            counted[_COUNTED_AS[line.kind.base]] = line.gross, line.currency
+        if line.reference is None:
+            counted["received"] = line.received, line.received_currency
+        for name, (amount, currency) in counted.items():
+            if amount is not None and currency is not None:
+                sums = self.totals.setdefault((line.account, currency), dict.fromkeys(TOTALS, _ZERO))
+                sums[name] = EXACT.fma(amount, Decimal(times), sums[name])
 
 
 @dataclass(frozen=True)

@@ -128,8 +128,7 @@ class Bookings:
         elif was is None:
             lines = list(arrival_lines(now_is, after))
         else:
-            (line, *_), (held, *_) = arrival_lines(now_is, after), arrival_lines(was, before)
-            lines = [opposite(held), line]
+            lines = [opposite(next(arrival_lines(was, before))), next(arrival_lines(now_is, after))]
         self._store(connection, lines, after["revision"], after, now)
 
     def book_payout(self, connection: Connection, before: Row, after: Row, now: datetime) -> None:
@@ -228,7 +227,7 @@ def _returned_payout(kind: LineKind, payout: Row) -> Values:
 def _returned(kind: LineKind, line: Values) -> Values:
     """The line of money that came back; its fee does not."""
     back = opposite(line)
-    return back | {"kind": kind.value, "fee": "0", "net": back["gross"]}
+    return back | {"kind": kind, "fee": "0", "net": back["gross"]}
 
 
 def opposite(line: Values) -> Values:
@@ -255,7 +254,7 @@ def _values(
     numbers = zip(NUMBERS, (gross, fee, net, received and received.amount), strict=True)
     values = {name: None if number is None else f"{number:f}" for name, number in numbers}
     currencies = {"currency": money and money.currency, "received_currency": received and received.currency}
-    return values | currencies | {"kind": kind.value, "method": method}
+    return values | currencies | {"kind": kind, "method": method}
 
 
 def _payment_fee(payment: Payment) -> tuple[Decimal | None, Amount | None]:
@@ -276,7 +275,7 @@ def _fee_of(payout: Row) -> Decimal:
 
 def _counted(payout: Row) -> Amount | None:
     """The amount that a refund counts of the payment that it pays back, where it is sent in another currency."""
-    counts, currency = payout["counts"], payout["counts_currency"]
-    if counts is None or currency in (None, payout["currency"]):
+    currency = payout["counts_currency"]
+    if currency in (None, payout["currency"]):
         return None
-    return Amount(EXACT.minus(Decimal(counts)), currency)
+    return Amount(EXACT.minus(Decimal(payout["counts"])), currency)

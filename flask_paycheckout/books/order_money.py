@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from decimal import Decimal
 from typing import NamedTuple
 
@@ -44,6 +43,7 @@ def money_of(story: Explanation) -> OrderMoney:
     out = [each for each in story.payouts if each.status in MONEY_OUT]
     arrived = sums_of(payment.paid for payment in payments)
     by_hand = list(map(_paid_by_hand, story.attempts))
+    back = [*map(_counted, refunds), *by_hand]
     return OrderMoney(
         arrived,
         sums_of(Amount(fee.amount, fee.currency) for fee in fees if fee.amount is not None and fee.currency),
@@ -51,7 +51,7 @@ def money_of(story: Explanation) -> OrderMoney:
         sums_of([*(_counted(each) for each in out if each in refunds), *by_hand]),
         sums_of(_counted(each) for each in refunds if each not in out),
         sums_of(Amount(each.amount, each.currency) for each in out if each not in refunds),
-        less(arrived, [*map(_counted, refunds), *by_hand]),
+        sums_of([*arrived, *(taken and Amount(-taken.amount, taken.currency) for taken in back)]),
     )
 
 
@@ -59,11 +59,6 @@ def refunded_of(story: Explanation, checkout_id: str) -> Sums:
     """The sums that the refunds of one payment take of it, of those that were sent or completed."""
     out = [each for each in story.payouts if each.refund_of == checkout_id and each.status in MONEY_OUT]
     return sums_of(map(_counted, out))
-
-
-def less(amounts: Iterable[Amount | None], taken: Iterable[Amount | None]) -> Sums:
-    """These amounts less those that were taken of them; unknown ones are left out."""
-    return sums_of([*amounts, *(each and Amount(-each.amount, each.currency) for each in taken)])
 
 
 def _counted(refund: PayoutStory) -> Amount | None:

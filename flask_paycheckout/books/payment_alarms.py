@@ -174,35 +174,32 @@ def in_outage(
 
 
 def _failing_since(look: Look, calls: FailingCalls) -> datetime:
-    """The time of the first failure since the last answer; now, where they are answered again.
+    """The time since when calls fail; now, where other calls show that they are possible again.
 
-    Whichever process has made the call that was answered.
+    Any signed call that is answered shows that service and keys work, unless these fail all the time. Sends are tried
+    again after pauses. An answer of the same operation ends the series in the record itself.
     """
     operation, since, last = calls.operation, calls.since, calls.last_failure_at
-    if operation in (WEB_CALL, PAYOUT + KEYS):
+    if operation in (WEB_CALL, PAYOUT + KEYS) or operation.endswith(REFUSED):
         return since
+    answered_at = _answered_at(look, calls.account)
+    if answered_at > last and last <= look.now - (ALL_TRIED if operation == PAYOUT else PATIENCE):
+        return look.now
+    if answered_at > since and calls.resumed_at:
+        return look.now if calls.resumed_at == last else calls.resumed_at
+    return since
+
+
+def _answered_at(look: Look, account: str) -> datetime:
+    """When the service last answered a call with the keys of an account, whichever process has made it."""
     c = look.checkouts
-    of_account = c.account == calls.account
-    newest = select(func.max(c.id)).where(of_account).scalar_subquery()
-    started = _time_of(look, c.created_at, c.id == newest)
-    read = _time_of(look, func.max(c.last_read_at), of_account, c.next_read_at >= EPOCH, c.failed_reads == 0)
-    read = max(read, _time_of(look, func.max(c.moved_at), of_account, c.status == Status.PAID))
-    answered_at = started if operation.startswith(START) else EPOCH
-    if operation.startswith(READS):
-        answered_at = read
-    elif not operation.endswith(REFUSED):
-        # Any signed call that is answered shows that service and keys work, unless these fail all the time. Sends are
-        # tried again after pauses.
-        patience = ALL_TRIED if operation == PAYOUT else PATIENCE
-        if max(read, started) > last and last <= look.now - patience:
-            return look.now
-        if read > since and calls.resumed_at:
-            since = look.now if calls.resumed_at == last else calls.resumed_at
-    return look.now if answered_at >= last else max(since, answered_at)
-
-
-def _time_of(look: Look, latest: ColumnElement[Any], *where: ColumnElement[bool]) -> datetime:
-    return max((as_utc(at) for (at,) in look.rows(select(latest).where(*where)) if at), default=EPOCH)
+    times = (
+        select(c.created_at).order_by(c.id.desc()).limit(1),
+        select(func.max(c.last_read_at)).where(c.next_read_at >= EPOCH, c.failed_reads == 0),
+        select(func.max(c.moved_at)).where(c.status == Status.PAID),
+    )
+    found = (at for latest in times for (at,) in look.rows(latest.where(c.account == account)))
+    return max((as_utc(at) for at in found if at), default=EPOCH)
 
 
 @alarm(Severity.NOW)

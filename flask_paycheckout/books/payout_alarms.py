@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
-from sqlalchemy import ColumnElement, and_, case, exists, func, or_, select
+from sqlalchemy import ColumnElement, case, exists, func, or_, select
 
-from flask_paycheckout.books.account_names import payer_of, select_payers
+from flask_paycheckout.books.account_names import payer_of
 from flask_paycheckout.books.alarms import PATIENCE, RECONCILE, WEEK, Alarm, Example, Look, Severity, alarm, waiting
 from flask_paycheckout.books.payment_alarms import in_outage
 from flask_paycheckout.errors import payout_status_text
@@ -55,7 +55,7 @@ def unclaimed_refunds(look: Look) -> Iterator[Alarm]:
 @alarm(Severity.NOW)
 def unsent_payouts(look: Look) -> Iterator[Alarm]:
     """Payouts that are ready, and that no call sends."""
-    payers, unsent = _unsent(look, _is_late(look), lacks_token=False)
+    payers, unsent = ready_payouts(look, _is_late(look), lacks_token=False)
     return _payouts(
         look,
         unsent,
@@ -68,7 +68,7 @@ def unsent_payouts(look: Look) -> Iterator[Alarm]:
 @alarm(Severity.TODAY)
 def payouts_without_access_token(look: Look) -> Iterator[Alarm]:
     """Payouts that are ready, and whose account has no access token to send them with."""
-    payers, unsent = _unsent(look, lacks_token=True)
+    payers, unsent = ready_payouts(look, lacks_token=True)
     return _payouts(
         look,
         unsent,
@@ -77,7 +77,7 @@ def payouts_without_access_token(look: Look) -> Iterator[Alarm]:
     )
 
 
-def _unsent(
+def ready_payouts(
     look: Look, *late: ColumnElement[bool], lacks_token: bool
 ) -> tuple[dict[str, str], Sequence[ColumnElement[bool]]]:
     """The conditions of ready payouts whose payer lacks an access token or not.
@@ -87,8 +87,8 @@ def _unsent(
     """
     c = look.payouts
     unsent = c.status == PayoutStatus.READY, *late
-    found = look.rows(select_payers(c, *unsent, *look.of_account(c.account)))
-    of = {name: look.merchants.payer_of(name) for (name,) in found}
+    found = select(payer_of(c)).where(*unsent, *look.of_account(c.account)).distinct().order_by(payer_of(c))
+    of = {name: look.merchants.payer_of(name) for (name,) in look.rows(found)}
     payers = {name: payer for name, (payer, lacks) in of.items() if lacks is lacks_token}
     return payers, [*unsent, payer_of(c).in_(payers)]
 
@@ -97,8 +97,7 @@ def _is_late(look: Look) -> ColumnElement[bool]:
     """Whether the next step is overdue, or has failed for more than five minutes."""
     c = look.payouts
     patience = look.now - PATIENCE
-    # A token transfer that was sent has no next step, and is at its end.
-    return and_(c.next_attempt_at.is_not(None), or_(c.next_attempt_at <= patience, c.problem_since <= patience))
+    return or_(c.next_attempt_at <= patience, c.problem_since <= patience)
 
 
 @alarm(Severity.NOW)

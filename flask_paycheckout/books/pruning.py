@@ -202,7 +202,6 @@ class Prunable:
             p.moved_at < self.before,
             or_(p.status.in_([PayoutStatus.COMPLETED, PayoutStatus.CANCELLED]), ended),
             p.problem.is_(None),
-            p.problem_since.is_(None),
             self._are_told(self.models.events.c.payout_reference == p.reference),
         )
 

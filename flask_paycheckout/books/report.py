@@ -12,7 +12,6 @@ from typing import Any
 from sqlalchemy import Table, func, select
 
 from flask_paycheckout.books import payment_alarms, payout_alarms  # noqa: F401 - they register their alarms
-from flask_paycheckout.books.account_names import stored_accounts
 from flask_paycheckout.books.alarms import REGISTERED, Alarm, Look, Severity
 from flask_paycheckout.checkouts.states import Status
 from flask_paycheckout.errors import payout_status_text
@@ -75,7 +74,7 @@ def report(look: Look, least: Severity = Severity.NOTE) -> Report:
     :param least: only alarms that are at least as urgent.
     """
     account = look.account
-    names = stored_accounts(look.engine, look.models) if account is None else [account]
+    names = look.merchants.names() if account is None else [account]
     checkouts = _count(look, look.models.checkouts, Status, names)
     payouts = _count(look, look.models.payouts, PayoutStatus, names)
     shown = names if account is not None or any(names) else []
@@ -129,7 +128,7 @@ def read_gauges(look: Look, accounts: int | Sequence[str]) -> Gauges:
 
     :param accounts: the merchant accounts that are listed, or how many of them.
     """
-    names = stored_accounts(look.engine, look.models, accounts) if isinstance(accounts, int) else accounts
+    names = look.merchants.names(accounts) if isinstance(accounts, int) else accounts
     alarms = Counter({(kind, severity): 0 for kind, (severity, _) in REGISTERED.items()})
     for alarm in find_alarms(look):
         alarms[alarm.kind, alarm.severity] += alarm.count

@@ -37,7 +37,7 @@ def audit(start: str | None, end: str | None, account: str | None, keep: bool, a
     with until_stopped() as stopped:
         shop = for_reading("the audit")
         began = shop.clock()
-        compared = Audit(shop, period, stopped, shop.accounts, shop.payout_calls, shop.settlement.reading)
+        compared = Audit(shop, period, stopped, shop.merchants, shop.payout_calls, shop.settlement.reading)
         found = _told(compared, counts, notes, everything=as_json)
         tell_each(as_json, map(asdict, found), map(str, found))
     found_of = {str(verdict): counts[verdict] for verdict in Verdict}

@@ -11,7 +11,7 @@ from flask.cli import with_appcontext
 
 from flask_paycheckout.books.explain import payout_story
 from flask_paycheckout.books.lists import page_of_payouts
-from flask_paycheckout.books.payout_alarms import missing_token_text
+from flask_paycheckout.books.payout_alarms import missing_token_text, ready_payouts
 from flask_paycheckout.books.periods import Period
 from flask_paycheckout.cli import paycheckout
 from flask_paycheckout.cli.options import (
@@ -135,7 +135,8 @@ def send(login: bool, as_json: bool) -> None:
     if not report.clean:
         click.echo("What to do about it: flask paycheckout report", err=True)
         raise SystemExit(1)
-    without = [name for name in runtime().merchants.without_token() if name or token is None]
+    payers, _ = ready_payouts(runtime().look(), lacks_token=True)
+    without = sorted({payer for payer in payers.values() if payer or token is None})
     if without:
         click.echo(visible(f"Payouts are left. {missing_token_text(without)}"), err=True)
         raise SystemExit(1)

@@ -9,7 +9,6 @@ from dataclasses import replace
 
 from sqlalchemy.exc import SQLAlchemyError
 
-from flask_paycheckout.books.account_names import open_accounts
 from flask_paycheckout.checkouts.deposits import says_absent
 from flask_paycheckout.client import NotFound, PaymentsClient, PaymentsError, Probe, RequestRefused, Unauthorized
 from flask_paycheckout.doctor.checks import Check, Level, failure, ok, warning
@@ -92,7 +91,7 @@ def check_accounts(shop: Runtime, account: str | None) -> Iterator[Check]:
     # The check of the database tells where that fails.
     with suppress(SQLAlchemyError):
         # One more than is checked, and the account of the settings.
-        found = found or open_accounts(shop.engine(), shop.models, _CHECKED + 2)
+        found = found or shop.merchants.open(_CHECKED + 2)
     names = [name for name in found if name]
     if len(names) > _CHECKED:
         names = names[:_CHECKED]

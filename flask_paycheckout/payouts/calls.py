@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from functools import partial
-
-import msgspec
 
 from flask_paycheckout.client import (
     BearerToken,
@@ -23,7 +21,6 @@ from flask_paycheckout.client import (
     RequestRefused,
     Unauthorized,
 )
-from flask_paycheckout.clock import as_utc
 from flask_paycheckout.config.accounts import SETTINGS
 from flask_paycheckout.errors import PayoutRefused
 from flask_paycheckout.parts import Parts
@@ -82,13 +79,6 @@ def is_same_number(number: str, shown: str | None) -> bool:
         end = max(shown.rfind(char) for char in _MASKING)
         return compact(number).endswith(compact(shown[end:]))
     return compact(number) == compact(shown)
-
-
-class Addressed(msgspec.Struct, frozen=True):
-    """A payout with its destination."""
-
-    payout: PayoutMixin
-    to: Destination
 
 
 def amount_to_accept(payout: PayoutMixin, made: Made, problem: str) -> str | None:
@@ -172,21 +162,20 @@ class PayoutCalls:
         to = self.known_destination(payout)
         return _OTHER_DESTINATION if to is not None and goes_elsewhere(to, made) else None
 
-    def send(self, client: PaymentsClient, batch: Sequence[Addressed]) -> Sequence[Made]:
+    def send(self, client: PaymentsClient, batch: Sequence[PayoutMixin]) -> Sequence[Made]:
         """Send payouts of one currency in one call.
 
         :raises PaymentsError: there was no answer, or the service refused.
         :raises TypeError, ValueError: the call cannot be built; nothing was sent.
         """
-        first = batch[0].payout
+        first = batch[0]
         try:
             made = self._create(client, batch)
         except PaymentsError as error:
             if isinstance(error, Unauthorized):
                 self.accounts.refused(first.account)
             # The refusal of a single payout says nothing about the others.
-            refused = is_refusal(error) and not isinstance(error, Unauthorized)
-            self.record.on_outcome(PAYOUT, first.payer, None if refused else error, error_text(error))
+            self.record.on_outcome(PAYOUT, first.payer, None if is_refusal(error) else error, error_text(error))
             raise
         self.record.on_outcome(PAYOUT, first.payer)
         return made
@@ -195,7 +184,7 @@ class PayoutCalls:
         """Look bank transfers that were sent with the same keys up at the service; see `_asking`."""
         since = min(payout.taken_at or payout.created_at for payout in payouts)
         reach = FORGOTTEN if any(payout.refused for payout in payouts) else CLOCKS_DIFFER
-        return self._asking(payouts[0].account, [*map(present_try, payouts)], since, reach)()
+        return self._asking(payouts[0].account, [*map(present_try, payouts)], since - reach)()
 
     def reading(self, payout: PayoutMixin, earlier: Try | None = None) -> Callable[[], FiatDisbursement | None]:
         """A function that reads a sent bank transfer; it returns None when the service does not know its reference.
@@ -204,7 +193,8 @@ class PayoutCalls:
         :raises PaymentsError: the shop gives no keys for the account, or, of the function, not those that sent it.
         """
         sent = earlier or present_try(payout)
-        ask = self._asking(payout.account, [sent], payout.created_at, CLOCKS_DIFFER if earlier is None else FORGOTTEN)
+        reach = CLOCKS_DIFFER if earlier is None else FORGOTTEN
+        ask = self._asking(payout.account, [sent], payout.created_at - reach)
 
         def read() -> FiatDisbursement | None:
             found = ask()
@@ -215,7 +205,7 @@ class PayoutCalls:
         return read
 
     def _asking(
-        self, account: str, tries: Sequence[Try], since: datetime, reach: timedelta
+        self, account: str, tries: Sequence[Try], before: datetime
     ) -> Callable[[], Mapping[str, FiatDisbursement | None]]:
         """A function that asks the service about tries of an account that were sent with the same keys.
 
@@ -223,8 +213,7 @@ class PayoutCalls:
         they were sent with do not find are left out, since they may exist all the same. It may run in a thread of its
         own; the shop is asked for the account's keys here.
 
-        :param since: the time of the oldest one.
-        :param reach: how much earlier the service may have got it all the same.
+        :param before: the service got none of them before this time.
         :raises PaymentsError: the shop gives no keys for the account.
         """
         sent, wanted = tries[0], [each.service_reference for each in tries]
@@ -236,7 +225,7 @@ class PayoutCalls:
         after = None
         if sent.disbursement_id is None:
             # One that the service certainly had before it could be given any of these.
-            after = self.payouts.sent_before(account, sent.client_id, as_utc(since) - reach)
+            after = self.payouts.sent_before(account, sent.client_id, before)
 
         def ask(client: PaymentsClient) -> Mapping[str, FiatDisbursement | None]:
             transfers = client.fiat_disbursements
@@ -270,11 +259,11 @@ class PayoutCalls:
         with self.service.permit(PROOF, payout.payer) as permit:
             return permit.ask(lambda client: client.fiat_disbursements.report(disbursement_id))
 
-    def _create(self, client: PaymentsClient, batch: Sequence[Addressed]) -> Sequence[Made]:
-        currency = batch[0].payout.currency
-        if batch[0].payout.is_token:
-            return client.crypto_disbursements.create(currency, [_receiver(one) for one in batch]).disburse_data
-        return client.fiat_disbursements.create(currency, [_item(one) for one in batch]).disburse_data
+    def _create(self, client: PaymentsClient, batch: Sequence[PayoutMixin]) -> Sequence[Made]:
+        currency, addressed = batch[0].currency, [(payout, self.known_destination(payout)) for payout in batch]
+        if batch[0].is_token:
+            return client.crypto_disbursements.create(currency, [_receiver(*one) for one in addressed]).disburse_data
+        return client.fiat_disbursements.create(currency, [_item(*one) for one in addressed]).disburse_data
 
 
 def keys_gone_text(client_id: str | None) -> str:
@@ -283,7 +272,7 @@ def keys_gone_text(client_id: str | None) -> str:
 
 
 def is_refusal(error: Exception) -> bool:
-    """Whether the service refused what was asked, so that asking again the same way is no use."""
+    """Whether the service refused what was asked, and not the keys, so that asking again the same way is no use."""
     return isinstance(error, RequestRefused) and error.carried_out == "no" and not error.retryable
 
 
@@ -301,8 +290,7 @@ def error_text(error: Exception) -> str:
     return visible(said)[:_MAX_TEXT]
 
 
-def _item(one: Addressed) -> FiatItem:
-    payout, to = one.payout, one.to
+def _item(payout: PayoutMixin, to: Destination | None) -> FiatItem:
     item = partial(FiatItem, amount=payout.amount, reference=payout.service_reference, note=payout.note)
     if isinstance(to, ToRecipient):
         return item(recipient_id=to.recipient_id)
@@ -314,8 +302,7 @@ def _item(one: Addressed) -> FiatItem:
     return item(recipient=NewRecipient(bank=bank, email=to.email, name=to.name))
 
 
-def _receiver(one: Addressed) -> CryptoReceiver:
-    payout, to = one.payout, one.to
+def _receiver(payout: PayoutMixin, to: Destination | None) -> CryptoReceiver:
     if not isinstance(to, ToWallet):
         raise TypeError(f"{payout.currency} is a token, which only a wallet takes")
     return CryptoReceiver(

@@ -119,11 +119,10 @@ class PayoutDecisions:
             status = PayoutStatus(payout.status)
             evidence = said if (status, said) in PAYOUT_TRANSITIONS else _CORRECTIONS.get(said, said)
             amends_nothing = evidence is PayoutEvidence.AMENDED and payout.reported_amount is None
-            retried = evidence is PayoutEvidence.RETRIED
             refusals = (
                 ((status, evidence) not in PAYOUT_TRANSITIONS or amends_nothing, _REMEDIES[said]),
                 (evidence is PayoutEvidence.CANCELLED and payout.doubted, _DOUBTED),
-                (retried and payout.to_details is None, _WIPED),
+                (evidence is PayoutEvidence.RETRIED and payout.to_details is None, _WIPED),
                 (seen not in (None, payout.revision), _LOOK_AGAIN),
                 (evidence is PayoutEvidence.APPROVED and not self.may_approve(payout, by), _BY_ANOTHER),
             )
@@ -131,7 +130,6 @@ class PayoutDecisions:
                 if refused:
                     raise PayoutRefused(reference, payout.status, said, remedy)
             facts = {"by": by, "why": why, "revision": payout.revision}
-            facts["replaced"] = payout.service_reference if retried else None
             problem = evidence.value if evidence is PayoutEvidence.RETURNED else None
             return PayoutMove(evidence, self._values(payout, evidence) | values, problem, facts)
 

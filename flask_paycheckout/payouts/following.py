@@ -10,7 +10,7 @@ from itertools import groupby
 
 import msgspec
 
-from flask_paycheckout.client import FiatDisbursement, PaymentsError, Unauthorized
+from flask_paycheckout.client import FiatDisbursement, PaymentsError
 from flask_paycheckout.clock import Clock
 from flask_paycheckout.parts import Parts
 from flask_paycheckout.parts.logs import about
@@ -142,7 +142,8 @@ class Following:
             if made is not None and str(made.status).lower() != "failed":
                 columns = msgspec.structs.asdict(one)
                 columns["earlier"] = tries_text(tuple(each for each in earlier if each != one))
-                results.sent_earlier(payout, columns, made, self.calls.difference(payout, made, one))
+                problem = self.calls.difference(payout, made, one)
+                results.found(payout, made, PayoutEvidence.FOUND, problem, **columns)
                 return False
         return True
 
@@ -181,7 +182,7 @@ class Following:
             # Where nobody has its keys, a person may say that it arrived, with what the service reported before.
             known = {"reported_amount": payout.reported_amount or ""} if isinstance(error, AccountUnavailable) else {}
             results.unread(payout, f"it could not be read: {error_text(error)}", **known)
-            return is_refusal(error) and not isinstance(error, Unauthorized)
+            return is_refusal(error)
         if read is None:
             results.unread(payout, "the service knows no disbursement with its reference")
             return True

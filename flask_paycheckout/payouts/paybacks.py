@@ -106,7 +106,7 @@ class RefundLimits:
         excess = EXACT.subtract(Decimal(row.excess), amount)
         values: dict[str, Any] = {"excess": f"{excess:f}"}
         if excess > 0:
-            values["reason"] = Reason.EXCESS.value
+            values["reason"] = Reason.EXCESS
         if row.payback != KEPT and Reason.EXCESS in (row.reason, values.get("reason")):
             values["payback"] = None if excess > 0 else REFUNDED
         connection.execute(update(self.models.checkouts).where(*paid).values(values))
@@ -204,7 +204,7 @@ class Paybacks:
         """The reference of a refund that could still pay the money of a checkout back, whose row is locked."""
         c = self.parts.models.payouts.c
         # A refund in tokens is at its end once it was sent.
-        is_sent_token = (c.status == PayoutStatus.SENT.value) & c.to_kind.is_not_distinct_from("wallet")
+        is_sent_token = (c.status == PayoutStatus.SENT) & c.to_kind.is_not_distinct_from("wallet")
         still = select(c.reference).where(c.refund_of == checkout_id, c.status.not_in(ENDED), ~is_sent_token)
         return connection.execute(still.order_by(c.id).limit(1)).scalar_one_or_none()
 

@@ -116,5 +116,8 @@ RELEASING = frozenset({PayoutStatus.CANCELLED, PayoutStatus.FAILED})
 ENDED = RELEASING | {PayoutStatus.COMPLETED}
 """In these states nothing more happens by itself."""
 
+LIVE = frozenset(PayoutStatus) - ENDED
+"""In these states something may still happen."""
+
 WIPING = frozenset({PayoutStatus.COMPLETED, PayoutStatus.CANCELLED})
 """On the move to one of these states a stored account number is replaced by its masked form."""

@@ -75,7 +75,7 @@ class PayoutRequests:
                 raise ValueError("expires is for a payout without `to`: what has a destination waits for nobody")
         wanted = {
             "reference": reference,
-            "kind": PayoutKind.PAYOUT.value,
+            "kind": PayoutKind.PAYOUT,
             "currency": currency,
             "note": None if note is None else one_line("note", note, _MAX_NOTE),
             "order_id": None if order_id is None else require_order_id(order_id),
@@ -142,7 +142,7 @@ class PayoutRequests:
         row = {
             # A restored database gives the same one again.
             "reference": refund_reference(key, checkout_id, before + 1),
-            "kind": PayoutKind.REFUND.value,
+            "kind": PayoutKind.REFUND,
             "currency": sent.currency,
             "exact_counts": f"{exact:f}",
             "counts_currency": currency,
@@ -222,7 +222,7 @@ class PayoutRequests:
         values = row | {
             "service_reference": service_reference(key, row["account"], row["reference"], 1),
             "exact_amount": f"{amount:f}",
-            "status": status.value,
+            "status": status,
             "created_at": now,
             "moved_at": now,
             "next_attempt_at": now if status is PayoutStatus.READY else end_of_claim,

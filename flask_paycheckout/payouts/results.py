@@ -119,29 +119,25 @@ class PayoutResults:
 
     # Results of sends and look-ups
 
-    def found(self, payout: PayoutMixin, made: Made, evidence: PayoutEvidence, problem: str | None) -> None:
+    def found(
+        self, payout: PayoutMixin, made: Made, evidence: PayoutEvidence, problem: str | None, **columns: Any
+    ) -> None:
         """Store that the service has the payout, as its own record proves; also when the claim was lost meanwhile.
 
         Where the move cannot be stored its columns are, so that it is stored later without asking again.
 
         :param problem: why the service's record may be another payout's; a person decides then.
+        :param columns: what names an earlier try that it is the record of, and that takes the place of the present one.
         """
-        move, current = _of_record(made, evidence if problem is None else PayoutEvidence.DIFFERS, problem), payout
-        noted = move.values if problem is None else {}
+        known = evidence if problem is None else PayoutEvidence.DIFFERS
+        move, current = _of_record(made, known, problem, **columns), payout
+        # An earlier try is asked about again: under its reference there may be such an event already.
+        noted = move.values if problem is None and not columns else {}
         for _ in range(_MAX_ROUNDS):
             waits = current.service_reference == payout.service_reference and current.status == PayoutStatus.SENDING
             if self.move(current, move, **noted) if waits else self._keep_as_history(current, move):
                 return
             current = self.moves.payouts.require(payout.reference)
-
-    def sent_earlier(self, payout: PayoutMixin, columns: dict[str, Any], made: Made, problem: str | None) -> None:
-        """Store that the service carried out an earlier try, which takes the place of the present one.
-
-        :param columns: what names the earlier try.
-        :param problem: as for `found`.
-        """
-        evidence = PayoutEvidence.FOUND if problem is None else PayoutEvidence.DIFFERS
-        self.move(payout, _of_record(made, evidence, problem, **columns))
 
     def not_carried_out(
         self, payout: PayoutMixin, problem: str | None, retry_after: float | None = None, *, alone: bool = False
@@ -285,7 +281,7 @@ class PayoutResults:
 
 def _of_record(made: Made, evidence: PayoutEvidence, problem: str | None, **columns: Any) -> PayoutMove:
     """The move of a payout by the service's record of it."""
-    fee = "" if made.fee_amount is None or not made.fee_amount.is_finite() else f"{made.fee_amount:f}"
+    fee = "" if made.fee_amount is None else f"{made.fee_amount:f}"
     # A longer one cannot be stored, and its money was sent all the same.
     known = {"fee": fee} if 0 < len(fee) <= MAX_NUMBER else {}
     return PayoutMove(evidence, columns | {"disbursement_id": made.disbursement_id, **known}, problem)

@@ -15,7 +15,6 @@ from flask_paycheckout.parts import Parts
 from flask_paycheckout.parts.logs import about
 from flask_paycheckout.payouts.calls import (
     AccessToken,
-    Addressed,
     Made,
     PayoutCalls,
     error_text,
@@ -186,7 +185,7 @@ class PayoutSender:
         """Send claimed payouts in one call; False when further calls would fail as well."""
         asked = [payout for payout in taken if self._may_be_sent(client, payout, results)]
         # Right before the call: a sender that slept past its claim sends nothing.
-        batch = self._addressed(self.payouts.renew(asked), results)
+        batch = self.payouts.renew(asked)
         if not batch:
             return True
         try:
@@ -198,36 +197,36 @@ class PayoutSender:
         return True
 
     def _may_be_sent(self, client: PaymentsClient, payout: PayoutMixin, results: PayoutResults) -> bool:
-        """Whether nothing that was sent for this payout before can have been carried out."""
+        """Whether nothing that was sent for this payout before can have been carried out, and its destination is known.
+
+        One that cannot be read goes back, and does not stop the others.
+        """
         if payout.client_id != client.client_id:
             # Other keys may belong to another account of the service, which does not know what was sent before.
             results.in_doubt(payout, keys_gone_text(payout.client_id))
             return False
-        return self.following.ask_earlier(payout, results)
-
-    def _addressed(self, taken: Sequence[PayoutMixin], results: PayoutResults) -> list[Addressed]:
-        """The payouts with their destinations; one that cannot be read goes back, and does not stop the others."""
-        batch = []
-        for payout in taken:
-            try:
-                batch.append(Addressed(payout, self.calls.sealing.open(payout.to_kind, payout.to_details)))
-            except Unreadable as error:
-                results.failed_calls += 1
-                results.not_carried_out(payout, str(error))
-        return batch
+        if not self.following.ask_earlier(payout, results):
+            return False
+        try:
+            self.calls.sealing.open(payout.to_kind, payout.to_details)
+        except Unreadable as error:
+            results.failed_calls += 1
+            results.not_carried_out(payout, str(error))
+            return False
+        return True
 
     # Results
 
-    def _answered(self, batch: Sequence[Addressed], made: Sequence[Made], results: PayoutResults) -> None:
+    def _answered(self, batch: Sequence[PayoutMixin], made: Sequence[Made], results: PayoutResults) -> None:
         """Store the service's answer, and look up the payouts that it does not name."""
         named = defaultdict(list)
         for answer in made:
             named[answer.reference].append(answer)
         unnamed = []
-        for one in batch:
-            payout, answers = one.payout, named[one.payout.service_reference]
+        for payout in batch:
+            answers = named[payout.service_reference]
             if not answers:
-                unnamed.append(one)
+                unnamed.append(payout)
                 continue
             problem = self.calls.difference(payout, answers[0])
             if len({answer.disbursement_id for answer in answers}) > 1:
@@ -239,15 +238,15 @@ class PayoutSender:
             results.failed_calls += 1
             self._look_up(unnamed, "the service's answer does not name it", results, doubted=True)
 
-    def _failed(self, batch: Sequence[Addressed], error: Exception, results: PayoutResults) -> bool:
+    def _failed(self, batch: Sequence[PayoutMixin], error: Exception, results: PayoutResults) -> bool:
         """Store a failed call; False when further calls would fail as well."""
         problem, several = error_text(error), len(batch) > 1
         if isinstance(error, (TypeError, ValueError, ArithmeticError)):
             # The client could not build the call, so nothing was sent.
-            for one in batch:
-                results.not_carried_out(one.payout, problem, alone=several)
+            for payout in batch:
+                results.not_carried_out(payout, problem, alone=several)
             return True
-        fields = about(account=batch[0].payout.account) if several else about_payout(batch[0].payout)
+        fields = about(account=batch[0].account) if several else about_payout(batch[0])
         told = "%d payouts were not sent, or not for certain: %s", len(batch), problem
         self.parts.log.warning(_SENDS, *told, extra=fields, error=error)
         if not isinstance(error, PaymentsError) or error.carried_out == "unknown":
@@ -257,16 +256,16 @@ class PayoutSender:
             # One that is bad must not stop the others.
             self._look_up(batch, problem, results, **{"alone" if several else "refused": True})
             return True
-        for one in batch:
-            results.not_carried_out(one.payout, problem, error.retry_after)
+        for payout in batch:
+            results.not_carried_out(payout, problem, error.retry_after)
         return False
 
-    def _look_up(self, batch: Sequence[Addressed], problem: str, results: PayoutResults, **noted: bool) -> None:
+    def _look_up(self, batch: Sequence[PayoutMixin], problem: str, results: PayoutResults, **noted: bool) -> None:
         """Store a failure, and look up the payouts whose claim still holds.
 
         A call, this one or an earlier one, may have carried them out.
 
         :param noted: further columns.
         """
-        held = [results.failed(one.payout, problem, **noted) for one in batch]
+        held = [results.failed(payout, problem, **noted) for payout in batch]
         self.following.look_up([payout for payout in held if payout is not None], results)

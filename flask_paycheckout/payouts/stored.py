@@ -25,14 +25,12 @@ from flask_paycheckout.parts import Parts
 from flask_paycheckout.payouts.daily_limit import locked_sum
 from flask_paycheckout.payouts.payout_model import PayoutMixin
 from flask_paycheckout.payouts.payout_schedule import QUESTIONS
-from flask_paycheckout.payouts.payout_states import PayoutEvidence, PayoutKind, PayoutStatus
+from flask_paycheckout.payouts.payout_states import LIVE, PayoutEvidence, PayoutKind, PayoutStatus
 from flask_paycheckout.payouts.payout_tries import installation_key
 from flask_paycheckout.service.limits import Cooldown
 
-_WAITING = PayoutStatus.WAITING.value
 # States that end when a time has passed.
-_TIMED = PayoutStatus.CLAIMABLE.value, _WAITING
-_READY, _SENDING, _SENT = PayoutStatus.READY.value, PayoutStatus.SENDING.value, PayoutStatus.SENT.value
+_TIMED = PayoutStatus.CLAIMABLE, PayoutStatus.WAITING
 
 # The payouts in one of these states that one round moves.
 _MOVED = 1000
@@ -86,7 +84,7 @@ class Payouts(StateTable[PayoutMixin]):
         """
         c, of = self.table.c, self.models.checkouts.c
         columns = (of.checkout_id, of.paid_order_id, of.payback, c.status, c.currency, c.amount)
-        live = (c.kind == PayoutKind.REFUND.value, c.status != PayoutStatus.CANCELLED.value)
+        live = (c.kind == PayoutKind.REFUND, c.status != PayoutStatus.CANCELLED)
         together = self.table.join(self.models.checkouts, of.checkout_id == c.refund_of)
         found = select(*columns, func.count()).select_from(together).where(c.order_id == order_id, *live)
         return [RefundState(*row) for row in self.rows(found.group_by(*columns))]
@@ -97,7 +95,7 @@ class Payouts(StateTable[PayoutMixin]):
         sent = (
             select(c.service_reference)
             .where(c.account == account, c.client_id.is_not_distinct_from(client_id), c.to_kind != "wallet")
-            .where(c.status.in_([PayoutStatus.SENT.value, PayoutStatus.COMPLETED.value]), c.moved_at < before)
+            .where(c.status.in_([PayoutStatus.SENT, PayoutStatus.COMPLETED]), c.moved_at < before)
             .where(c.disbursement_id.is_not(None))
         )
         return next((row[0] for row in self.rows(sent.order_by(c.id.desc()).limit(1))), None)
@@ -115,8 +113,8 @@ class Payouts(StateTable[PayoutMixin]):
                 installation_key(connection, self.models.services)
             self._has_key.set()
         c = self.table.c
-        due = exists().where(c.status.in_((*_TIMED, _READY, _SENDING, _SENT)), self._is_due(due_by))
-        ready = select(func.count()).where(c.status == _READY).scalar_subquery()
+        due = exists().where(c.status.in_(LIVE), self._is_due(due_by))
+        ready = select(func.count()).where(c.status == PayoutStatus.READY).scalar_subquery()
         ((any_due, count),) = self.rows(select(due, ready))
         return bool(any_due), int(count)
 
@@ -132,7 +130,7 @@ class Payouts(StateTable[PayoutMixin]):
         """
         c = self.table.c
         free = c.paid_by.is_not(None) | c.account.not_in(without), c.id.not_in(locked)
-        return next(iter(self.loaded(self._oldest((_READY,), due_by, 1, *free))), None)
+        return next(iter(self.loaded(self._oldest((PayoutStatus.READY,), due_by, 1, *free))), None)
 
     def take(
         self, first: PayoutMixin, due_by: datetime, *, paid_by: str, client_id: str | None
@@ -151,10 +149,10 @@ class Payouts(StateTable[PayoutMixin]):
             those = [c.id == first.id]
         else:
             those = [c.account == first.account, c.currency == first.currency, c.alone.is_(False), c.paid_by.is_(None)]
-        due = self._oldest((_READY,), due_by, self.parts.settings.payout_batch, *those)
+        due = self._oldest((PayoutStatus.READY,), due_by, self.parts.settings.payout_batch, *those)
         entry = line(now, Entry.MOVED, to=PayoutStatus.SENDING, rule=PayoutEvidence.TAKEN)
         taking = self._claiming(due, now).values(
-            status=_SENDING,
+            status=PayoutStatus.SENDING,
             moved_at=now,
             taken_at=func.coalesce(c.taken_at, now),
             refused=False,
@@ -180,7 +178,7 @@ class Payouts(StateTable[PayoutMixin]):
         days, admitted, mark = self.models.days, list[int](), f"{today['day']} {today['account']}"
         told = f"{limit:f} {today['currency']}: it waits for the next day, or for approval"
         waiting = {
-            "status": _WAITING,
+            "status": PayoutStatus.WAITING,
             "moved_at": now,
             "next_attempt_at": now.replace(hour=0, minute=0, second=0, microsecond=0) + timedelta(days=1),
             "problem": f"it would exceed the daily limit of {told}",
@@ -212,9 +210,9 @@ class Payouts(StateTable[PayoutMixin]):
         :param without: merchant accounts that are not asked now.
         """
         c = self.table.c
-        due = self._oldest((status.value,), due_by, limit, c.account.not_in(without))
+        due = self._oldest((status,), due_by, limit, c.account.not_in(without))
         claiming = self._claiming(due, self.parts.clock())
-        doubted = or_(c.doubted, and_(c.status == _SENDING, not_(c.refused)))
+        doubted = or_(c.doubted, and_(c.status == PayoutStatus.SENDING, not_(c.refused)))
         return self.claimed(claiming.values(doubted=doubted))
 
     def renew(self, claimed: Sequence[PayoutMixin]) -> Sequence[PayoutMixin]:
@@ -235,7 +233,7 @@ class Payouts(StateTable[PayoutMixin]):
     def _is_due(self, due_by: datetime) -> ColumnElement[bool]:
         c = self.table.c
         # One that never failed waits for nothing: it was planned by a clock that is ahead of this one.
-        return (c.next_attempt_at <= due_by) | (c.status == _READY) & (c.failures == 0)
+        return (c.next_attempt_at <= due_by) | (c.status == PayoutStatus.READY) & (c.failures == 0)
 
     def _claiming(self, due: Any, now: datetime) -> Any:
         """A statement that claims those of these payouts that nobody has locked."""
@@ -256,7 +254,7 @@ class Payouts(StateTable[PayoutMixin]):
         now, c = self.parts.clock(), self.table.c
         if not self._hinted_lately.begin("", now):
             return
-        waits = c.status == _SENT, c.next_attempt_at > now, c.failures == 0
+        waits = c.status == PayoutStatus.SENT, c.next_attempt_at > now, c.failures == 0
         waiting = select(c.id).where(*waits).order_by(c.next_attempt_at, c.id).limit(_MOST)
         hurry = update(self.table).where(self.unlocked(waiting))
         self.claimed(hurry.values(next_attempt_at=now).returning(*c))

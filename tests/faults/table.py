@@ -283,7 +283,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
         ),
         "only a start that succeeds ends the alarm that nobody can start a payment": (
             f"{_PEOPLE}::test_a_read_that_is_answered_ends_the_alarm_that_nobody_can_start_a_payment",
-            Swap("books.payment_alarms:_failing_since", "max(read, started) > last", "False"),
+            Swap("books.payment_alarms:_failing_since", "answered_at > last", "False"),
         ),
         "starts that nobody tries again stay an alarm for ever": (
             f"{_PEOPLE}::test_starts_that_nobody_tries_again_are_a_note_after_an_hour",
@@ -832,7 +832,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
                 "with self.payouts.single.connect() as connection:\n"
                 "    rows = connection.execute(select(table).where(table.c.status == 'ready')).mappings().all()\n"
                 "unclaimed = [self.payouts.made(row) for row in rows]\n"
-                "made = self.calls.send(client, self._addressed(unclaimed, results))\n"
+                "made = self.calls.send(client, unclaimed)\n"
                 "object.__setattr__(self.calls, 'send', lambda client, batch: made)",
             ),
         ),

@@ -13,6 +13,7 @@ from functools import cached_property, partial
 from threading import Event
 from typing import Any
 
+from flask_paycheckout.books.account_names import Merchants
 from flask_paycheckout.books.audit.books import books_findings
 from flask_paycheckout.books.audit.comparing import judge_deposit, judge_disbursement, judge_other, unknown_here
 from flask_paycheckout.books.audit.findings import Finding, Kind, Verdict
@@ -25,7 +26,6 @@ from flask_paycheckout.client import Deposit, FiatDisbursement, Invalid, NotFoun
 from flask_paycheckout.parts import Parts
 from flask_paycheckout.payouts.calls import PayoutCalls
 from flask_paycheckout.payouts.payout_model import PayoutMixin
-from flask_paycheckout.service.accounts import Accounts
 from flask_paycheckout.service.record import PAYOUT
 
 _PAGE = 100
@@ -43,7 +43,7 @@ class Audit:
     parts: Parts
     asked: Period
     stopped: Event
-    accounts: Accounts
+    merchants: Merchants
     calls: PayoutCalls
     read_deposit: Callable[[CheckoutMixin], Callable[[], Deposit | None]]
 
@@ -82,7 +82,7 @@ class Audit:
         deposits = Recheck(self._reads, partial(self._look, rows.models.Checkout, self.read_deposit, judge_deposit))
         yield from self._compare_rows(deposits, rows.unpaid())
         yield from self._compare_rows(deposits, rows.paid())
-        for account in rows.accounts():
+        for account in self._accounts():
             yield from self._compare_list(account)
         yield from self._compare_rows(self._payouts, rows.payouts())
         yield from books_findings(rows, self._reads)
@@ -116,9 +116,14 @@ class Audit:
                 found[row.id] = compare(row, read)
         return found
 
+    def _accounts(self) -> list[str]:
+        """The merchant accounts whose disbursements are listed, that of the settings among them."""
+        only = self.asked.account
+        return sorted({"", *self.merchants.names(None)}) if only is None else [only]
+
     def _compare_list(self, account: str) -> Iterator[Collection[Finding]]:
         """The findings of an account's list, in pages."""
-        job = Job(account, lambda: partial(self._listed, account, self.accounts.client_of(account, PAYOUT)))
+        job = Job(account, lambda: partial(self._listed, account, self.merchants.accounts.client_of(account, PAYOUT)))
         [listed] = self._reads.run([job])
         if isinstance(listed, Exception):
             remedy = what_to_do(listed, account, "So long nobody knows what is missing here.")
@@ -135,7 +140,7 @@ class Audit:
                 # How many records a page may have is not shown, nor that more are an error.
                 return self._of_period(client.fiat_disbursements.iterate(sort="-createdAt"))
         except Unauthorized:
-            self.accounts.refused(account, client)
+            self.merchants.accounts.refused(account, client)
             raise
 
     def _of_period(self, listed: Iterable[FiatDisbursement]) -> Sequence[FiatDisbursement]:
@@ -164,7 +169,7 @@ class Audit:
             elif payout.payer == account and self._is_audited(payout.account):
                 self._shown[payout.id] = made
         yield self._payouts.certain(self._shown)
-        yield list(self._unknown_here(account, others))
+        yield list(self._unknown_here(account, others, known))
 
     def _reading_of(self, payout: PayoutMixin) -> Callable[[], FiatDisbursement | None]:
         shown = self._shown.pop(payout.id, None)
@@ -176,13 +181,18 @@ class Audit:
     def _is_audited(self, account: str) -> bool:
         return self.rows.period.account in (None, account)
 
-    def _unknown_here(self, account: str, listed: Sequence[FiatDisbursement]) -> Iterator[Finding]:
-        """The findings about disbursements that no payout has now."""
+    def _unknown_here(
+        self, account: str, listed: Sequence[FiatDisbursement], known: dict[Any, PayoutMixin]
+    ) -> Iterator[Finding]:
+        """The findings about disbursements that no payout has now.
+
+        :param known: payouts by their present references, which the service should have once.
+        """
         new = [made for made in listed if made.disbursement_id not in self._others]
         self._others.update(made.disbursement_id for made in new)
-        replaced = self.rows.by_earlier_reference({made.reference for made in new if made.reference})
+        owners = known | self.rows.by_earlier_reference({made.reference for made in new if made.reference})
         for made in new:
-            payout = replaced.get(str(made.reference))
+            payout = owners.get(made.reference)
             if payout is None:
                 yield unknown_here(account, made)
             elif self._is_audited(payout.account):

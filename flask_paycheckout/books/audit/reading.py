@@ -6,7 +6,6 @@ too long is given up, and soon when others answer; its next reads begin with a s
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -20,12 +19,12 @@ from flask_paycheckout.service.accounts import AccountUnavailable
 from flask_paycheckout.service.calls import is_answer
 from flask_paycheckout.text import account_text
 
-# Seconds of the first pause and the longest one, each twice as long as the one before.
+# Seconds of the first pause and the longest one; each is as long as all before it, and a first one.
 _FIRST_PAUSE, _LONGEST_PAUSE = 1.0, 30.0
-# Seconds that the service may stay away. One that counts requests by the minute answers again in the next one.
+# Seconds of all pauses without an answer. A service that counts requests by the minute answers again in the next one.
 _PATIENCE = 90.0
-# The pauses for an account that stays away while others are answered.
-_PAUSES_FOR_ONE = 2
+# Seconds of the pauses for an account that stays away while others are answered.
+_PATIENCE_FOR_ONE = 3.0
 
 
 class Stopped(Exception):
@@ -63,8 +62,8 @@ class Reads:
     _given_up: set[str] = field(default_factory=set, init=False)
     """The accounts that were given up and have not answered since; the audit does not wait for them again."""
 
-    _is_away: bool = field(default=False, init=False)
-    """Whether the audit waited for an account in vain, and nothing has answered since; it then waits for no other."""
+    _waited: float = field(default=0.0, init=False)
+    """The seconds of the pauses since the last answer; after too many of them the audit waits for no account."""
 
     def run(self, jobs: Sequence[Job]) -> list[Any]:
         """Make these reads, one account after the other; the results, or their errors, in the order of the jobs.
@@ -77,25 +76,18 @@ class Reads:
         waiting: dict[str, list[Job]] = {}
         for job in jobs:
             waiting.setdefault(job.account, []).append(job)
-        pauses, since = 0, 0.0
         with ThreadPoolExecutor(self.most, "paycheckout-audit") as threads:
             while waiting:
-                before = sum(map(len, waiting.values()))
                 reads = {account: self._read(left, threads) for account, left in waiting.items()}
                 waiting = {account: left for account, left in reads.items() if left}
                 errors = {account: left[-1].result for account, left in waiting.items()}
-                now = time.monotonic()
-                if not pauses or sum(map(len, waiting.values())) < before:
-                    pauses, since = 0, now
-                growing = min(_FIRST_PAUSE * 2**pauses, _LONGEST_PAUSE)
+                growing = min(self._waited + _FIRST_PAUSE, _LONGEST_PAUSE)
                 seconds = max([growing, *(error.retry_after or 0.0 for error in errors.values())])
-                is_late = now + seconds > since + _PATIENCE
-                alone = pauses >= _PAUSES_FOR_ONE and self._is_there(waiting)
-                for account in self._give_up(errors, is_late, alone):
+                for account in self._give_up(errors, is_late=self._waited + seconds > _PATIENCE):
                     for job in waiting.pop(account):
                         job.result = errors[account]
                 if waiting:
-                    pauses += 1
+                    self._waited += seconds
                     self.pause(seconds)
         self.require_going_on()
         return [job.result for job in jobs]
@@ -117,7 +109,7 @@ class Reads:
                 answered = next(job for job in chosen if job not in failed)
                 self._answered.setdefault(answered.account, answered.make)
                 self._given_up.discard(answered.account)
-                self._is_away = False
+                self._waited = 0.0
                 # The account answers, so that each of the others has failed by itself.
                 failed = [job for job in failed if isinstance(job.result, RateLimited)]
             if failed:
@@ -130,24 +122,21 @@ class Reads:
         read = next((make for account, make in self._answered.items() if account not in failing), None)
         return read is not None and not _is_failure(_result_of(_result_of(read)))
 
-    def _give_up(self, errors: Mapping[str, PaymentsError], is_late: bool, alone: bool) -> set[str]:
+    def _give_up(self, errors: Mapping[str, PaymentsError], *, is_late: bool) -> set[str]:
         """Choose the accounts that are given up, by their errors; the others are tried again after a pause.
 
         :param is_late: whether all of them were waited for long enough.
-        :param alone: whether the service is known to be there, and they were waited for as long as one account is.
         """
-        self._is_away |= is_late
+        alone = self._waited >= _PATIENCE_FOR_ONE and self._is_there(errors)
         hopeless = {
             account
             for account, error in errors.items()
-            if self._is_away
+            if is_late
             or account in self._given_up
             or is_about_keys(error)
             or (alone and not isinstance(error, RateLimited))
         }
         self._given_up |= hopeless
-        # A limited account that is still waited for must not be given up because of the others.
-        self._is_away |= alone and len(hopeless) == len(errors)
         return hopeless
 
     def require_going_on(self) -> None:
@@ -176,7 +165,7 @@ def _is_failure(result: Any) -> bool:
     return is_about_keys(result) or isinstance(result, RateLimited) or not is_answer(result)
 
 
-def is_about_keys(error: PaymentsError) -> bool:
+def is_about_keys(error: Exception) -> bool:
     """Whether the service refuses an account's keys, or the shop gives none."""
     return isinstance(error, (AccountUnavailable, Unauthorized))
 
@@ -186,7 +175,7 @@ def what_to_do(error: Exception, account: str, meaning: str = "") -> str:
 
     :param meaning: a sentence on what follows from the error.
     """
-    if isinstance(error, PaymentsError) and (is_about_keys(error) or isinstance(error, NotMadeByThisClient)):
+    if is_about_keys(error) or isinstance(error, NotMadeByThisClient):
         remedy = f"Correct the keys{account_text(account)}, then repeat the audit."
     else:
         remedy = "Repeat the audit when the service answers again."

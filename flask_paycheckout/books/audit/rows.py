@@ -10,7 +10,6 @@ from typing import Any, TypeVar
 
 from sqlalchemy import Engine, Select, Table, func, select
 
-from flask_paycheckout.books.account_names import stored_accounts
 from flask_paycheckout.books.lists import pages
 from flask_paycheckout.books.periods import Period
 from flask_paycheckout.database.connections import autocommit, read_rows
@@ -83,23 +82,15 @@ class AuditRows:
         """The rows in pages, each read when it is asked for."""
         return pages(self._engine, *source, _PAGE)
 
-    def accounts(self) -> list[str]:
-        """The merchant accounts whose disbursements are listed, that of the settings among them."""
-        if self.period.account is not None:
-            return [self.period.account]
-        return sorted({"", *stored_accounts(self._engine, self.models, None)})
-
     def find(self, model: type[T], column: str, values: Collection[Any]) -> dict[Any, T]:
         """Checkouts or payouts as they are now, by a column that names each."""
         return {row[column]: self.models.of_row(model, row) for row in self._of(table_of(model), column, values)}
 
     def by_earlier_reference(self, references: Collection[str]) -> dict[str, PayoutMixin]:
         """Payouts by a reference that they were sent under; one that was tried again has another one now."""
-        booked = self._of(self.models.bookings, "subject", references)
-        # What the service refused was not booked.
-        owner_of = (self._tried_again | {row["subject"]: row["reference"] for row in booked}).get
-        payouts = self.find(self.models.Payout, "reference", set(map(owner_of, references)))
-        return {each: payouts[owner_of(each)] for each in references if owner_of(each) in payouts}
+        owners = {each: self._tried_again[each] for each in references if each in self._tried_again}
+        payouts = self.find(self.models.Payout, "reference", {*owners.values()})
+        return {each: payouts[owner] for each, owner in owners.items()}
 
     @cached_property
     def _tried_again(self) -> dict[str, str]:
