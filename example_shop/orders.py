@@ -96,7 +96,8 @@ def faults_of(name: str, email: str) -> dict[str, str]:
     faults = {}
     if not 0 < len(name) <= 100 or _NOT_IN_A_NAME.search(name):
         faults["name"] = "Please tell us your name, in at most 100 letters."
-    if not _EMAIL.fullmatch(email) or len(email) > 200:
+    # The length first: the time of the comparison grows with its square.
+    if len(email) > 200 or not _EMAIL.fullmatch(email):
         faults["email"] = "Please give an e-mail address, such as ada@example.com."
     return faults
 
