@@ -43,7 +43,7 @@ def read_arguments(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--port", type=port, default=5000, help="the shop's (default 5000; 0 is any free one)")
     parser.add_argument("--sandbox-port", type=port, default=8790, help="the payments sandbox's (default 8790)")
     parser.add_argument("--warehouse-port", type=port, default=5001, help="the warehouse's (default 5001)")
-    parser.add_argument("--database", metavar="URL", help="the shop's; a new SQLite file when left out")
+    parser.add_argument("--database", metavar="URL", help="the shop's, which is kept; a new SQLite file when left out")
     parser.add_argument("--no-webhooks", action="store_true", help="the service tells nobody of payments")
     return parser.parse_args(arguments)
 
@@ -71,7 +71,7 @@ def main(arguments: list[str] | None = None) -> int:
         print(taken, "The options are --port, --sandbox-port and --warehouse-port.", file=sys.stderr)
         return 2
     with demo:
-        forgets = "" if options.database else " and forgets everything"
+        forgets = "; the sandbox forgets its payments" if options.database else " and forgets everything"
         print(_WELCOME.format(demo=demo, forgets=forgets, flask=flask_command()), flush=True)
         enough.wait()
         print("  Stopping.", flush=True)

@@ -32,9 +32,6 @@ FEATURES = (
 """Each feature is one module that no other imports; the shop works without it when its line is removed."""
 
 
-PAYOUT_SIGNALS = ("refund_claimed", "payout_sent", "payout_completed", "payout_failed", "payout_unknown")
-
-
 def create_app(
     config: Mapping[str, object] | None = None,
     *,
@@ -83,7 +80,15 @@ def configure(app: Flask, config: Mapping[str, object]) -> None:
         # The amounts from which on a payout waits for the owner's approval; what a customer claimed always waits.
         PAYCHECKOUT_APPROVE_OVER={CURRENCY: "500.00", "usdc-polygon": "500"},
         # The owner's pages list held payments, and payouts that failed or are unknown, so these need no receiver.
-        PAYCHECKOUT_UNHEARD=["payment_held", "payment_resolved", *PAYOUT_SIGNALS],
+        PAYCHECKOUT_UNHEARD=[
+            "payment_held",
+            "payment_resolved",
+            "refund_claimed",
+            "payout_sent",
+            "payout_completed",
+            "payout_failed",
+            "payout_unknown",
+        ],
     )
     if "SHOP_SETTINGS" in os.environ:
         app.config.from_envvar("SHOP_SETTINGS")

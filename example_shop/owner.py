@@ -25,9 +25,6 @@ if TYPE_CHECKING:
 
 blueprint = Blueprint("owner", __name__, url_prefix="/owner")
 
-MOST_REASON = 300
-"""The most characters of a refund's reason."""
-
 
 def is_owner(password: str) -> bool:
     expected = current_app.config["OWNER_PASSWORD"]

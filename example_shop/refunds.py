@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 
     from flask_paycheckout import CheckoutMixin, PayoutMixin
 
+MOST_REASON = 300
+"""The most characters of a refund's reason."""
+
 # The statuses of payments that count for their order.
 _COUNTED = ("paid", "part")
 
@@ -39,18 +42,17 @@ _FORMS = """{% for checkout in checkouts %}<details><summary>Refund {{ checkout.
   <button class="quiet">Refund</button></form></details>{% endfor %}"""
 
 
-_SENDING, _LATER = Markup("We are sending {} {} back to you."), Markup("We still owe you {} {}, and see to it.")
-_NOTES = {
-    "claimable": Markup("We pay {} {} back to you. {}"),
-    "waiting": Markup("We pay {} {} back to you, and check where it goes. {}"),
-    "ready": _SENDING,
-    "sending": _SENDING,
-    "sent": Markup("{} {} are on their way back to you."),
-    "completed": Markup("We have paid {} {} back to you."),
-    "failed": _LATER,
-    "unknown": _LATER,
-    "cancelled": Markup(),
-}
+_NOTES = """{% for refund in refunds %}{% set sum = refund.amount ~ " " ~ refund.currency %}
+{% if refund.status == "claimable" %}We pay {{ sum }} back to you.
+  {% if placed %}<a class="button" href="{{ url_of(refund.reference) }}">Say where it goes</a>
+  {% else %}Say where it goes on this page in the browser that ordered, or ask us for the link.{% endif %}
+{% elif refund.status == "waiting" %}We pay {{ sum }} back to you, and check where it goes.
+  {% if placed %}<a href="{{ url_of(refund.reference) }}">Look at it, or change where it goes</a>.{% endif %}
+{% elif refund.status in ("ready", "sending") %}We are sending {{ sum }} back to you.
+{% elif refund.status == "sent" %}{{ sum }} are on their way back to you.
+{% elif refund.status == "completed" %}We have paid {{ sum }} back to you.
+{% else %}We still owe you {{ sum }}, and see to it.{% endif %}
+{% endfor %}"""
 
 
 def refundable(order_id: str) -> Sequence[CheckoutMixin]:
@@ -68,8 +70,8 @@ def refundable(order_id: str) -> Sequence[CheckoutMixin]:
 def refund(checkout_id: str) -> Response:
     """Refund a payment, and close the order when no other payment of it is left."""
     row, why = paycheckout.Checkout, request.form.get("why", "").strip()
-    if not 0 < len(why) <= owner.MOST_REASON:
-        abort(400, f"A refund needs a reason, of at most {owner.MOST_REASON} letters. Nothing was refunded.")
+    if not 0 < len(why) <= MOST_REASON:
+        abort(400, f"A refund needs a reason, of at most {MOST_REASON} letters. Nothing was refunded.")
     found = select(row.order_id, row.status).where(row.checkout_id == checkout_id)
     order_id, status = db.session.execute(found).one_or_none() or abort(404)
     order = db.session.get_one(Order, order_id, with_for_update=True)
@@ -96,18 +98,15 @@ def order_note(order: Order) -> str | None:
     link from the owner, who finds it under Payouts.
     """
     row = paycheckout.Payout
-    made = db.session.scalars(select(row).where(row.order_id == order.id, row.kind == "refund").order_by(row.id))
-    notes = [_NOTES[one.status].format(one.amount, one.currency, _ask_where(order, one)) for one in made]
-    return Markup(" ").join(filter(None, notes)) or None
-
-
-def _ask_where(order: Order, refund: PayoutMixin) -> str:
-    if order.id not in session.get("placed", []):
-        return "Say where it goes on this page in the browser that ordered, or ask us for the link."
-    url = paycheckout.refund_url(refund.reference)
-    if refund.status == "claimable":
-        return Markup('<a class="button" href="{}">Say where it goes</a>').format(url)
-    return Markup('<a href="{}">Look at it, or change where it goes</a>.').format(url)
+    wanted = (row.order_id == order.id, row.kind == "refund", row.status != "cancelled")
+    told: list[PayoutMixin] = []
+    for one in db.session.scalars(select(row).where(*wanted).order_by(row.id)):
+        # A refund to another destination takes the place of the one that failed.
+        failed = ("failed", one.refund_of, one.counts)
+        told = [other for other in told if (other.status, other.refund_of, other.counts) != failed] + [one]
+    placed = order.id in session.get("placed", [])
+    notes = render_template_string(_NOTES, refunds=told, placed=placed, url_of=paycheckout.refund_url)
+    return Markup(notes) or None  # noqa: S704 - the template escapes
 
 
 def desk_note(order: Order) -> str | None:

@@ -207,7 +207,7 @@ def follow_payment(app: Flask, *, order_id: str, **extra: Any) -> None:
 def keep(order: Order) -> None:
     """Reserve or release the jars of a locked, unpaid order according to its present status."""
     status = paycheckout.order_status(order.id)
-    called_off = order.state in ("cancelled", "refunded") and status in ("pending", "part")
+    called_off = order.state in ("cancelled", "refunded") and status != "held"
     if status not in _RESERVING or called_off:
         release(order.id)
         return
@@ -221,11 +221,10 @@ def keep(order: Order) -> None:
 def too_few(order: Order) -> str | None:
     """The reason why this order cannot be paid: fewer jars are free or reserved for it than it wants."""
     own = kept(order.id)
-    names = {line.slug: line.name for line in order.lines}
     short = [
-        names[slug]
-        for slug, jars in wanted(order).items()
-        if free_of(slug) + (own[slug].quantity if slug in own else 0) < jars
+        line.name
+        for line in order.lines
+        if free_of(line.slug) + (own[line.slug].quantity if line.slug in own else 0) < line.quantity
     ]
     return f"We do not have enough left of {' and '.join(short)}." if short else None
 

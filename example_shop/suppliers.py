@@ -67,9 +67,6 @@ SUPPLIERS = (
 )
 
 
-NOTE = "Fair & Foul, jars sold"
-
-
 @of_orders
 def pay_suppliers(app: Flask, *, order_id: str, checkout: CheckoutMixin, **extra: Any) -> None:
     order = paid_order(order_id, checkout)
@@ -80,7 +77,7 @@ def pay_suppliers(app: Flask, *, order_id: str, checkout: CheckoutMixin, **extra
                 share,
                 supplier.currency,
                 supplier.account,
-                note=NOTE,
+                note="Fair & Foul, jars sold",
                 order_id=order_id,
                 account=checkout.account,
             )

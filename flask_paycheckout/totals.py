@@ -14,7 +14,7 @@ from functools import cache
 # A token id of the service: <symbol>-<network>, for instance "usdc-polygon".
 _TOKEN_ID = re.compile(r"[A-Za-z0-9.]{1,24}-[A-Za-z0-9_.-]{1,40}")
 
-_NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)(e[+-]?[0-9]+)?|[+-]?(s?nan|inf(inity)?)", re.I)
+_NUMBER = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)(e[+-]?[0-9]+)?|[+-]?(s?nan|inf(inity)?)", re.I)
 
 # More than any order costs; the limit keeps hostile numbers from becoming megabytes of digits.
 _MAX_DIGITS = 40

@@ -162,6 +162,8 @@ def test_report_exits_with_1_when_something_needs_a_person(shop: Shop) -> None:
     assert (ran.exit_code, json.loads(ran.stdout)["checkouts"]["held"]) == (1, 1)
     ran = runs(shop, "report", "--json", "--at-least", "now")
     assert (ran.exit_code, json.loads(ran.stdout)["alarms"]) == (0, [])
+    ran = runs(shop, "report", "--at-least", "now")
+    assert (ran.exit_code, ran.output.splitlines()[-1]) == (0, "Nothing needs a person at once.")
 
 
 def test_report_names_the_webhooks_address_and_not_its_secret(open_shop: OpenShop) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from decimal import Decimal, localcontext
 from typing import Any
 
@@ -30,6 +31,14 @@ from flask_paycheckout.totals import Pay, Receive
 def test_an_amount_is_kept_exactly(amount: Any, currency: str, kept: str) -> None:
     assert f"{Pay(amount, currency).amount:f}" == kept
     assert f"{Receive(amount, currency, pay_in='USD').amount:f}" == kept
+
+
+def test_a_long_text_that_is_no_number_is_refused_at_once() -> None:
+    """A shop may pass on what a stranger typed; the time grows with the length, not with its square."""
+    began = time.process_time()
+    with pytest.raises(ValueError, match="is not a decimal number"):
+        Pay("1" * 30_000 + "x", "USD")
+    assert time.process_time() - began < 3
 
 
 @pytest.mark.parametrize("amount", [12.5, True, None, b"1", [1], 1j], ids=lambda amount: type(amount).__name__)

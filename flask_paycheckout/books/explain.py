@@ -431,7 +431,7 @@ _PAYOUT_TEXT: Texts = {
     ),
     "moved": _payout_moved_text,
     "read": "Looked up: {result}",
-    "no answer": "No reliable answer: {problem}",
+    "no answer": "The call failed: {problem}",
     "not applied": lambda facts: (
         f"An answer that could not be stored, or came late: {facts['rule']}{_answer_text(facts)}"
     ),

@@ -58,6 +58,9 @@ class Report:
     accounts: tuple[AccountCounts, ...]
     """The counts of each account; empty for a shop that only uses the one of the settings."""
 
+    least: Severity
+    """The mildest severity whose alarms are listed."""
+
     @property
     def exit_code(self) -> int:
         """2 when an alarm is to be acted on now, 1 when today, else 0."""
@@ -81,7 +84,7 @@ def report(look: Look, least: Severity = Severity.NOTE) -> Report:
     accounts = tuple(AccountCounts(name, checkouts[name], payouts[name]) for name in shown)
     alarms = tuple(alarm for alarm in find_alarms(look) if alarm.severity.rank <= least.rank)
     sums = _sums(checkouts, Status), _sums(payouts, PayoutStatus)
-    return Report(look.now, account, alarms, *sums, accounts)
+    return Report(look.now, account, alarms, *sums, accounts, least)
 
 
 def _count(look: Look, table: Table, states: type[StrEnum], listed: Sequence[str]) -> Counts:
@@ -155,9 +158,10 @@ def _lines(report: Report) -> Iterator[tuple[Severity | None, str]]:
     if report.account is None and report.accounts:
         yield from ((None, line) for line in ("", *_account_lines(report)))
     if not report.exit_code:
-        yield None, "Nothing needs a person."
+        yield None, f"Nothing needs a person{' at once' if report.least is Severity.NOW else ''}."
     if report.alarms:
-        yield from ((None, ""), (None, f"{'':5}  {'SINCE':20}  {'COUNT':>6}  WHAT"))
+        yield None, ""
+        yield None, f"{'':5}  {'SINCE':20}  {'COUNT':>6}  WHAT"
     for alarm in report.alarms:
         yield from _alarm_lines(alarm)
 

@@ -74,6 +74,6 @@ def _told(compared: Audit, counts: Counter[Verdict], notes: list[str], *, everyt
             return
     if tokens := compared.rows.count(compared.rows.payouts(tokens=True)):
         notes.append(
-            f"Left out: {tokens} payouts in tokens, which the service does not show again. Compare them with the chain"
-            " or with its dashboard."
+            f"Left out of payouts in tokens, which the service does not show again: {tokens}."
+            " Compare them with the chain or with its dashboard."
         )

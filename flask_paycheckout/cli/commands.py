@@ -192,7 +192,7 @@ def report(account: str | None, least: str, as_json: bool) -> None:
     now: money or sales stand still. today: a person has to decide or repair something. note: nobody has to act.
     --at-least leaves the milder ones out.
 
-    Exit code 2: an alarm of now, or there is no such account. 1: one of today. 0: nothing needs a person.
+    Exit code 2: an alarm of now, or there is no such account. 1: one of today. 0: none of these is listed.
     """
     known = known_account(account)
     found = find_report(for_reading("the report").look(known), Severity(least))

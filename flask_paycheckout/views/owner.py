@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import cast
 
-from flask import Blueprint, Flask, abort, g, request, url_for
+from flask import Blueprint, Flask, abort, current_app, g, request, url_for
 from flask.typing import ResponseReturnValue
 from sqlalchemy.exc import SQLAlchemyError
 from werkzeug.exceptions import NotFound, ServiceUnavailable
@@ -110,8 +110,10 @@ def make_owner_view(permission: Permission, home: str | None, logout: str | None
         lambda error: ServiceUnavailable(f"Nothing was recorded, because {visible(error.problem)}.").get_response(),
     )
     for unknown in (UnknownCheckout, UnknownPayout, UnknownRequest):
+        # By the shop's own page, where it has one.
         blueprint.register_error_handler(
-            unknown, lambda error: NotFound("There is no such payment, payout or request.").get_response()
+            unknown,
+            lambda error: current_app.handle_http_exception(NotFound("There is no such payment, payout or request.")),
         )
     blueprint.after_request(harden)
     blueprint.record(lambda state: exempt_from_csrf(cast(Flask, state.app), forms))

@@ -320,7 +320,7 @@ def test_payouts_in_tokens_are_left_out_and_counted(payer: Payer) -> None:
     payer.sends()
     ran = payer.shop.runs("audit", "--json")
     assert (ran.exit_code, ran.stdout) == (0, "[]\n")
-    assert ran.stderr.startswith("Left out: 1 payouts in tokens, which the service does not show again.")
+    assert ran.stderr.startswith("Left out of payouts in tokens, which the service does not show again: 1.")
 
 
 def test_the_first_try_of_a_payout_that_was_tried_again_must_have_failed(payer: Payer) -> None:

@@ -9,6 +9,8 @@ from playwright.sync_api import Page
 
 #: Pixels: the narrowest phone and a desk.
 WIDTHS = (320, 1280)
+#: A tablet's, and half a desk's: wider than what becomes cards, narrower than a table with numbers in one line.
+BETWEEN = (800, 1000)
 Theme = Literal["light", "dark"]
 
 # The script axe-core of the npm registry, unchanged; its licences lie beside it.
@@ -70,6 +72,8 @@ def faults(page: Page) -> list[str]:
     for width in WIDTHS:
         turn(page, width, "light")
         found += [f"{width} px: {violation}" for violation in violations(page)]
+    for width in (*WIDTHS, *BETWEEN):
+        turn(page, width, "light")
         if over := overhang(page):
             found.append(f"{width} px: scrolls sideways by {over} px")
     # A desk shows all that a phone does, in the same colours.

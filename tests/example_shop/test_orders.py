@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.example_shop.conftest import Payments, Shopper, stored
+from example_shop.database import Order
+from tests.example_shop.conftest import Payments, Shopper, rows, stored
 
 if TYPE_CHECKING:
     from flask import Flask
@@ -20,6 +21,21 @@ def test_an_order_holds_the_basket_and_empties_it(shop: Flask, shopper: Shopper)
     assert "Pay $57.90" in page
     assert "Ada Lovelace" in page
     assert "Nothing but air" in shopper.sees("/basket/")
+
+
+def test_a_button_that_is_pressed_twice_places_one_order(shop: Flask, shopper: Shopper) -> None:
+    """Both posts come with the same cookie: that of the form's page."""
+    shopper.takes(first_snow=1)
+    shopper.sees("/orders/new")
+    cookie = shopper.browser.get_cookie("session")
+    assert cookie
+    placed = set()
+    for _ in range(2):
+        shopper.browser.set_cookie("session", cookie.value)
+        placed.add(shopper.sends("/orders/", name="Ada", email="ada@example.com").location)
+    assert placed == {f"/orders/{order_id}" for order_id in rows(shop, Order.id)}
+    assert len(placed) == 1
+    assert shopper.orders(north_wind=1) not in str(placed)
 
 
 @pytest.mark.parametrize(

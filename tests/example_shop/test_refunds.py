@@ -112,6 +112,27 @@ def test_a_deposit_that_is_refunded_closes_the_order_and_frees_its_jars(
         assert free_of("small-rainbow") == OPENING
 
 
+def test_a_refund_that_takes_the_place_of_a_failed_one_is_told_alone(
+    shop: Flask, owner: Owner, shopper: Shopper, payments: Payments, paycheckout_sandbox: Sandbox
+) -> None:
+    order_id = payments.buys(summer_drizzle=1)
+    owner.logs_in()
+    checkout_id = newest_checkout(shop, order_id)
+    refund(owner, checkout_id)
+    claim(shopper, order_id)
+    [failed] = refunds(shop)
+    with shop.app_context():
+        paycheckout.approve_payout(failed.reference, by="the owner", seen=1)
+    payments.passes(1)
+    paycheckout_sandbox.finish(failed, "failed")
+    payments.passes(60)
+    assert "We still owe you 9.90 USD" in shopper.sees(f"/orders/{order_id}")
+    refund(owner, checkout_id, why="to another bank")
+    page = shopper.sees(f"/orders/{order_id}")
+    assert page.count("9.90 USD") == 1
+    assert "Say where it goes" in page
+
+
 def test_what_is_refunded_before_it_was_packed_is_not_sent_any_more(
     make_shop: Callable[..., Flask], warehouse: responses.RequestsMock, paycheckout_sandbox: Sandbox
 ) -> None:

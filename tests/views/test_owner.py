@@ -62,6 +62,18 @@ def decides(shop: Shop, token: str, form: str = "held", **typed: str) -> TestRes
 # Access
 
 
+def test_whatever_is_unknown_is_answered_by_the_shops_own_page(shop: Shop) -> None:
+    """Not by a bare one, which leads nowhere."""
+    opens_view(shop)
+    shop.app.register_error_handler(404, lambda error: (f"Back to the shop. {error.description}", 404))
+    found = {
+        path: opens(shop, path, id="o-9", reference="p-9", checkout="c-9") for path in ("/order", "/payout", "/refund")
+    }
+    assert {path: (answer.status_code, answer.text[:17]) for path, answer in found.items()} == dict.fromkeys(
+        found, (404, "Back to the shop.")
+    )
+
+
 def test_the_permission_may_be_a_coroutine_function(shop: Shop) -> None:
     async def who() -> str:
         return "Ada"

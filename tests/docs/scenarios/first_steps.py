@@ -11,6 +11,9 @@ import tomllib
 from functools import cache
 from importlib.util import find_spec
 
+import requests
+
+from example_shop.app import FEATURES
 from tests.docs.merchant import PATIENCE, Merchant, pays_in_the_browser, visited
 from tests.docs.pages import ROOT, Scene, read
 from tests.waiting import eventually
@@ -50,6 +53,45 @@ def quick_start(scene: Scene, merchant: Merchant) -> None:
                 assert f"Webhook URL to register: {registered}\n" in found
                 assert "journal mode" not in found
                 assert watching.poll() is None, "it goes on, and says nothing while nothing happens"
+
+
+def copied_shop(scene: Scene, merchant: Merchant) -> None:
+    """The example shop under another name, with nothing left that the page says can go, takes a payment."""
+    install, copy, rename, *exports, doctor, run = scene.commands()
+    assert "pip install '../flask_paycheckout[demo]'" in install
+    merchant.writes("weather.cfg", scene["weather.cfg"].replace('""', '"0123456789abcdef-of-this-test"'))
+    for line in (copy.replace("../flask_paycheckout", shlex.quote(str(ROOT))), rename, *exports):
+        merchant.runs(line)
+    shop = merchant.folder / "weather"
+    features = [f"{feature}.py" for feature in FEATURES]
+    for name in ("__main__.py", "serving.py", "warehouse.py", "templates/warehouse.html", *features):
+        (shop / name).unlink()
+    app, payments = (shop / "app.py").read_text(), (shop / "payments.py").read_text()
+    (shop / "app.py").write_text(re.sub(rf'    "({"|".join(FEATURES)})",  # .*\n', "", app))
+    (shop / "payments.py").write_text(payments.replace("return round(order.total / 5, 2)", "return None"))
+    with merchant.running("flask paycheckout sandbox", "Ctrl-C"):
+        assert "order_paid: 1 receiver\n" in merchant.runs(doctor)
+        with merchant.running(run, "Running on"):
+            order = _orders_eight_jars(merchant.shop)
+            assert "Pay $256.00" in visited(order).text
+            pays_in_the_browser(order)
+            merchant.runs("flask --app weather paycheckout reconcile")
+            assert "Paid, thank you!" in visited(order).text
+
+
+def _orders_eight_jars(shop: str) -> str:
+    """Order by the shop's forms; gives the address of the order's page."""
+    with requests.Session() as visitor:
+        page = visitor.get(f"{shop}/jars/distant-thunder", timeout=60)
+        csrf = re.search(r'name="csrf" value="([^"]+)"', page.text)
+        assert csrf is not None
+        for path, typed in {
+            "/basket/add": {"slug": "distant-thunder", "quantity": "8"},
+            "/orders/": {"name": "Grace", "email": "grace@example.com"},
+        }.items():
+            page = visitor.post(shop + path, data=typed | {"csrf": csrf[1]}, timeout=60)
+        assert "/orders/" in page.url, page.text
+        return page.url
 
 
 def by_hand(scene: Scene) -> None:
