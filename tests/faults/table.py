@@ -90,7 +90,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
         ),
         "what another client id does not find counts as evidence": (
             "checkouts/test_client_ids.py",
-            Swap("checkouts.deposits:read_deposit", "client.client_id != checkout.client_id", "False"),
+            Swap("checkouts.deposits:read_deposit", "read_with != made_with", "False"),
         ),
         "two misses of one moment abandon a checkout": (
             f"{_SETTLEMENT}::test_never_picked_takes_two_reads_the_later_one_after_the_page_is_gone",
