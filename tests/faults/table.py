@@ -111,7 +111,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
         ),
         "SQLite is not locked before the order is asked for its total": (
             f"{_CARTS}[sqlite-delivered-changed]",
-            Never("checkouts.moves:Moves.move", "asks_shop"),
+            Drop("checkouts.moves:Moves.move", "lock_writer"),
         ),
     },
     "No paid order is lost, and every state is told.": {
@@ -189,7 +189,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
         ),
         "an event is not looked at again when its receiver is marked": (
             f"{_ORDER}::test_what_is_overtaken_while_its_receiver_works_is_not_committed",
-            Never("events.receiver_runs:ReceiverRuns._run_one", "has_happened_to"),
+            Never("events.receiver_runs:ReceiverRuns._run_one", "overtaken"),
         ),
         "a lease is never renewed": (
             "events/test_leases.py::test_nobody_takes_an_event_from_a_receiver_that_works_longer_than_the_lease",
