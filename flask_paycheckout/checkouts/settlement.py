@@ -164,7 +164,7 @@ class Settlement:
         """
         now = self.parts.clock()
         failures = checkout.failed_reads + 1
-        problem = _problem(error)
+        problem = _problem(error)[:_MAX_PROBLEM]
         # Only the first of several failures in a row, so that a long outage does not fill the history.
         entry = cause.prepend_to(line(now, what, error=problem[:200]) if failures == 1 else "") or None
         columns = columns | problem_columns(checkout, problem, now, failures)
@@ -309,9 +309,9 @@ def _raise(error: Exception) -> None:
 def _problem(error: BaseException) -> str:
     """The text of an error for people, without rows or statements of the database."""
     if isinstance(error, ReceiverFailed):
-        return error.problem[:_MAX_PROBLEM]
+        return error.problem
     if isinstance(error, SQLAlchemyError):
-        return f"the database: {first_line(error)}"[:_MAX_PROBLEM]
+        return f"the database: {first_line(error)}"
     if isinstance(error, (PaymentsError, ConfigurationError)):
-        return str(error)[:_MAX_PROBLEM]
+        return str(error)
     return f"{type(error).__name__} in the shop"
