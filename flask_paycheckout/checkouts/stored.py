@@ -136,7 +136,7 @@ class Checkouts(StateTable[CheckoutMixin]):
 
     def order_status(self, order_id: str, connection: Connection | None = None) -> str:
         """The status of one order; otherwise like `order_statuses`."""
-        return self.order_statuses([order_id], connection)[order_id]
+        return best_of(self.counts(order_id, connection))
 
     def balance(self, order_id: str, connection: Connection | None = None, *, lock: bool = False) -> Balance:
         """The payments that count for an order, less their refunds; all in the currency of its parts, if it has any.
@@ -317,9 +317,7 @@ class Checkouts(StateTable[CheckoutMixin]):
 
         SQLite has no such locks: there the transaction must have written before, which locks everything.
         """
-        c = self.table.c
-        locked = select(c.paid_order_id).where(c.order_id == order_id).order_by(c.id).with_for_update()
-        return any(connection.execute(locked).scalars())
+        return self.balance(order_id, connection, lock=True).is_paid
 
     # Statements
 
