@@ -90,7 +90,7 @@ class OrderStatuses:
         if best_of(counts) in (Status.PAID, Status.HELD):
             return _status_of(newest, counts)
         now = self.parts.clock()
-        reads = [self._read(order_id, one, now) for one in newest[:NEWEST] if _due(one, now, self.parts.claim)]
+        reads = [self._read(order_id, one, now) for one in newest[:NEWEST] if self._is_due(one, now)]
         if _Read.MADE in reads:
             newest, counts = self._look(order_id)
         crowded = is_crowded(self.checkouts, order_id, counts, now)
@@ -106,10 +106,28 @@ class OrderStatuses:
         The read leaves half of a web request's time to what follows.
         """
         now = self.parts.clock()
-        if not _due(seen, now, self.parts.claim):
+        if not self._is_due(seen, now):
             return False
         read = self._read(seen.order_id, seen, now, spare=self.service.web_timeout / 2)
         return read is _Read.MADE and self.checkouts.require(seen.checkout_id).status != seen.status
+
+    def _is_due(self, checkout: CheckoutMixin, now: datetime) -> bool:
+        """Whether a status page should read this checkout: it is due, or the newest one after its cool-down."""
+        if checkout.status not in OPEN:
+            return False
+        due = checkout.next_read_at
+        if due is not None and due <= now:
+            return True
+        if checkout.current_order_id is None or checkout.failed_reads:
+            return False
+        cooldown = _ABANDONED_COOLDOWN if checkout.status == Status.ABANDONED else _PAGE_COOLDOWN
+        # A read that is under way is planned again for the end of its claim. While the service is slow, visits must not
+        # pile up reads; a read that was only planned so makes a page wait for one cool-down.
+        if due is not None and now - cooldown < due - self.parts.claim <= now:
+            return False
+        # A time in the future is from before the clock was set back.
+        last = checkout.last_read_at
+        return last is None or not now - cooldown < last <= now
 
     def _look(self, order_id: str) -> tuple[Sequence[CheckoutMixin], Mapping[str, int]]:
         """The newest checkouts, and the number of all checkouts in each status."""
@@ -140,25 +158,6 @@ class OrderStatuses:
             if isinstance(error, SQLAlchemyError) and is_unavailable(error):
                 return _Read.UNRECORDED
         return _Read.MADE
-
-
-def _due(checkout: CheckoutMixin, now: datetime, claim: timedelta) -> bool:
-    """Whether a status page should read this checkout: it is due, or the newest one after its cool-down."""
-    if checkout.status not in OPEN:
-        return False
-    due = checkout.next_read_at
-    if due is not None and due <= now:
-        return True
-    if checkout.current_order_id is None or checkout.failed_reads:
-        return False
-    cooldown = _ABANDONED_COOLDOWN if checkout.status == Status.ABANDONED else _PAGE_COOLDOWN
-    # A read that is under way is planned again for the end of its claim. While the service is slow, visits must not
-    # pile up reads; a read that was only planned so makes a page wait for one cool-down.
-    if due is not None and now - cooldown < due - claim <= now:
-        return False
-    # A time in the future is from before the clock was set back.
-    last = checkout.last_read_at
-    return last is None or not now - cooldown < last <= now
 
 
 def _status_of(

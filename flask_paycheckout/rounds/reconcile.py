@@ -128,8 +128,17 @@ class Reconciler:
         settlers = 1 if self.parts.engine().dialect.name == "sqlite" else min(most, _SETTLERS)
         # Late answers of one account may wait beside the others' reads.
         with _threads(2 * most if most > 1 else 1, "read") as reads, _threads(settlers, "settle") as settles:
-            tools = self.settlement.checkouts, self.parts.clock, self.limits, reads, settles
-            for settled in DueRound(*tools, self.settlement.reading, self.settle, limit).run():
+            due = DueRound(
+                self.settlement.checkouts,
+                self.parts.clock,
+                self.limits,
+                reads,
+                settles,
+                self.settlement.reading,
+                self.settle,
+                limit,
+            )
+            for settled in due.run():
                 report += settled
                 if progress is not None:
                     progress(report)
@@ -227,7 +236,7 @@ class PayoutThread:
             text = "the round of payouts failed; the next one tries again"
             self._log.exception("rounds of payouts", text, extra=about())
             return ReconcileReport(payouts=PayoutReport(failed_calls=1))
-        return ReconcileReport(delivered=delivery.delivered, failed=delivery.failed, payouts=report)
+        return ReconcileReport(payouts=report) + _delivered(delivery)
 
 
 def _threads(most: int, name: str) -> Executor:
