@@ -188,5 +188,5 @@ def decided(checkout: CheckoutMixin, decision: Decision, now: datetime, evidence
     """The move of a held payment that a person decides on."""
     to = TRANSITIONS[checkout.status, evidence]
     entry = line(now, Entry.RESOLVED, to=to, by=decision.by, why=decision.why, rule=evidence)
-    values = {"next_read_at": now if to is Status.PART else None}
-    return Move(to, entry, checkout.reason, decision, values, **more)
+    # Of a part; that of a decided checkout is cleared with its move.
+    return Move(to, entry, checkout.reason, decision, {"next_read_at": now}, **more)

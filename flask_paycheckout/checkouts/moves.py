@@ -75,8 +75,8 @@ class Move(msgspec.Struct, frozen=True):
     rest: Rest | None = None
     """The sums that are paid and left after it; None unless the order is paid in parts."""
 
-    excess: Decimal | None = None
-    """By how much the order is paid with more than it costs; negative for less, None unless `rest` is known."""
+    excess: Decimal = Decimal(0)
+    """By how much the order is paid with more than it costs, negative for less; stored where `rest` is known."""
 
     then: Callable[[], object] | None = None
     """Called in the same transaction after it; its error rolls both back."""
@@ -228,7 +228,7 @@ class Moves:
         if pays:
             # The unique column lets the database refuse a second payment of the order.
             values["paid_order_id"] = order_id
-            values["excess"] = None if move.excess is None else f"{move.excess:f}"
+            values["excess"] = None if move.rest is None else f"{move.excess:f}"
         # The deposit of a decided checkout is never read again, whatever a webhook asks for.
         cleared = () if to in OPEN or to is Status.PART else ("next_read_at",)
         row = self.checkouts.change(connection, checkout, values, move.entry, always=True, cleared=cleared)

@@ -9,7 +9,6 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
-from decimal import Decimal
 from functools import cached_property, partial
 from typing import Any
 
@@ -179,7 +178,7 @@ class Settlement:
         has_money = checkout.payment_paid_amount is not None or "payment_paid_amount" in columns
         if watched is None and not has_money:
             due, columns = None, columns | _NO_PROBLEM
-        noted = self.checkouts.note(checkout, entry, due, **columns)
+        noted = self.checkouts.note(checkout, entry, next_read_at=due, **columns)
         if noted is not None:
             cause.webhook_at = None
         return noted or checkout
@@ -296,10 +295,9 @@ class Settlement:
         values = {"next_read_at": due, **reading.columns}
         if reading.deposit is not None and to in (Status.PART, Status.PAID, Status.HELD):
             values["found_by"] = reading.cause.via.value
-        excess = None if ruling.rest is None else Decimal(0)
         reason = REASON_OF.get(ruling.evidence) if to is Status.ABANDONED else ruling.reason
         entry = reading.entry(Entry.MOVED, to=to, **facts)
-        return Move(to, entry, reason, values=values, rest=ruling.rest, excess=excess)
+        return Move(to, entry, reason, values=values, rest=ruling.rest)
 
 
 def _raise(error: Exception) -> None:

@@ -178,17 +178,14 @@ class Checkouts(StateTable[CheckoutMixin]):
 
     # Planned reads
 
-    def note(
-        self, checkout: CheckoutMixin, entry: str | None, next_read_at: datetime | None, **values: Any
-    ) -> CheckoutMixin | None:
+    def note(self, checkout: CheckoutMixin, entry: str | None, **values: Any) -> CheckoutMixin | None:
         """Store the result of a read that does not change the state.
 
         :param entry: a line for the history, or None.
-        :param values: further columns.
+        :param values: the columns that it sets.
         :returns: the checkout as stored now; None when its state or money has changed meanwhile, and nothing was
             written.
         """
-        values["next_read_at"] = next_read_at
         before, after = checkout.payment_completed_at, values.get("payment_completed_at", checkout.payment_completed_at)
         moves_money = (before is None) is not (after is None)
         if moves_money:
