@@ -262,7 +262,7 @@ class Checkouts(StateTable[CheckoutMixin]):
         return next(iter(self._claim_reads(claiming, now)), None)
 
     def note_webhook(
-        self, checkout: CheckoutMixin, now: datetime, cooldown: timedelta, *, read_at: datetime | None = None
+        self, checkout: CheckoutMixin, now: datetime, cooldown: timedelta, *, read_at: datetime | None
     ) -> CheckoutMixin | None:
         """Store a webhook, and make the read due.
 
@@ -275,7 +275,7 @@ class Checkouts(StateTable[CheckoutMixin]):
         c = self.table.c
         counting = update(self.table).where(c.id == checkout.id).values(webhooks=c.webhooks + 1)
         entry = {"history": appended(c.history, line(now, Entry.WEBHOOK), always=False)}
-        # At most one of these statements changes the row.
+        # At most one of these statements changes the row; a decided checkout is never open again.
         with begin_limited(self.engine()) as connection:
             # Conditions on the row as it is now: a move since it was loaded must not lose the webhook.
             if read_at is None or not now - cooldown < read_at <= now:
@@ -291,7 +291,7 @@ class Checkouts(StateTable[CheckoutMixin]):
             hint = case((c.webhook_due_at > now, c.webhook_due_at), else_=due)
             waiting = counting.where(c.status.in_(OPEN)).values(next_read_at=sooner, webhook_due_at=hint)
             if connection.execute(waiting).rowcount == 0:
-                connection.execute(counting.where(c.status.not_in(OPEN), c.webhooks == 0).values(entry))
+                connection.execute(counting.where(c.webhooks == 0).values(entry))
         return None
 
     def _is_due(self, due_by: datetime) -> tuple[ColumnElement[bool], ...]:
