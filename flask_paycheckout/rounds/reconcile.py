@@ -168,20 +168,20 @@ class Reconciler:
         return counts + _delivered(self.outbox.deliver(settled.events))
 
 
+@dataclass
 class ReconcileWatch:
     """A series of rounds in one process.
 
     A round begins payouts only when the earlier ones have ended, so a service that hangs for payouts delays no deposit.
     """
 
-    def __init__(self, reconciler: Reconciler) -> None:
-        self._reconciler = reconciler
-        self._paying: PayoutThread | None = None
+    reconciler: Reconciler
+    _paying: PayoutThread | None = field(default=None, init=False)
 
     def run(self, limit: int | None = None, progress: Progress | None = None) -> ReconcileReport:
         """Run one round; payouts that take longer are counted in the round in which they end."""
-        paying = self._paying = self._paying or self._reconciler.begin_payouts()
-        report = self._reconciler.read_deposits(limit, progress)
+        paying = self._paying = self._paying or self.reconciler.begin_payouts()
+        report = self.reconciler.read_deposits(limit, progress)
         with suppress(TimeoutError):
             report += paying.wait(_PATIENCE)
             self._paying = None
