@@ -11,7 +11,7 @@ from enum import Enum, auto
 import msgspec
 from sqlalchemy.exc import SQLAlchemyError
 
-from flask_paycheckout.checkouts.checkout_model import CheckoutMixin
+from flask_paycheckout.checkouts.checkout_model import CheckoutMixin, about_checkout
 from flask_paycheckout.checkouts.ruling import ReadCause
 from flask_paycheckout.checkouts.settlement import Settlement
 from flask_paycheckout.checkouts.start import is_crowded
@@ -19,7 +19,6 @@ from flask_paycheckout.checkouts.states import OPEN, FoundBy, Status, best_of
 from flask_paycheckout.checkouts.stored import NEWEST, Checkouts
 from flask_paycheckout.database.database_errors import is_unavailable
 from flask_paycheckout.parts import Parts
-from flask_paycheckout.parts.logs import about
 from flask_paycheckout.service.calls import READ, NotAsked, Service
 from flask_paycheckout.service.limits import SingleFlight
 
@@ -90,7 +89,7 @@ class OrderStatuses:
         if best_of(counts) in (Status.PAID, Status.HELD):
             return _status_of(newest, counts)
         now = self.parts.clock()
-        reads = [self._read(order_id, one, now) for one in newest[:NEWEST] if self._is_due(one, now)]
+        reads = [self._read(one, now) for one in newest[:NEWEST] if self._is_due(one, now)]
         if _Read.MADE in reads:
             newest, counts = self._look(order_id)
         crowded = is_crowded(self.checkouts, order_id, counts, now)
@@ -108,7 +107,7 @@ class OrderStatuses:
         now = self.parts.clock()
         if not self._is_due(seen, now):
             return False
-        read = self._read(seen.order_id, seen, now, spare=self.service.web_timeout / 2)
+        read = self._read(seen, now, spare=self.service.web_timeout / 2)
         return read is _Read.MADE and self.checkouts.require(seen.checkout_id).status != seen.status
 
     def _is_due(self, checkout: CheckoutMixin, now: datetime) -> bool:
@@ -137,7 +136,7 @@ class OrderStatuses:
         # There are no older ones.
         return newest, Counter([checkout.status for checkout in newest])
 
-    def _read(self, order_id: str, checkout: CheckoutMixin, now: datetime, spare: float = 0.0) -> _Read:
+    def _read(self, checkout: CheckoutMixin, now: datetime, spare: float = 0.0) -> _Read:
         try:
             with self._reading.join(checkout.checkout_id) as (_, free):
                 if not free:
@@ -152,9 +151,13 @@ class OrderStatuses:
         except NotAsked:
             return _Read.LEFT
         except Exception as error:
-            fields = about(order_id, checkout.checkout_id, checkout.account)
-            told = "checkout %s could not be read for its status page", checkout.checkout_id
-            self.parts.log.exception("reads for status pages", *told, extra=fields, error=error)
+            self.parts.log.exception(
+                "reads for status pages",
+                "checkout %s could not be read for its status page",
+                checkout.checkout_id,
+                extra=about_checkout(checkout),
+                error=error,
+            )
             if isinstance(error, SQLAlchemyError) and is_unavailable(error):
                 return _Read.UNRECORDED
         return _Read.MADE
