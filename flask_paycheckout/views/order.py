@@ -36,7 +36,7 @@ from flask_paycheckout.security.signed_links import PAY, REQUEST, STATUS, Link
 from flask_paycheckout.totals import Total
 from flask_paycheckout.views import language
 from flask_paycheckout.views.headers import lead_forms_to, may_use_links
-from flask_paycheckout.views.order_urls import link_of, pay_path, request_page_url, status_path, status_url
+from flask_paycheckout.views.order_urls import link_of, linked_url, pay_path, status_path
 from flask_paycheckout.views.page_text import (
     BUTTON,
     CHANGED,
@@ -156,7 +156,7 @@ def _asked(order_id: str) -> ShownRequest | None:
 def _drawn(link: Link) -> Markup | None:
     """A QR code of a request's page; None where nothing is installed that draws one."""
     try:
-        return qr_code(request_page_url(link))
+        return qr_code(linked_url(REQUEST, "request", link))
     except ImportError:
         return None
 
@@ -239,7 +239,7 @@ def _started(link: Link, checkout: CheckoutMixin | None = None) -> dict[str, Any
     # A hidden string, which is not encoded by itself.
     made = {} if checkout is None else {"url": str(checkout.url)}
     return made | {
-        "statusUrl": status_url(link),
+        "statusUrl": linked_url(STATUS, "order_page", link),
         "status": current.status,
         "expiresAt": checkout and checkout.expires_at,
         "pollAfter": current.poll_after,
