@@ -12,6 +12,7 @@ from typing import Any
 
 from flask_paycheckout.checkouts.checkout_model import CheckoutMixin, about_checkout
 from flask_paycheckout.checkouts.moves import Decision, Move, Moved, Moves
+from flask_paycheckout.checkouts.payments import arrived_of
 from flask_paycheckout.checkouts.ruling import Balance, is_exact
 from flask_paycheckout.checkouts.shop_answers import OrderTotalFailed, OrderTotals, is_in_parts
 from flask_paycheckout.checkouts.states import TRANSITIONS, Evidence, Reason, Status
@@ -158,7 +159,7 @@ class Resolutions:
             # By an old total too much would be refunded, or too little asked for.
             raise refusal("order_total could not say what the order costs now: decide again once it can")
         basis = total if isinstance(total, Pay) else checkout.total
-        arrived = checkout.payment and checkout.payment.paid
+        arrived = arrived_of(checkout.payment, "pay")
         excess = None
         if arrived is not None and balance.is_paid:
             excess = arrived.amount

@@ -188,9 +188,13 @@ class Settlement:
 
         The checkout's `problem` has the error.
         """
-        told = "checkout %s of order %s could not be settled", checkout.checkout_id, checkout.order_id
-        fields = about_checkout(checkout, heals=checkout.failed_reads > 0)
-        self.parts.log.exception("settling payments", *told, extra=fields)
+        self.parts.log.exception(
+            "settling payments",
+            "checkout %s of order %s could not be settled",
+            checkout.checkout_id,
+            checkout.order_id,
+            extra=about_checkout(checkout, heals=checkout.failed_reads > 0),
+        )
 
     # The decision
 
@@ -290,13 +294,14 @@ class Settlement:
             f"{fact.field}: asked {fact.asked}, found {fact.seen}{'' if fact.agrees else ' (differs)'}"
             for fact in ruling.compared
         ]
-        facts = {"rule": ruling.evidence, "reason": ruling.reason, "error": ruling.error, "compared": compared}
         due = self._schedule.next_read(to, checkout.created_at, now, now, reading.method)
         values = {"next_read_at": due, **reading.columns}
         if reading.deposit is not None and to in (Status.PART, Status.PAID, Status.HELD):
             values["found_by"] = reading.cause.via.value
         reason = REASON_OF.get(ruling.evidence) if to is Status.ABANDONED else ruling.reason
-        entry = reading.entry(Entry.MOVED, to=to, **facts)
+        entry = reading.entry(
+            Entry.MOVED, to=to, rule=ruling.evidence, reason=ruling.reason, error=ruling.error, compared=compared
+        )
         return Move(to, entry, reason, values=values, rest=ruling.rest)
 
 

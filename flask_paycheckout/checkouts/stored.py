@@ -262,7 +262,7 @@ class Checkouts(StateTable[CheckoutMixin]):
         return next(iter(self._claim_reads(claiming, now)), None)
 
     def note_webhook(
-        self, checkout: CheckoutMixin, now: datetime, cooldown: timedelta, *, read_at: datetime | None
+        self, checkout: CheckoutMixin, now: datetime, cooldown: timedelta, *, read_at: datetime | None = None
     ) -> CheckoutMixin | None:
         """Store a webhook, and make the read due.
 
