@@ -345,7 +345,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
         ),
         "a visit reads all attempts of an order": (
             "test_bounds.py::test_a_visit_reads_three_attempts_at_most_and_asks_the_database_little[sqlite-100-JSON]",
-            Swap("checkouts.order_status:OrderStatuses.of", "newest[:NEWEST]", "newest"),
+            Swap("checkouts.order_status:OrderStatuses.of", "stored.newest[:NEWEST]", "stored.newest"),
             Swap("checkouts.stored:Checkouts._select_newest", "NEWEST + 1", "10**9"),
         ),
         "a session in which the shop is asked waits for locks for ever": (
