@@ -154,5 +154,6 @@ class PartPayments:
     def _look_again(self, order_id: str, at: datetime | None, **failure: Any) -> None:
         with lost_races_ignored(), begin_limited(self.parts.engine()) as connection:
             # Another process may have let a payment pay the order meanwhile.
-            paid = self.checkouts.lock_order(connection, order_id)
-            self.checkouts.look_at_parts(connection, order_id, None if paid else at, **({} if paid else failure))
+            if self.checkouts.lock_order(connection, order_id):
+                at, failure = None, {}
+            self.checkouts.look_at_parts(connection, order_id, at, **failure)
