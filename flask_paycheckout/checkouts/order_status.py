@@ -172,7 +172,6 @@ class OrderStatuses:
                 "checkout %s could not be read for its status page",
                 checkout.checkout_id,
                 extra=about_checkout(checkout),
-                error=error,
             )
             if isinstance(error, SQLAlchemyError) and is_unavailable(error):
                 return _Read.UNRECORDED

@@ -159,7 +159,7 @@ class Reconciler:
             settled = self.settlement.apply(checkout, read.result, ReadCause(FoundBy.RECONCILE, at))
         except PaymentsError as error:
             told = "checkout %s of order %s could not be read: %s", checkout.checkout_id, checkout.order_id, error
-            self.parts.log.warning("reads of deposits", *told, extra=about_checkout(checkout), error=error)
+            self.parts.log.warning("reads of deposits", *told, extra=about_checkout(checkout))
             return ReconcileReport(checked=1, failed=1)
         except Exception:
             self.settlement.log_unsettled(checkout)

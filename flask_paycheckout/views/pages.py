@@ -220,7 +220,7 @@ def log_failure(kind: str, line: str, subject: str, error: Exception, extra: Map
         raise error
     # The driver's own message: SQLAlchemy's contains the statement's parameters, and so the payment URL.
     told = first_line(error) if isinstance(error, SQLAlchemyError) else str(error)
-    runtime().log.warning(kind, line, subject, told, extra=extra, error=error)
+    runtime().log.warning(kind, line, subject, told, extra=extra)
 
 
 def _log_or_raise(error: SQLAlchemyError) -> None:
