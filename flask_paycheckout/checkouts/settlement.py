@@ -282,8 +282,6 @@ class Settlement:
             try:
                 return self.moves.move(checkout, decide, now)
             except OrderTotalFailed as failure:
-                text = "order_total failed for order %s, whose payment is held"
-                self.parts.log.exception("order_total", text, checkout.order_id, extra=about_checkout(checkout))
                 final = self.totals.rule_without(checkout, ruling, failure)
         return self.moves.move(checkout, self._plan(reading, final), now)
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from sqlalchemy.exc import DBAPIError
 
-from flask_paycheckout.checkouts.checkout_model import CheckoutMixin
+from flask_paycheckout.checkouts.checkout_model import CheckoutMixin, about_checkout
 from flask_paycheckout.checkouts.payments import Amount
 from flask_paycheckout.checkouts.ruling import Comparison, Ruling, rule_on_part
 from flask_paycheckout.checkouts.states import OPEN, Evidence, Reason, Status
@@ -161,6 +161,8 @@ class OrderTotals:
             maybe = isinstance(error, DBAPIError) or not isinstance(error, Exception)
             if is_passing(error) or (tries_left and maybe):
                 raise
+            text, fields = "order_total failed for order %s, whose money has come", about_checkout(checkout)
+            self.answers.parts.log.exception("order_total", text, checkout.order_id, extra=fields)
             raise OrderTotalFailed(error) from error
 
     def asks_about(self, checkout: CheckoutMixin, ruling: Ruling) -> bool:
