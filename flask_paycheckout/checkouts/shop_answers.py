@@ -113,10 +113,14 @@ class ShopAnswers:
             return transaction.call(function, name)
 
     def order_url(self, order_id: str) -> str | None:
-        """The address of the shop's own page of an order; a payment request has none."""
-        if request_of(order_id) is not None:
-            return None
-        url: str | None = self.parts.call_shop(self.parts.callbacks.order_url, order_id)
+        """The address of the shop's own page of an order; None for a payment request, or when its `order_url` fails."""
+        url: str | None = None
+        try:
+            if request_of(order_id) is None:
+                url = self.parts.call_shop(self.parts.callbacks.order_url, order_id)
+        except Exception:
+            # The customer has paid, or must learn what to do: a link is not worth that.
+            self.parts.log.exception("order_url", "order_url failed for order %s", order_id, extra=about(order_id))
         return url
 
 
