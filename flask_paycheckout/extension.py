@@ -560,11 +560,7 @@ class PayCheckout:
     # Addresses and pages
 
     pay_url = staticmethod(order_urls.pay_url)
-
-    def status_url(self, order_id: str) -> str:
-        """Absolute URL of the order's status page. It carries a sealed token: anybody who has it can see the page."""
-        return order_urls.status_url(order_id)
-
+    status_url = staticmethod(order_urls.status_url)
     refund_url = claim_url = staticmethod(order_urls.claim_url)
     request_url = staticmethod(order_urls.request_url)
     webhook_url = staticmethod(order_urls.webhook_url)

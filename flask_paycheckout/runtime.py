@@ -122,7 +122,7 @@ class Runtime(Parts):
             record_look(self.engine(), self.models.deeds, self.clock(), by, subject, order_id)
         except SQLAlchemyError as error:
             line = "who looked at %s was not recorded: %s"
-            self.log.warning("looks", line, visible(subject), first_line(error), extra=about(order_id), error=error)
+            self.log.warning("looks", line, visible(subject), first_line(error), extra=about(order_id))
 
     def order_statuses(self, order_ids: list[str]) -> dict[str, str]:
         """The status of each order; inside a transaction of `db.session`, as that transaction sees it."""

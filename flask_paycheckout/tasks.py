@@ -67,7 +67,7 @@ def settle(checkout_id: str, webhook: bool = False) -> str | None:
         return settlement.settle(checkout_id, FoundBy.WEBHOOK if webhook else FoundBy.SETTLE).status
     except (PaymentsError, UnknownCheckout) as error:
         fields, text = about(checkout_id=checkout_id), "checkout %s was not settled by its task: %s"
-        runtime().log.warning("tasks", text, checkout_id, error, extra=fields, error=error)
+        runtime().log.warning("tasks", text, checkout_id, error, extra=fields)
         return None
 
 

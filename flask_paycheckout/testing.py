@@ -181,13 +181,6 @@ class SandboxAccount:
         return self._sandbox._payouts(f"disbursements?account={self.name}")
 
 
-def _over_socket(method: str, url: str, headers: Mapping[str, str], body: bytes) -> tuple[int, bytes]:
-    from flask_paycheckout.sandbox.terminal.connection import send
-
-    target = urlsplit(url)._replace(scheme="", netloc="").geturl()
-    return send(url, method, target, headers, body)
-
-
 class SandboxControl:
     """The control interface of a sandbox that runs as a program of its own, on this machine or another one.
 
@@ -493,7 +486,11 @@ class SandboxControl:
             method, f"{self.base_url}/_sandbox/{path}", headers, b"" if method == "GET" else written
         )
 
-    _send_control = staticmethod(_over_socket)
+    def _send_control(self, method: str, url: str, headers: Mapping[str, str], body: bytes) -> tuple[int, bytes]:
+        from flask_paycheckout.sandbox.terminal.connection import send
+
+        target = urlsplit(url)._replace(scheme="", netloc="").geturl()
+        return send(url, method, target, headers, body)
 
     def _deposit(self, checkout_id: str, act: str, **body: Any) -> PaymentStep:
         answer: PaymentStep = self.control("POST", f"checkouts/{checkout_id}/{act}", **body)

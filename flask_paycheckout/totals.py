@@ -89,10 +89,13 @@ def exact_decimal(name: str, amount: Decimal | int | str, currency: str | None, 
         raise ValueError(f"{name} {exact}{of} is not a finite number")
     if exact < 0:
         raise ValueError(f"{name} {str(exact)[:40]}{of} is not positive")
-    if places is not None:
-        exact = _without_zeros(exact, places)
     exponent = exact.as_tuple().exponent
     assert isinstance(exponent, int)  # noqa: S101 - finite, shown above
+    if places is not None and exponent < -places and exact.adjusted() < _MAX_DIGITS:
+        rounded = exact.quantize(Decimal(1).scaleb(-places), context=_EXACT)
+        if rounded == exact:
+            # Zeros at the end are no decimals; a column `NUMERIC(12, 4)` adds them.
+            exact, exponent = rounded, -places
     if exact.adjusted() >= _MAX_DIGITS or exponent < -_MAX_DIGITS or len(exact.as_tuple().digits) > _MAX_DIGITS:
         raise ValueError(f"{name}{of} has more than {_MAX_DIGITS} digits")
     if places is not None and -exponent > places:
@@ -101,17 +104,6 @@ def exact_decimal(name: str, amount: Decimal | int | str, currency: str | None, 
             " round a calculated amount"
         )
     return exact
-
-
-def _without_zeros(exact: Decimal, places: int) -> Decimal:
-    """The number without zeros beyond so many decimals, as a column `NUMERIC(12, 4)` adds them."""
-    if exact == 0:
-        return Decimal(0)
-    sign, digits, exponent = exact.as_tuple()
-    assert isinstance(exponent, int)  # noqa: S101 - the caller has shown that it is finite
-    zeros = len(digits) - len(bytes(digits).rstrip(b"\0"))
-    dropped = min(zeros, -places - exponent)
-    return exact if dropped <= 0 else Decimal((sign, digits[:-dropped], exponent + dropped))
 
 
 def positive_amount(amount: Decimal | int | str, currency: str, name: str = "amount") -> Decimal:

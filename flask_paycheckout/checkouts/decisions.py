@@ -10,7 +10,7 @@ from decimal import Decimal
 from functools import partial
 from typing import Any
 
-from flask_paycheckout.checkouts.checkout_model import CheckoutMixin, about_checkout
+from flask_paycheckout.checkouts.checkout_model import CheckoutMixin
 from flask_paycheckout.checkouts.moves import Decision, Move, Moved, Moves
 from flask_paycheckout.checkouts.payments import arrived_of
 from flask_paycheckout.checkouts.ruling import Balance, is_exact
@@ -126,11 +126,8 @@ class Resolutions:
             balance = self.checkouts.balance(checkout.order_id, transaction.connection, lock=True)
             return self._accepted(checkout, decision, now, total, balance, known=known)
 
-        try:
+        with suppress(OrderTotalFailed):
             return self.moves.move(checkout, decide, now)
-        except OrderTotalFailed:
-            text = "order_total failed for order %s, whose payment a person accepted"
-            self.parts.log.warning("order_total", text, checkout.order_id, extra=about_checkout(checkout))
         return self.moves.move(checkout, lambda transaction: planned(transaction, None, known=False), now)
 
     def _accepted(
@@ -188,5 +185,5 @@ def decided(checkout: CheckoutMixin, decision: Decision, now: datetime, evidence
     """The move of a held payment that a person decides on."""
     to = TRANSITIONS[checkout.status, evidence]
     entry = line(now, Entry.RESOLVED, to=to, by=decision.by, why=decision.why, rule=evidence)
-    values = {"next_read_at": now if to is Status.PART else None}
-    return Move(to, entry, checkout.reason, decision, values, **more)
+    # Of a part; that of a decided checkout is cleared with its move.
+    return Move(to, entry, checkout.reason, decision, {"next_read_at": now}, **more)

@@ -10,20 +10,7 @@ _NOT_FOUND = "deposit not found"
 
 
 class NotMadeByThisClient(NotFound):
-    """Another client id than the one that made the checkout does not find its deposit, which proves nothing.
-
-    :ivar made_with: the client id that made the checkout.
-    :ivar read_with: the client id that does not find it.
-    """
-
-    def __init__(self, operation: str, made_with: str | None, read_with: str | None) -> None:
-        self.made_with, self.read_with = made_with, read_with
-        told = (
-            f"it was made with client id {made_with!r}, and {read_with!r} does not find it;"
-            f" read it with the keys of {made_with!r}"
-        )
-        super().__init__(operation, 404, "Not Found", told)
-        self.args = operation, made_with, read_with
+    """Another client id than the one that made the checkout does not find its deposit, which proves nothing."""
 
 
 def says_absent(error: NotFound) -> bool:
@@ -43,6 +30,11 @@ def read_deposit(checkout: CheckoutMixin, client: PaymentsClient) -> Deposit | N
         if not says_absent(error):
             raise
         operation = error.operation
-    if client.client_id != checkout.client_id:
-        raise NotMadeByThisClient(operation, checkout.client_id, client.client_id)
+    made_with, read_with = checkout.client_id, client.client_id
+    if read_with != made_with:
+        told = (
+            f"it was made with client id {made_with!r}, and {read_with!r} does not find it;"
+            f" read it with the keys of {made_with!r}"
+        )
+        raise NotMadeByThisClient(operation, 404, "Not Found", told)
     return None

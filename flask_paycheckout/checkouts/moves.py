@@ -75,8 +75,8 @@ class Move(msgspec.Struct, frozen=True):
     rest: Rest | None = None
     """The sums that are paid and left after it; None unless the order is paid in parts."""
 
-    excess: Decimal | None = None
-    """By how much the order is paid with more than it costs; negative for less, None unless `rest` is known."""
+    excess: Decimal = Decimal(0)
+    """By how much the order is paid with more than it costs, negative for less; stored where `rest` is known."""
 
     then: Callable[[], object] | None = None
     """Called in the same transaction after it; its error rolls both back."""
@@ -148,7 +148,7 @@ class Moves:
                         # Without an older checkout there is nothing to check, or the unique column refuses the row.
                         raise _MoneyArrived
                 stored = connection.execute(self._insert, row).mappings().one()
-                event = self._store_event(connection, shop, Status.CREATED, stored, now, None)
+                event = self._store_event(connection, shop, Status.CREATED, stored, now)
                 return Moved(cast("CheckoutMixin", event.subject), (event,))
             return None
         except _MoneyArrived:
@@ -181,16 +181,16 @@ class Moves:
         :returns: None when the checkout, or another one of its order, moved meanwhile.
         :raises ReceiverFailed: an atomic receiver raised; nothing was stored.
         """
-        asks_shop = not isinstance(move, Move)
-        signals = () if not isinstance(move, Move) else (SIGNAL_OF[move.to], signal_of(move.to, move.decision))
-        in_session = asks_shop or any(map(self.events.has_atomic, signals))
+        in_session = not isinstance(move, Move) or any(
+            map(self.events.has_atomic, (SIGNAL_OF[move.to], signal_of(move.to, move.decision)))
+        )
         c = self.checkouts.table.c
         try:
             with lost_races_ignored(), self.transactions.begin_for(shop=in_session) as (connection, shop):
-                if asks_shop:
+                if not isinstance(move, Move):
                     self.checkouts.lock_writer(connection)
-                decided = move if isinstance(move, Move) else move(cast("ShopTransaction", shop))
-                return self.move_in(connection, shop, checkout, decided, now)
+                    move = move(cast("ShopTransaction", shop))
+                return self.move_in(connection, shop, checkout, move, now)
             return None
         except IntegrityError as error:
             unmoved = (c.id == checkout.id) & (c.revision == checkout.revision)
@@ -228,7 +228,7 @@ class Moves:
         if pays:
             # The unique column lets the database refuse a second payment of the order.
             values["paid_order_id"] = order_id
-            values["excess"] = None if move.excess is None else f"{move.excess:f}"
+            values["excess"] = None if move.rest is None else f"{move.excess:f}"
         # The deposit of a decided checkout is never read again, whatever a webhook asks for.
         cleared = () if to in OPEN or to is Status.PART else ("next_read_at",)
         row = self.checkouts.change(connection, checkout, values, move.entry, always=True, cleared=cleared)
@@ -237,25 +237,23 @@ class Moves:
         self.checkouts.book(connection, self.checkouts.models.row_of(checkout), row, now)
         if pays and move.rest is not None:
             self.checkouts.look_at_parts(connection, order_id, None)
-        # Only `payment_held` passes the reason as a keyword; other receivers find it on the checkout.
-        reason = move.reason if to is Status.HELD else None
         events: list[HeldEvent] = []
 
-        def tell(status: Status, reason: str | None, **more: Any) -> None:
+        def tell(status: Status, **more: Any) -> None:
             # Each from what the receivers of the one before have left.
             after = self.checkouts.models.row_of(cast("CheckoutMixin", events[-1].subject)) if events else row
-            events.append(self._store_event(connection, shop, status, after, now, reason, leased=leased, **more))
+            events.append(self._store_event(connection, shop, status, after, now, leased=leased, **more))
 
         if move.decision is not None:
             by, why = move.decision.by, move.decision.why
             deeds = self.checkouts.models.deeds
             record_deed(connection, deeds, now, by, "decided", checkout.checkout_id, why, order_id)
-            tell(to, reason, decision=move.decision)
+            tell(to, decision=move.decision)
         if self._is_news(connection, checkout, to, pays):
             extra = {"paid": f"{move.rest.paid:f}", "left": f"{move.rest.left:f}"} if move.rest and not pays else None
-            tell(to, reason, extra=extra)
+            tell(to, extra=extra)
             if move.reason == Reason.EXCESS:
-                tell(Status.HELD, move.reason)
+                tell(Status.HELD)
         if move.then is not None:
             move.then()
         return Moved(cast("CheckoutMixin", events[-1].subject) if events else self.checkouts.made(row), tuple(events))
@@ -280,9 +278,8 @@ class Moves:
         status: Status,
         row: Row,
         now: datetime,
-        reason: str | None,
-        decision: Decision | None = None,
         *,
+        decision: Decision | None = None,
         leased: bool = True,
         extra: Mapping[str, str] | None = None,
     ) -> HeldEvent:
@@ -296,6 +293,8 @@ class Moves:
         name, order_id, checkout_id = signal_of(status, decision), row["order_id"], row["checkout_id"]
         once = f"order:{order_id}" if name == "order_paid" else f"{row['revision']}:{checkout_id}"
         told = {"accepted": decision.accepted, "by": decision.by, "why": decision.why} if decision else extra
+        # Only `payment_held` passes the reason as a keyword; other receivers find it on the checkout.
+        reason = row["reason"] if status is Status.HELD else None
         return self.events.store(
             connection,
             shop,

@@ -9,9 +9,10 @@ from datetime import datetime, timedelta
 from enum import Enum, auto
 
 import msgspec
+from msgspec.structs import replace
 from sqlalchemy.exc import SQLAlchemyError
 
-from flask_paycheckout.checkouts.checkout_model import CheckoutMixin
+from flask_paycheckout.checkouts.checkout_model import CheckoutMixin, about_checkout
 from flask_paycheckout.checkouts.ruling import ReadCause
 from flask_paycheckout.checkouts.settlement import Settlement
 from flask_paycheckout.checkouts.start import is_crowded
@@ -19,7 +20,6 @@ from flask_paycheckout.checkouts.states import OPEN, FoundBy, Status, best_of
 from flask_paycheckout.checkouts.stored import NEWEST, Checkouts
 from flask_paycheckout.database.database_errors import is_unavailable
 from flask_paycheckout.parts import Parts
-from flask_paycheckout.parts.logs import about
 from flask_paycheckout.service.calls import READ, NotAsked, Service
 from flask_paycheckout.service.limits import SingleFlight
 
@@ -34,29 +34,47 @@ _EAGER, _PATIENT = 2, 20
 class OrderStatus(msgspec.Struct, frozen=True):
     """The facts that the status page and its JSON show."""
 
+    newest: Sequence[CheckoutMixin]
+    """The order's newest checkouts, newest first: `NEWEST`, and one more when there are older ones."""
+
+    counts: Mapping[str, int]
+    """The number of its checkouts in each status."""
+
     status: str
     """The status: `unpaid`, `created`, `pending`, `part`, `paid`, `held` or `abandoned`."""
 
-    final: bool
-    """Whether the status cannot change any more."""
-
-    poll_after: int
-    """Seconds until the next poll; 0 for no further one."""
-
-    reason: str | None
-    """The reason why the newest checkout was abandoned; None while the order is not abandoned."""
-
-    crowded: bool
+    crowded: bool = False
     """Whether the order has reached its limit of open payment pages."""
 
-    refundable: bool
-    """Whether there is a payment that can have been refunded: one that was paid or rejected, or a part."""
-
-    has_part: bool
-    """Whether a part of what the order costs has arrived."""
-
-    unrecorded: bool
+    unrecorded: bool = False
     """Whether the database could not record just now what the service says of a payment."""
+
+    @property
+    def final(self) -> bool:
+        """Whether the status cannot change any more."""
+        return self.status == Status.PAID
+
+    @property
+    def poll_after(self) -> int:
+        """Seconds until the next poll; 0 for no further one."""
+        # A held payment waits for a person; any other order may be paid at any moment, also on another device.
+        return 0 if self.final else _PATIENT if self.status == Status.HELD else _EAGER
+
+    @property
+    def reason(self) -> str | None:
+        """The reason why the newest checkout was abandoned; None while the order is not abandoned."""
+        abandoned = (checkout.reason for checkout in self.newest if checkout.status == self.status == Status.ABANDONED)
+        return next(abandoned, None)
+
+    @property
+    def has_part(self) -> bool:
+        """Whether a part of what the order costs has arrived."""
+        return Status.PART in self.counts
+
+    @property
+    def refundable(self) -> bool:
+        """Whether there is a payment that can have been refunded: one that was paid or rejected, or a part."""
+        return Status.PAID in self.counts or Status.REJECTED in self.counts or self.has_part
 
 
 class _Read(Enum):
@@ -86,19 +104,24 @@ class OrderStatuses:
         The cost does not depend on the order's history: only the newest few checkouts are read here, and reconcile
         reads the others.
         """
-        newest, counts = self._look(order_id)
-        if best_of(counts) in (Status.PAID, Status.HELD):
-            return _status_of(newest, counts)
+        stored = self.stored(order_id)
+        if stored.status in (Status.PAID, Status.HELD):
+            return stored
         now = self.parts.clock()
-        reads = [self._read(order_id, one, now) for one in newest[:NEWEST] if _due(one, now, self.parts.claim)]
+        reads = [self._read(one, now) for one in stored.newest[:NEWEST] if self._is_due(one, now)]
         if _Read.MADE in reads:
-            newest, counts = self._look(order_id)
-        crowded = is_crowded(self.checkouts, order_id, counts, now)
-        return _status_of(newest, counts, crowded=crowded, unrecorded=_Read.UNRECORDED in reads)
+            stored = self.stored(order_id)
+        crowded = is_crowded(self.checkouts, order_id, stored.counts, now)
+        return replace(stored, crowded=crowded, unrecorded=_Read.UNRECORDED in reads and not stored.final)
 
     def stored(self, order_id: str) -> OrderStatus:
         """The order's status as it is stored; nothing is read from the service."""
-        return _status_of(*self._look(order_id))
+        newest = self.checkouts.newest(order_id)
+        counts: Mapping[str, int] = Counter([checkout.status for checkout in newest])
+        if len(newest) > NEWEST:
+            # There are older ones.
+            counts = self.checkouts.counts(order_id)
+        return OrderStatus(newest, counts, best_of(counts))
 
     def has_moved(self, seen: CheckoutMixin) -> bool:
         """Read a checkout if a visit of its page may do so now, and return whether its state has changed by that.
@@ -106,20 +129,30 @@ class OrderStatuses:
         The read leaves half of a web request's time to what follows.
         """
         now = self.parts.clock()
-        if not _due(seen, now, self.parts.claim):
+        if not self._is_due(seen, now):
             return False
-        read = self._read(seen.order_id, seen, now, spare=self.service.web_timeout / 2)
+        read = self._read(seen, now, spare=self.service.web_timeout / 2)
         return read is _Read.MADE and self.checkouts.require(seen.checkout_id).status != seen.status
 
-    def _look(self, order_id: str) -> tuple[Sequence[CheckoutMixin], Mapping[str, int]]:
-        """The newest checkouts, and the number of all checkouts in each status."""
-        newest = self.checkouts.newest(order_id)
-        if len(newest) > NEWEST:
-            return newest, self.checkouts.counts(order_id)
-        # There are no older ones.
-        return newest, Counter([checkout.status for checkout in newest])
+    def _is_due(self, checkout: CheckoutMixin, now: datetime) -> bool:
+        """Whether a status page should read this checkout: it is due, or the newest one after its cool-down."""
+        if checkout.status not in OPEN:
+            return False
+        due = checkout.next_read_at
+        if due is not None and due <= now:
+            return True
+        if checkout.current_order_id is None or checkout.failed_reads:
+            return False
+        cooldown = _ABANDONED_COOLDOWN if checkout.status == Status.ABANDONED else _PAGE_COOLDOWN
+        # A read that is under way is planned again for the end of its claim. While the service is slow, visits must not
+        # pile up reads; a read that was only planned so makes a page wait for one cool-down.
+        if due is not None and now - cooldown < due - self.parts.claim <= now:
+            return False
+        # A time in the future is from before the clock was set back.
+        last = checkout.last_read_at
+        return last is None or not now - cooldown < last <= now
 
-    def _read(self, order_id: str, checkout: CheckoutMixin, now: datetime, spare: float = 0.0) -> _Read:
+    def _read(self, checkout: CheckoutMixin, now: datetime, spare: float = 0.0) -> _Read:
         try:
             with self._reading.join(checkout.checkout_id) as (_, free):
                 if not free:
@@ -134,43 +167,12 @@ class OrderStatuses:
         except NotAsked:
             return _Read.LEFT
         except Exception as error:
-            fields = about(order_id, checkout.checkout_id, checkout.account)
-            told = "checkout %s could not be read for its status page", checkout.checkout_id
-            self.parts.log.exception("reads for status pages", *told, extra=fields, error=error)
+            self.parts.log.exception(
+                "reads for status pages",
+                "checkout %s could not be read for its status page",
+                checkout.checkout_id,
+                extra=about_checkout(checkout),
+            )
             if isinstance(error, SQLAlchemyError) and is_unavailable(error):
                 return _Read.UNRECORDED
         return _Read.MADE
-
-
-def _due(checkout: CheckoutMixin, now: datetime, claim: timedelta) -> bool:
-    """Whether a status page should read this checkout: it is due, or the newest one after its cool-down."""
-    if checkout.status not in OPEN:
-        return False
-    due = checkout.next_read_at
-    if due is not None and due <= now:
-        return True
-    if checkout.current_order_id is None or checkout.failed_reads:
-        return False
-    cooldown = _ABANDONED_COOLDOWN if checkout.status == Status.ABANDONED else _PAGE_COOLDOWN
-    # A read that is under way is planned again for the end of its claim. While the service is slow, visits must not
-    # pile up reads; a read that was only planned so makes a page wait for one cool-down.
-    if due is not None and now - cooldown < due - claim <= now:
-        return False
-    # A time in the future is from before the clock was set back.
-    last = checkout.last_read_at
-    return last is None or not now - cooldown < last <= now
-
-
-def _status_of(
-    newest: Sequence[CheckoutMixin], counts: Mapping[str, int], *, crowded: bool = False, unrecorded: bool = False
-) -> OrderStatus:
-    status = best_of(counts)
-    final = status == Status.PAID
-    # A held payment waits for a person; any other order may be paid at any moment, also on another device.
-    poll_after = 0 if final else _PATIENT if status == Status.HELD else _EAGER
-    abandoned = (checkout.reason for checkout in newest if checkout.status == status == Status.ABANDONED)
-    has_part = Status.PART in counts
-    refundable = Status.PAID in counts or Status.REJECTED in counts or has_part
-    return OrderStatus(
-        status, final, poll_after, next(abandoned, None), crowded, refundable, has_part, unrecorded and not final
-    )

@@ -12,7 +12,7 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
-from flask_paycheckout.checkouts.checkout_model import about_checkout, problem_columns
+from flask_paycheckout.checkouts.checkout_model import problem_columns
 from flask_paycheckout.checkouts.moves import Move, Moves
 from flask_paycheckout.checkouts.ruling import Rest
 from flask_paycheckout.checkouts.schedule import after_failures, next_look
@@ -119,8 +119,6 @@ class PartPayments:
         except _NotReached:
             self._look_again(order_id, next_look(part.moved_at, now))
         except OrderTotalFailed as error:
-            text = "order_total failed for order %s, of which a part is paid"
-            self.parts.log.exception("order_total", text, order_id, extra=about_checkout(part))
             fails(error.text)
         except ReceiverFailed as error:
             fails(error.problem)
@@ -154,5 +152,6 @@ class PartPayments:
     def _look_again(self, order_id: str, at: datetime | None, **failure: Any) -> None:
         with lost_races_ignored(), begin_limited(self.parts.engine()) as connection:
             # Another process may have let a payment pay the order meanwhile.
-            paid = self.checkouts.lock_order(connection, order_id)
-            self.checkouts.look_at_parts(connection, order_id, None if paid else at, **({} if paid else failure))
+            if self.checkouts.lock_order(connection, order_id):
+                at, failure = None, {}
+            self.checkouts.look_at_parts(connection, order_id, at, **failure)

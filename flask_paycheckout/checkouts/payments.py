@@ -165,10 +165,12 @@ def payment_of(columns: Mapping[Any, Any]) -> Payment | None:
     completed_at = columns["payment_completed_at"]
     if completed_at is None:
         return None
+    percentage = _number(columns["payment_fee_percentage"])
+    fee = PaymentFee(_number(columns["payment_fee_amount"]), percentage, columns["payment_fee_currency"])
     return Payment(
         amount_of(columns["payment_paid_amount"], columns["payment_paid_currency"]),
         amount_of(columns["payment_received_amount"], columns["payment_received_currency"]),
-        _fee(columns["payment_fee_amount"], columns["payment_fee_percentage"], columns["payment_fee_currency"]),
+        None if fee == PaymentFee(None, None, None) else fee,
         columns["payment_method"],
         columns["payment_bank_name"],
         _number(columns["payment_rate"]),
@@ -180,11 +182,6 @@ def amount_of(amount: str | None, currency: str | None) -> Amount | None:
     """The amount in two columns; None where one is missing, or holds what is no number."""
     number = _number(amount)
     return None if number is None or not currency else Amount(number, currency)
-
-
-def _fee(amount: str | None, percentage: str | None, currency: str | None) -> PaymentFee | None:
-    fee = PaymentFee(_number(amount), _number(percentage), currency)
-    return None if fee == PaymentFee(None, None, None) else fee
 
 
 def _number(text: str | None) -> Decimal | None:

@@ -164,7 +164,8 @@ class PaymentRequests(StateTable[RequestMixin]):
         made = cast("RequestMixin", session.scalars(insert(model).values(values).returning(model)).one())
         if made.asked_by is not None:
             connection = session.connection(bind_arguments={"clause": self.table})
-            self._record(connection, now, made.asked_by, "requested", made.reference)
+            deeds = self.models.deeds
+            record_deed(connection, deeds, now, made.asked_by, "requested", made.reference, order_id=made.order_id)
         return made
 
     def make(
@@ -209,13 +210,8 @@ class PaymentRequests(StateTable[RequestMixin]):
                 raise WithdrawalRefused(reference, Status.PAID)
             if not changed:
                 raise WithdrawalRefused(reference, "withdrawn")
-            self._record(connection, now, by, "withdrawn", reference, why)
+            record_deed(connection, self.models.deeds, now, by, "withdrawn", reference, why, made.order_id)
             return made
-
-    def _record(
-        self, connection: Connection, now: datetime, by: str, deed: str, reference: str, why: str | None = None
-    ) -> None:
-        record_deed(connection, self.models.deeds, now, by, deed, reference, why, order_of_request(reference))
 
     # Questions
 

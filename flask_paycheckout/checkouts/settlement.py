@@ -9,7 +9,6 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
-from decimal import Decimal
 from functools import cached_property, partial
 from typing import Any
 
@@ -164,7 +163,7 @@ class Settlement:
         """
         now = self.parts.clock()
         failures = checkout.failed_reads + 1
-        problem = _problem(error)
+        problem = _problem(error)[:_MAX_PROBLEM]
         # Only the first of several failures in a row, so that a long outage does not fill the history.
         entry = cause.prepend_to(line(now, what, error=problem[:200]) if failures == 1 else "") or None
         columns = columns | problem_columns(checkout, problem, now, failures)
@@ -179,7 +178,7 @@ class Settlement:
         has_money = checkout.payment_paid_amount is not None or "payment_paid_amount" in columns
         if watched is None and not has_money:
             due, columns = None, columns | _NO_PROBLEM
-        noted = self.checkouts.note(checkout, entry, due, **columns)
+        noted = self.checkouts.note(checkout, entry, next_read_at=due, **columns)
         if noted is not None:
             cause.webhook_at = None
         return noted or checkout
@@ -189,9 +188,13 @@ class Settlement:
 
         The checkout's `problem` has the error.
         """
-        told = "checkout %s of order %s could not be settled", checkout.checkout_id, checkout.order_id
-        fields = about_checkout(checkout, heals=checkout.failed_reads > 0)
-        self.parts.log.exception("settling payments", *told, extra=fields)
+        self.parts.log.exception(
+            "settling payments",
+            "checkout %s of order %s could not be settled",
+            checkout.checkout_id,
+            checkout.order_id,
+            extra=about_checkout(checkout, heals=checkout.failed_reads > 0),
+        )
 
     # The decision
 
@@ -279,8 +282,6 @@ class Settlement:
             try:
                 return self.moves.move(checkout, decide, now)
             except OrderTotalFailed as failure:
-                text = "order_total failed for order %s, whose payment is held"
-                self.parts.log.exception("order_total", text, checkout.order_id, extra=about_checkout(checkout))
                 final = self.totals.rule_without(checkout, ruling, failure)
         return self.moves.move(checkout, self._plan(reading, final), now)
 
@@ -291,15 +292,15 @@ class Settlement:
             f"{fact.field}: asked {fact.asked}, found {fact.seen}{'' if fact.agrees else ' (differs)'}"
             for fact in ruling.compared
         ]
-        facts = {"rule": ruling.evidence, "reason": ruling.reason, "error": ruling.error, "compared": compared}
         due = self._schedule.next_read(to, checkout.created_at, now, now, reading.method)
         values = {"next_read_at": due, **reading.columns}
         if reading.deposit is not None and to in (Status.PART, Status.PAID, Status.HELD):
             values["found_by"] = reading.cause.via.value
-        excess = None if ruling.rest is None else Decimal(0)
         reason = REASON_OF.get(ruling.evidence) if to is Status.ABANDONED else ruling.reason
-        entry = reading.entry(Entry.MOVED, to=to, **facts)
-        return Move(to, entry, reason, values=values, rest=ruling.rest, excess=excess)
+        entry = reading.entry(
+            Entry.MOVED, to=to, rule=ruling.evidence, reason=ruling.reason, error=ruling.error, compared=compared
+        )
+        return Move(to, entry, reason, values=values, rest=ruling.rest)
 
 
 def _raise(error: Exception) -> None:
@@ -309,9 +310,9 @@ def _raise(error: Exception) -> None:
 def _problem(error: BaseException) -> str:
     """The text of an error for people, without rows or statements of the database."""
     if isinstance(error, ReceiverFailed):
-        return error.problem[:_MAX_PROBLEM]
+        return error.problem
     if isinstance(error, SQLAlchemyError):
-        return f"the database: {first_line(error)}"[:_MAX_PROBLEM]
+        return f"the database: {first_line(error)}"
     if isinstance(error, (PaymentsError, ConfigurationError)):
-        return str(error)[:_MAX_PROBLEM]
+        return str(error)
     return f"{type(error).__name__} in the shop"

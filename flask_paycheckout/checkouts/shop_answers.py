@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from sqlalchemy.exc import DBAPIError
 
-from flask_paycheckout.checkouts.checkout_model import CheckoutMixin
+from flask_paycheckout.checkouts.checkout_model import CheckoutMixin, about_checkout
 from flask_paycheckout.checkouts.payments import Amount
 from flask_paycheckout.checkouts.ruling import Comparison, Ruling, rule_on_part
 from flask_paycheckout.checkouts.states import OPEN, Evidence, Reason, Status
@@ -113,10 +113,14 @@ class ShopAnswers:
             return transaction.call(function, name)
 
     def order_url(self, order_id: str) -> str | None:
-        """The address of the shop's own page of an order; a payment request has none."""
-        if request_of(order_id) is not None:
-            return None
-        url: str | None = self.parts.call_shop(self.parts.callbacks.order_url, order_id)
+        """The address of the shop's own page of an order; None for a payment request, or when its `order_url` fails."""
+        url: str | None = None
+        try:
+            if request_of(order_id) is None:
+                url = self.parts.call_shop(self.parts.callbacks.order_url, order_id)
+        except Exception:
+            # The customer has paid, or must learn what to do: a link is not worth that.
+            self.parts.log.exception("order_url", "order_url failed for order %s", order_id, extra=about(order_id))
         return url
 
 
@@ -161,6 +165,8 @@ class OrderTotals:
             maybe = isinstance(error, DBAPIError) or not isinstance(error, Exception)
             if is_passing(error) or (tries_left and maybe):
                 raise
+            text, fields = "order_total failed for order %s, whose money has come", about_checkout(checkout)
+            self.answers.parts.log.exception("order_total", text, checkout.order_id, extra=fields)
             raise OrderTotalFailed(error) from error
 
     def asks_about(self, checkout: CheckoutMixin, ruling: Ruling) -> bool:

@@ -136,7 +136,7 @@ class Checkouts(StateTable[CheckoutMixin]):
 
     def order_status(self, order_id: str, connection: Connection | None = None) -> str:
         """The status of one order; otherwise like `order_statuses`."""
-        return self.order_statuses([order_id], connection)[order_id]
+        return best_of(self.counts(order_id, connection))
 
     def balance(self, order_id: str, connection: Connection | None = None, *, lock: bool = False) -> Balance:
         """The payments that count for an order, less their refunds; all in the currency of its parts, if it has any.
@@ -178,17 +178,14 @@ class Checkouts(StateTable[CheckoutMixin]):
 
     # Planned reads
 
-    def note(
-        self, checkout: CheckoutMixin, entry: str | None, next_read_at: datetime | None, **values: Any
-    ) -> CheckoutMixin | None:
+    def note(self, checkout: CheckoutMixin, entry: str | None, **values: Any) -> CheckoutMixin | None:
         """Store the result of a read that does not change the state.
 
         :param entry: a line for the history, or None.
-        :param values: further columns.
+        :param values: the columns that it sets.
         :returns: the checkout as stored now; None when its state or money has changed meanwhile, and nothing was
             written.
         """
-        values["next_read_at"] = next_read_at
         before, after = checkout.payment_completed_at, values.get("payment_completed_at", checkout.payment_completed_at)
         moves_money = (before is None) is not (after is None)
         if moves_money:
@@ -278,7 +275,7 @@ class Checkouts(StateTable[CheckoutMixin]):
         c = self.table.c
         counting = update(self.table).where(c.id == checkout.id).values(webhooks=c.webhooks + 1)
         entry = {"history": appended(c.history, line(now, Entry.WEBHOOK), always=False)}
-        # At most one of these statements changes the row.
+        # At most one of these statements changes the row; a decided checkout is never open again.
         with begin_limited(self.engine()) as connection:
             # Conditions on the row as it is now: a move since it was loaded must not lose the webhook.
             if read_at is None or not now - cooldown < read_at <= now:
@@ -294,7 +291,7 @@ class Checkouts(StateTable[CheckoutMixin]):
             hint = case((c.webhook_due_at > now, c.webhook_due_at), else_=due)
             waiting = counting.where(c.status.in_(OPEN)).values(next_read_at=sooner, webhook_due_at=hint)
             if connection.execute(waiting).rowcount == 0:
-                connection.execute(counting.where(c.status.not_in(OPEN), c.webhooks == 0).values(entry))
+                connection.execute(counting.where(c.webhooks == 0).values(entry))
         return None
 
     def _is_due(self, due_by: datetime) -> tuple[ColumnElement[bool], ...]:
@@ -317,9 +314,7 @@ class Checkouts(StateTable[CheckoutMixin]):
 
         SQLite has no such locks: there the transaction must have written before, which locks everything.
         """
-        c = self.table.c
-        locked = select(c.paid_order_id).where(c.order_id == order_id).order_by(c.id).with_for_update()
-        return any(connection.execute(locked).scalars())
+        return self.balance(order_id, connection, lock=True).is_paid
 
     # Statements
 

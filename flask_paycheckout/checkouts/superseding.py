@@ -30,10 +30,6 @@ class OrderSuperseding:
     requests: PaymentRequests
     answers: ShopAnswers
 
-    def has_happened_to(self, event: HeldEvent | EventMixin, connection: Connection | None = None) -> bool:
-        """See `Superseding`."""
-        return bool(self.overtaken([event], connection))
-
     def overtaken(
         self, events: Sequence[HeldEvent | EventMixin], connection: Connection | None = None
     ) -> Sequence[HeldEvent | EventMixin]:

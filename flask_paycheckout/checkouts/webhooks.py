@@ -74,7 +74,7 @@ class Webhooks:
                 pass
             except AccountUnavailable as error:
                 fields = about_checkout(checkout)
-                self.parts.log.warning(_WEBHOOKS, f"{_LATER}: %s", checkout_id, error, extra=fields, error=error)
+                self.parts.log.warning(_WEBHOOKS, f"{_LATER}: %s", checkout_id, error, extra=fields)
         # The read under way may have come before the change that this webhook announces.
         self._note(checkout)
         return "later"
@@ -97,7 +97,7 @@ class Webhooks:
                 # Trying again at once would only wait for the same lock, while the sender waits too.
                 raise
             # Once the hint is stored, reconcile makes the read after any error here.
-            self._left(checkout, error)
+            self._left(checkout)
             failed = True
         if cause.webhook_at is not None:
             self._note(checkout)
@@ -113,14 +113,15 @@ class Webhooks:
         """Queue the read; when the broker is unavailable, with whatever error, reconcile makes it."""
         try:
             defer(reading.checkout_id)
-        except Exception as error:
-            self._left(reading, error, heals=True)
+        except Exception:
+            self._left(reading, heals=True)
             return False
         return True
 
-    def _left(self, reading: CheckoutMixin, error: Exception, *, heals: bool = False) -> None:
+    def _left(self, reading: CheckoutMixin, *, heals: bool = False) -> None:
+        """Log the error that leaves a read to reconcile."""
         fields = about_checkout(reading, heals=heals)
-        self.parts.log.exception(_WEBHOOKS, _LATER, reading.checkout_id, extra=fields, error=error)
+        self.parts.log.exception(_WEBHOOKS, _LATER, reading.checkout_id, extra=fields)
 
     def _note(self, checkout: CheckoutMixin) -> CheckoutMixin | None:
         now, lately = self.parts.clock(), self._read_lately

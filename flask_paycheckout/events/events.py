@@ -39,15 +39,14 @@ class Subject(Protocol):
 class Superseding(Protocol):
     """Compares events with the present state of their orders."""
 
-    def has_happened_to(self, event: HeldEvent | EventMixin, connection: Connection | None = None) -> bool:
-        """Whether this event is no longer true.
+    def overtaken(
+        self, events: Sequence[HeldEvent | EventMixin], connection: Connection | None = None
+    ) -> Sequence[HeldEvent | EventMixin]:
+        """Those of an order's events that are no longer true.
 
         :param connection: a transaction in which the order's checkouts are locked, so that the answer stays right until
             it ends. SQLite has no row locks; there it must have written before. None for a look without locks.
         """
-
-    def overtaken(self, events: Sequence[HeldEvent | EventMixin]) -> Sequence[HeldEvent | EventMixin]:
-        """Those of an order's events that are no longer true."""
 
     def is_unwanted(self, event: HeldEvent) -> bool:
         """Whether the shop wants no payment any more that it would remind of; asked in a transaction of its own."""

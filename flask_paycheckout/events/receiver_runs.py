@@ -131,7 +131,7 @@ class ReceiverRuns:
         return delivery
 
     def _run_receivers(self, event: HeldEvent, queue: Sequence[EventMixin]) -> Delivery | None:
-        if self.superseding.has_happened_to(event) or self._is_unwanted(event):
+        if self.superseding.overtaken([event]) or self._is_unwanted(event):
             return self._supersede(event)
         if self.receivers.is_unheard(event.name):
             return self._postpone(event, nobody_listens(event.name))
@@ -237,7 +237,7 @@ class ReceiverRuns:
                 self.queue.require_held(event, done[:-1])
             else:
                 self.queue.mark(together, event, done, delivered_at)
-            if self.superseding.has_happened_to(event, together):
+            if self.superseding.overtaken([event], together):
                 raise _Superseded
             transaction.commit()
             if together is None:

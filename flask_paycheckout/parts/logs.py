@@ -94,18 +94,15 @@ class FailureLog:
 
         :param kind: names what fails, in the plural: "reads of deposits".
         :param extra: the fields, as `about` makes them.
-        :param error: the error, whose type distinguishes it.
+        :param error: the error, whose type distinguishes it; by default the one that is being handled.
         """
         self._write(logging.WARNING, kind, message, args, extra, error)
 
     def exception(
         self, kind: str, message: str, *args: object, extra: Mapping[str, Any], error: BaseException | None = None
     ) -> None:
-        """Log an error with its traceback, or in one line at WARNING if it is expected; parameters as for `warning`.
-
-        :param error: the error; by default the one that is being handled.
-        """
-        self._write(logging.ERROR, kind, message, args, extra, error or sys.exc_info()[1])
+        """Log an error with its traceback, or in one line at WARNING if it is expected; parameters as for `warning`."""
+        self._write(logging.ERROR, kind, message, args, extra, error)
 
     def _write(
         self,
@@ -116,6 +113,7 @@ class FailureLog:
         extra: Mapping[str, Any],
         error: BaseException | None,
     ) -> None:
+        error = error or sys.exc_info()[1]
         before = self._before(kind, extra.get("account") or "", type(error).__name__)
         if before is None:
             return

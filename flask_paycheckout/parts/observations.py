@@ -89,16 +89,13 @@ class Observers:
 
     def record_call(self, operation: str, error: PaymentsError | None, seconds: float) -> None:
         """Record the end of a call of the service."""
-        self.record(Observed.CALL, operation, call_outcome(error), seconds)
-
-
-def call_outcome(error: PaymentsError | None) -> str:
-    """How a call ended, in one word."""
-    if error is None:
-        return "answered"
-    if not isinstance(error, RequestRefused):
-        return "no_answer"
-    return _REFUSALS.get(type(error), "refused")
+        if error is None:
+            outcome = "answered"
+        elif isinstance(error, RequestRefused):
+            outcome = _REFUSALS.get(type(error), "refused")
+        else:
+            outcome = "no_answer"
+        self.record(Observed.CALL, operation, outcome, seconds)
 
 
 _REFUSALS: dict[type[RequestRefused], str] = {

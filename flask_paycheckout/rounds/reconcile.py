@@ -128,8 +128,17 @@ class Reconciler:
         settlers = 1 if self.parts.engine().dialect.name == "sqlite" else min(most, _SETTLERS)
         # Late answers of one account may wait beside the others' reads.
         with _threads(2 * most if most > 1 else 1, "read") as reads, _threads(settlers, "settle") as settles:
-            tools = self.settlement.checkouts, self.parts.clock, self.limits, reads, settles
-            for settled in DueRound(*tools, self.settlement.reading, self.settle, limit).run():
+            due = DueRound(
+                self.settlement.checkouts,
+                self.parts.clock,
+                self.limits,
+                reads,
+                settles,
+                self.settlement.reading,
+                self.settle,
+                limit,
+            )
+            for settled in due.run():
                 report += settled
                 if progress is not None:
                     progress(report)
@@ -150,7 +159,7 @@ class Reconciler:
             settled = self.settlement.apply(checkout, read.result, ReadCause(FoundBy.RECONCILE, at))
         except PaymentsError as error:
             told = "checkout %s of order %s could not be read: %s", checkout.checkout_id, checkout.order_id, error
-            self.parts.log.warning("reads of deposits", *told, extra=about_checkout(checkout), error=error)
+            self.parts.log.warning("reads of deposits", *told, extra=about_checkout(checkout))
             return ReconcileReport(checked=1, failed=1)
         except Exception:
             self.settlement.log_unsettled(checkout)
@@ -159,20 +168,20 @@ class Reconciler:
         return counts + _delivered(self.outbox.deliver(settled.events))
 
 
+@dataclass
 class ReconcileWatch:
     """A series of rounds in one process.
 
     A round begins payouts only when the earlier ones have ended, so a service that hangs for payouts delays no deposit.
     """
 
-    def __init__(self, reconciler: Reconciler) -> None:
-        self._reconciler = reconciler
-        self._paying: PayoutThread | None = None
+    reconciler: Reconciler
+    _paying: PayoutThread | None = field(default=None, init=False)
 
     def run(self, limit: int | None = None, progress: Progress | None = None) -> ReconcileReport:
         """Run one round; payouts that take longer are counted in the round in which they end."""
-        paying = self._paying = self._paying or self._reconciler.begin_payouts()
-        report = self._reconciler.read_deposits(limit, progress)
+        paying = self._paying = self._paying or self.reconciler.begin_payouts()
+        report = self.reconciler.read_deposits(limit, progress)
         with suppress(TimeoutError):
             report += paying.wait(_PATIENCE)
             self._paying = None
@@ -227,7 +236,7 @@ class PayoutThread:
             text = "the round of payouts failed; the next one tries again"
             self._log.exception("rounds of payouts", text, extra=about())
             return ReconcileReport(payouts=PayoutReport(failed_calls=1))
-        return ReconcileReport(delivered=delivery.delivered, failed=delivery.failed, payouts=report)
+        return ReconcileReport(payouts=report) + _delivered(delivery)
 
 
 def _threads(most: int, name: str) -> Executor:

@@ -5,6 +5,7 @@ All are reached by a signed link, from any device, without a session.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from decimal import Decimal
 from functools import partial
 from typing import Any
@@ -36,7 +37,7 @@ from flask_paycheckout.security.signed_links import PAY, REQUEST, STATUS, Link
 from flask_paycheckout.totals import Total
 from flask_paycheckout.views import language
 from flask_paycheckout.views.headers import lead_forms_to, may_use_links
-from flask_paycheckout.views.order_urls import link_of, pay_path, request_page_url, status_path, status_url
+from flask_paycheckout.views.order_urls import link_of, linked_url, pay_path, status_path
 from flask_paycheckout.views.page_text import (
     BUTTON,
     CHANGED,
@@ -97,13 +98,12 @@ def _status_page(link: Link, current: OrderStatus) -> BaseResponse:
             return redirect(status_path(link), 303)
     open_page, news = None, ""
     if current.status == Status.PENDING and due is not None:
-        open_page, news = _open_page(order_id, total, due)
+        open_page, news = _open_page(current.newest, total, due)
     here = url_for(str(request.endpoint), **(request.view_args or {}))
     if "payment" in request.args:
         # Once that page is over this address must not stay in the browser, whose way back could lead to a later one.
         return redirect(open_page or here, 303)
-    newest = shop.checkouts.newest(order_id) if settled else []
-    held = [checkout.due for checkout in newest if checkout.status == Status.HELD]
+    held = [checkout.due for checkout in current.newest if checkout.status == Status.HELD]
     if held and current.status == Status.PAID:
         held, news = [], SECOND
     # No link to the refund page, which decides where money goes: the status link may have been passed on.
@@ -156,18 +156,18 @@ def _asked(order_id: str) -> ShownRequest | None:
 def _drawn(link: Link) -> Markup | None:
     """A QR code of a request's page; None where nothing is installed that draws one."""
     try:
-        return qr_code(request_page_url(link))
+        return qr_code(linked_url(REQUEST, "request", link))
     except ImportError:
         return None
 
 
-def _open_page(order_id: str, total: Total | None, due: Total | None) -> tuple[str | None, str]:
+def _open_page(newest: Sequence[CheckoutMixin], total: Total | None, due: Total | None) -> tuple[str | None, str]:
     """The payment page on which the money was begun to be sent, or None, and the sentence that tells which.
 
+    :param newest: the order's newest checkouts.
     :param due: what a new payment page would ask for.
     """
     # Not the current checkout: the customer may have sent the money for an earlier one, and would pay a second time.
-    newest = runtime().checkouts.newest(order_id)
     made = next((checkout for checkout in newest if checkout.status == Status.PENDING), None)
     if made is not None and (made.total, made.due) != (total, due):
         return None, CHANGED
@@ -239,7 +239,7 @@ def _started(link: Link, checkout: CheckoutMixin | None = None) -> dict[str, Any
     # A hidden string, which is not encoded by itself.
     made = {} if checkout is None else {"url": str(checkout.url)}
     return made | {
-        "statusUrl": status_url(link),
+        "statusUrl": linked_url(STATUS, "order_page", link),
         "status": current.status,
         "expiresAt": checkout and checkout.expires_at,
         "pollAfter": current.poll_after,

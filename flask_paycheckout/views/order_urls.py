@@ -31,10 +31,9 @@ def pay_url(order_id: str) -> str:
     return _absolute(runtime().settings_of_order(order_id), "create_checkout", token=_token(PAY, order_id))
 
 
-def status_url(link: Link | str) -> str:
-    """The absolute URL of the order's status page; `link` as for `pay_path`."""
-    settings = page_settings() if isinstance(link, Link) else runtime().settings_of_order(link)
-    return _absolute(settings, "order_page", token=_token(STATUS, link))
+def status_url(order_id: str) -> str:
+    """Absolute URL of the order's status page. It carries a sealed token: anybody who has it can see the page."""
+    return _absolute(runtime().settings_of_order(order_id), "order_page", token=_token(STATUS, order_id))
 
 
 def claim_url(reference: str) -> str:
@@ -71,9 +70,9 @@ def request_url(reference: str) -> str:
     return _absolute(shop.settings_of(request.account), "request", token=_token(REQUEST, request.order_id))
 
 
-def request_page_url(link: Link) -> str:
-    """The absolute URL of a request's page that expires with the link that led to it."""
-    return _absolute(page_settings(), "request", token=_token(REQUEST, link))
+def linked_url(purpose: str, endpoint: str, link: Link) -> str:
+    """The absolute URL of a page of the same order, which expires with the link that led to the present one."""
+    return _absolute(page_settings(), endpoint, token=_token(purpose, link))
 
 
 def require_address(account: str) -> None:
@@ -81,7 +80,7 @@ def require_address(account: str) -> None:
 
     :raises ConfigurationError: nobody knows the shop's own address here.
     """
-    _absolute(runtime().settings_of(account), "webhook", **_webhook_secret())
+    _absolute(runtime().settings_of(account), "webhook")
 
 
 def webhook_url() -> str:

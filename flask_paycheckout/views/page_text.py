@@ -295,7 +295,7 @@ def order_text(
     payable: bool,
     receipt: Receipt,
     refunds: OrderRefunds,
-    asked: ShownRequest | None = None,
+    asked: ShownRequest | None,
     news: str = "",
 ) -> PageText:
     """The text of the status page.

@@ -136,23 +136,13 @@ def page(template: str, order_id: str | None, text: PageText | RefundText, **con
         f"paycheckout/{template}",
         words=text,
         about=" · ".join(about),
-        order_url=_order_url(order_id),
+        order_url=None if order_id is None else runtime().answers.order_url(order_id),
         nonce=nonce(),
         **context,
     )
     response = make_response(html)
     language.add_headers(response, text.language)
     return response
-
-
-def _order_url(order_id: str | None) -> str | None:
-    """The address of the shop's own page of an order; None without one, or when the shop's `order_url` fails."""
-    try:
-        return None if order_id is None else runtime().answers.order_url(order_id)
-    except Exception:
-        # The customer has paid, or must learn what to do: a link is not worth that.
-        runtime().log.exception("order_url", "order_url failed for order %s", order_id, extra=about(order_id))
-        return None
 
 
 def qr_code(text: str) -> Markup:
@@ -220,7 +210,7 @@ def log_failure(kind: str, line: str, subject: str, error: Exception, extra: Map
         raise error
     # The driver's own message: SQLAlchemy's contains the statement's parameters, and so the payment URL.
     told = first_line(error) if isinstance(error, SQLAlchemyError) else str(error)
-    runtime().log.warning(kind, line, subject, told, extra=extra, error=error)
+    runtime().log.warning(kind, line, subject, told, extra=extra)
 
 
 def _log_or_raise(error: SQLAlchemyError) -> None:

@@ -55,9 +55,9 @@ def test_a_claim_or_note_that_another_transaction_got_ahead_of_does_nothing(shop
     seen, reads = shop.attempt(shop.starts()), shop.runtime.checkouts
     with database_down(shop, OperationalError("UPDATE", None, Conflict())):
         assert claims(shop) == []
-        assert reads.note(seen, None, shop.clock.now, reads=9) is None
+        assert reads.note(seen, None, next_read_at=shop.clock.now, reads=9) is None
     with database_down(shop):
-        for use in (lambda: claims(shop), lambda: reads.note(seen, None, shop.clock.now, reads=9)):
+        for use in (lambda: claims(shop), lambda: reads.note(seen, None, next_read_at=shop.clock.now, reads=9)):
             with pytest.raises(OperationalError):
                 use()
     assert (claims(shop), shop.attempt(seen.checkout_id).reads) == ([seen.checkout_id], 0)

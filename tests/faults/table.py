@@ -90,7 +90,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
         ),
         "what another client id does not find counts as evidence": (
             "checkouts/test_client_ids.py",
-            Swap("checkouts.deposits:read_deposit", "client.client_id != checkout.client_id", "False"),
+            Swap("checkouts.deposits:read_deposit", "read_with != made_with", "False"),
         ),
         "two misses of one moment abandon a checkout": (
             f"{_SETTLEMENT}::test_never_picked_takes_two_reads_the_later_one_after_the_page_is_gone",
@@ -111,7 +111,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
         ),
         "SQLite is not locked before the order is asked for its total": (
             f"{_CARTS}[sqlite-delivered-changed]",
-            Never("checkouts.moves:Moves.move", "asks_shop"),
+            Drop("checkouts.moves:Moves.move", "lock_writer"),
         ),
     },
     "No paid order is lost, and every state is told.": {
@@ -189,7 +189,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
         ),
         "an event is not looked at again when its receiver is marked": (
             f"{_ORDER}::test_what_is_overtaken_while_its_receiver_works_is_not_committed",
-            Never("events.receiver_runs:ReceiverRuns._run_one", "has_happened_to"),
+            Never("events.receiver_runs:ReceiverRuns._run_one", "overtaken"),
         ),
         "a lease is never renewed": (
             "events/test_leases.py::test_nobody_takes_an_event_from_a_receiver_that_works_longer_than_the_lease",
@@ -345,7 +345,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
         ),
         "a visit reads all attempts of an order": (
             "test_bounds.py::test_a_visit_reads_three_attempts_at_most_and_asks_the_database_little[sqlite-100-JSON]",
-            Swap("checkouts.order_status:OrderStatuses.of", "newest[:NEWEST]", "newest"),
+            Swap("checkouts.order_status:OrderStatuses.of", "stored.newest[:NEWEST]", "stored.newest"),
             Swap("checkouts.stored:Checkouts._select_newest", "NEWEST + 1", "10**9"),
         ),
         "a session in which the shop is asked waits for locks for ever": (
