@@ -122,7 +122,7 @@ def moves(row: Row) -> list[str]:
 
 def _references(payout: Row) -> set[str]:
     """Every reference that the service was ever given for it."""
-    return {payout["service_reference"], *(line["replaced"] for line in lines(payout) if "replaced" in line)}
+    return {payout["service_reference"], *(each["service_reference"] for each in json.loads(payout["earlier"] or "[]"))}
 
 
 def every_page_is_stored(facts: Facts) -> Violations:
