@@ -1,6 +1,6 @@
 """Fails unless the wheel is light and holds what users get: every module, template, static file, types marker, licence.
 
-Every production installation carries it, so fonts beyond the two of transfer proofs are left to the `sandbox` extra.
+Every production installation carries it.
 """
 
 from __future__ import annotations
@@ -14,8 +14,6 @@ from pathlib import Path
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "flask_paycheckout"
 MOST_BYTES = 1_500_000
-FONT_ENDINGS = {".ttf", ".otf", ".ttc", ".woff", ".woff2"}
-FONTS = {"NotoSans-Regular.ttf", "NotoSans-Bold.ttf"}
 
 
 def faults(wheel: Path) -> Iterator[str]:
@@ -32,8 +30,6 @@ def faults(wheel: Path) -> Iterator[str]:
     wanted = package | licences | {"flask_paycheckout/py.typed", f"{folder}/entry_points.txt"}
     yield from (f"missing: {name}" for name in sorted(wanted - held))
     yield from (f"does not belong: {name}" for name in sorted(held - wanted) if not name.startswith(f"{folder}/"))
-    fonts = {name for name in map(Path, held) if name.suffix in FONT_ENDINGS}
-    yield from (f"a font that belongs to the extra: {font}" for font in sorted(fonts) if font.name not in FONTS)
     if wheel.stat().st_size > MOST_BYTES:
         yield f"too large: {wheel.stat().st_size:,} bytes, at most {MOST_BYTES:,}"
 

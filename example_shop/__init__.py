@@ -2,8 +2,8 @@
 
 Read the files in this order. Products and orders: `products`, `basket`, `database`, `orders`. The part that every
 merchant needs: `payments` (the total of an order, and closing it when it is paid). The owner's pages: `owner`. Then the
-features, each of which can be removed together with its line in `app`: `stock`, `receipts`, `fulfilment` and
-`diary`. Last the money that goes out: `suppliers` and `refunds`.
+features, each of which can be removed together with its line in `app`: `stock`, `receipts` and `fulfilment`. Last the
+money that goes out: `suppliers` and `refunds`.
 
 Features attach to `hooks`, `app` assembles everything, and `serving` runs it for `python -m example_shop`.
 """

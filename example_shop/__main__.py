@@ -18,8 +18,8 @@ _WELCOME = """
   Shop        {demo.shop_url}/
   Owner       {demo.shop_url}/owner/    password  {demo.owner_password}
   Warehouse   {demo.warehouse_url}/
-  Payments    {demo.sandbox_url}/    the sandbox's inspector
-              control token  {demo.control_token}
+  Payments    {demo.sandbox_url}/?token={demo.control_token}
+              the sandbox's inspector; its control token is the end of the address
 
   From another terminal, the story of an order, and the money that goes out:
     export SHOP_SETTINGS={demo.settings_file}

@@ -25,7 +25,6 @@ FEATURES = (
     "stock",  # jars are reserved while they are being paid, and never oversold
     "receipts",  # a letter for every paid order, by SMTP or on the owner's page
     "fulfilment",  # the warehouse gets a packing slip for every paid order
-    "diary",  # a log of each order's payment events, for the owner
     "suppliers",  # each paid order pays its suppliers, by bank transfer or in tokens
     "refunds",  # the owner gives money back, and the customer says where to
 )
@@ -57,14 +56,14 @@ def create_app(
     for feature in FEATURES:
         import_module(f"example_shop.{feature}").init_app(app)
     database.create_tables(app)
-    for code in (400, 404, 409):
+    for code in (400, 404, 409, 429):
         app.register_error_handler(code, show_fault)
     app.add_url_rule("/favicon.ico", view_func=favicon)
     return app
 
 
 def configure(app: Flask, config: Mapping[str, object]) -> None:
-    """Load the settings: first these defaults, then the file named by SHOP_SETTINGS, then the caller's."""
+    """Load the settings: defaults, the file of SHOP_SETTINGS, variables that begin with FLASK_, the caller's."""
     app.config.from_mapping(
         SQLALCHEMY_DATABASE_URI=f"sqlite:///{Path(app.instance_path) / 'shop.sqlite'}",
         OWNER_PASSWORD=None,  # nobody may log in as the owner until it is set
@@ -73,25 +72,19 @@ def configure(app: Flask, config: Mapping[str, object]) -> None:
         SESSION_COOKIE_HTTPONLY=True,
         SESSION_COOKIE_SECURE=None,  # by https only, unless in debug and testing
         PAYCHECKOUT_SHOP_NAME="Fair & Foul",
+        PAYCHECKOUT_LOGO="/static/favicon.svg",
+        PAYCHECKOUT_CONTACT="weather@fair-and-foul.example",
+        PAYCHECKOUT_SELLER="Fair & Foul, 3 Harbour Steps, Port Tempest",
         # Seconds for which an order keeps its jars while its money is awaited: banks are slower than tokens.
         PAYCHECKOUT_PENDING_FOR={"crypto": 60 * 60, "bank": 24 * 60 * 60},
         # Seconds after which a customer who has begun to pay, and has not paid, is reminded.
         PAYCHECKOUT_REMIND_AFTER=[24 * 60 * 60, 3 * 24 * 60 * 60],
         # The amounts from which on a payout waits for the owner's approval; what a customer claimed always waits.
         PAYCHECKOUT_APPROVE_OVER={CURRENCY: "500.00", "usdc-polygon": "500"},
-        # The owner's pages list held payments, and payouts that failed or are unknown, so these need no receiver.
-        PAYCHECKOUT_UNHEARD=[
-            "payment_held",
-            "payment_resolved",
-            "refund_claimed",
-            "payout_sent",
-            "payout_completed",
-            "payout_failed",
-            "payout_unknown",
-        ],
     )
     if "SHOP_SETTINGS" in os.environ:
         app.config.from_envvar("SHOP_SETTINGS")
+    app.config.from_prefixed_env()
     app.config.from_mapping(config)
     if app.config["SESSION_COOKIE_SECURE"] is None:
         app.config["SESSION_COOKIE_SECURE"] = not (app.debug or app.testing)

@@ -1,20 +1,22 @@
 """Checks of every request and security headers of every response.
 
-Every form of the shop contains a secret from the visitor's session, against CSRF.
+Flask-WTF protects every form of the shop against CSRF. The extension protects its own.
 """
 
 from __future__ import annotations
 
-import hmac
-import secrets
 from typing import TYPE_CHECKING
 
-from flask import abort, current_app, request, session
+from flask import abort, current_app, render_template, request, session
+from flask_wtf.csrf import CSRFError, CSRFProtect, generate_csrf
 from markupsafe import Markup
+from werkzeug.exceptions import BadRequest
 
 if TYPE_CHECKING:
     from flask import Flask
     from werkzeug.wrappers import Response
+
+csrf = CSRFProtect()
 
 MOST = 64 * 1024
 """The most bytes of a form; the shop's longest has about a page of text."""
@@ -26,6 +28,13 @@ HEADERS = {
     # Anybody who knows an order's URL can see it, so other sites must not get it.
     "Referrer-Policy": "same-origin",
 }
+
+_STALE = "This form has grown stale. Go back, load the page again and send it once more."
+_BY_HTTPS = (
+    "Your browser sent no cookie, because this shop's cookies travel by https only. Use its https address. If you are"
+    " its owner: behind a proxy that speaks https set up Werkzeug's ProxyFix, and to try the shop on your own machine"
+    " use flask --debug, or set SESSION_COOKIE_SECURE = False."
+)
 
 
 def check() -> None:
@@ -47,41 +56,29 @@ def harden(response: Response) -> Response:
     return response
 
 
-def init_app(app: Flask) -> None:
-    app.config["MAX_CONTENT_LENGTH"] = app.config["MAX_CONTENT_LENGTH"] or MOST
-    app.before_request(check)
-    app.before_request(check_form)
-    app.add_template_global(field, "csrf_field")
-    app.after_request(harden)
-
-
-_BY_HTTPS = (
-    "Your browser sent no cookie, because this shop's cookies travel by https only. Use its https address. If you are"
-    " its owner: behind a proxy that speaks https set up Werkzeug's ProxyFix, and to try the shop on your own machine"
-    " use flask --debug, or set SESSION_COOKIE_SECURE = False."
-)
-
-
-def token() -> str:
-    return str(session.setdefault("csrf", secrets.token_urlsafe(24)))
+def show_stale(error: CSRFError) -> tuple[str, int]:
+    has_no_cookie = current_app.config["SESSION_COOKIE_SECURE"] and not request.is_secure
+    return render_template("fault.html", fault=BadRequest(_BY_HTTPS if has_no_cookie else _STALE)), 400
 
 
 def renew() -> None:
-    """Forget the secret at login, so that one planted into the visitor's session before is worthless."""
-    session.pop("csrf", None)
+    """Forget the session's secret at login, so that one planted into the visitor's session before is worthless."""
+    session.pop(current_app.config["WTF_CSRF_FIELD_NAME"], None)
 
 
 def field() -> Markup:
     """The hidden field, for `{{ csrf_field() }}` inside a form."""
-    return Markup('<input type="hidden" name="csrf" value="{}">').format(token())
+    name = current_app.config["WTF_CSRF_FIELD_NAME"]
+    return Markup('<input type="hidden" name="{}" value="{}">').format(name, generate_csrf())
 
 
-def check_form() -> None:
-    # The extension's routes have their own protection, and the service's webhook has no session.
-    if request.method != "POST" or request.blueprint in ("paycheckout", "paycheckout_owner"):
-        return
-    given, expected = request.form.get("csrf", ""), session.get("csrf", "")
-    if not expected and current_app.config["SESSION_COOKIE_SECURE"] and not request.is_secure:
-        abort(400, _BY_HTTPS)
-    if not expected or not hmac.compare_digest(given.encode(), expected.encode()):
-        abort(400, "This form has grown stale. Go back, load the page again and send it once more.")
+def init_app(app: Flask) -> None:
+    app.config["MAX_CONTENT_LENGTH"] = app.config["MAX_CONTENT_LENGTH"] or MOST
+    app.config.setdefault("WTF_CSRF_FIELD_NAME", "csrf")
+    app.config.setdefault("WTF_CSRF_TIME_LIMIT", None)  # a form is good for as long as its session
+    app.config.setdefault("WTF_CSRF_SSL_STRICT", False)  # some browsers send no Referer, and the secret is enough
+    app.before_request(check)
+    csrf.init_app(app)
+    app.register_error_handler(CSRFError, show_stale)
+    app.add_template_global(field, "csrf_field")
+    app.after_request(harden)

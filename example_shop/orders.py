@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from flask import Blueprint, abort, flash, redirect, render_template, request, session, url_for
+from flask import Blueprint, abort, current_app, flash, redirect, render_template, request, url_for
+from itsdangerous import BadSignature, URLSafeSerializer
 from markupsafe import Markup
 from sqlalchemy.exc import IntegrityError
 
@@ -16,6 +17,7 @@ from example_shop.payments import due_now, paycheckout, remember
 
 if TYPE_CHECKING:
     from flask import Flask
+    from werkzeug.datastructures import MultiDict
     from werkzeug.wrappers import Response
 
 blueprint = Blueprint("orders", __name__, url_prefix="/orders")
@@ -111,9 +113,26 @@ def order_form() -> str | Response:
 
 def show_form(entries: list[basket.Entry], faults: dict[str, str]) -> str:
     """The order form, with what was typed and its faults; the number of its order is chosen with it."""
-    session.setdefault("next_order", new_order_id())
+    number = request.form.get("number") or numbers().dumps(new_order_id())
     total = basket.total(entries)
-    return render_template("order_form.html", entries=entries, total=total, form=request.form, faults=faults)
+    return render_template(
+        "order_form.html", entries=entries, total=total, number=number, form=request.form, faults=faults
+    )
+
+
+def numbers() -> URLSafeSerializer:
+    """Signs the number that a form holds: who sends it back has read the form, and is who placed its order.
+
+    A session would not prove that, since another browser may have the same one.
+    """
+    return URLSafeSerializer(str(current_app.config["SECRET_KEY"]), salt="example_shop.orders")
+
+
+def number_in(form: MultiDict[str, str]) -> str:
+    try:
+        return str(numbers().loads(form.get("number", "")))
+    except BadSignature:
+        return new_order_id()
 
 
 @blueprint.post("/")
@@ -125,7 +144,7 @@ def place() -> str | tuple[str, int] | Response:
     name, email = request.form.get("name", "").strip(), request.form.get("email", "").strip()
     if faults := faults_of(name, email):
         return show_form(entries, faults), 422
-    order_id = session.pop("next_order", None) or new_order_id()
+    order_id = number_in(request.form)
     lines = [line_of(entry) for entry in entries]
     db.session.add(Order(id=order_id, name=name, email=email, placed_at=now(), lines=lines))
     try:

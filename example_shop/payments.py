@@ -15,7 +15,6 @@ account of the PAYCHECKOUT_ settings.
 from __future__ import annotations
 
 from decimal import Decimal
-from functools import wraps
 from typing import TYPE_CHECKING, Any
 
 from flask import session, url_for
@@ -25,10 +24,10 @@ from sqlalchemy.orm import Mapped, mapped_column
 from example_shop.database import Model, Order, Sealed, db
 from example_shop.hooks import hooks, texts_of
 from example_shop.products import CURRENCY, find
-from flask_paycheckout import Account, Pay, PayCheckout, Receive, order_paid
+from flask_paycheckout import Account, Described, Line, Pay, PayCheckout, Receive, order_paid
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from datetime import datetime
 
     import httpx
@@ -76,15 +75,15 @@ def price_of(order: Order) -> Pay | Receive:
 
 def deposit_of(order: Order) -> Decimal | None:
     """The amount that a big order is asked for first; None for others, and as soon as anything is paid."""
-    if order.consigned or order.total < DEPOSIT_FROM or paycheckout.rest(order.id):
+    if order.consigned or order.total < DEPOSIT_FROM or paycheckout.balance(order.id):
         return None
     return round(order.total / 5, 2)
 
 
 def due_now(order: Order) -> Decimal:
     """The amount that the order's next payment page asks for, without a fee on top."""
-    rest = paycheckout.rest(order.id)
-    return rest.left if rest else deposit_of(order) or order.total
+    balance = paycheckout.balance(order.id)
+    return balance.left if balance else deposit_of(order) or order.total
 
 
 def paid_order(order_id: str, checkout: CheckoutMixin, *, lock: bool = False) -> Order:
@@ -109,6 +108,27 @@ def order_page(order_id: str) -> str | None:
     return url_for("orders.show", order_id=order_id) if order_id in session.get("seen", []) else None
 
 
+@paycheckout.describe_orders
+def describe_orders(order_ids: Sequence[str]) -> dict[str, Described]:
+    """Whose each order is, and what is in it, for the owner's pages and the customer's receipt."""
+    return {
+        order.id: Described(
+            customer=order.name,
+            email=order.email,
+            url=url_for("orders.show", order_id=order.id),
+            lines=[Line(line.name, line.total, line.quantity) for line in order.lines],
+        )
+        for order in db.session.scalars(select(Order).where(Order.id.in_(order_ids)))
+    }
+
+
+@paycheckout.find_orders
+def find_orders(text: str, limit: int) -> list[str]:
+    """The newest orders of a name or an e-mail address."""
+    fits = Order.name.icontains(text, autoescape=True) | Order.email.icontains(text, autoescape=True)
+    return list(db.session.scalars(select(Order.id).where(fits).order_by(Order.placed_at.desc()).limit(limit)))
+
+
 def remember(key: str, order_id: str) -> None:
     """Remember in the session that this visitor has "seen" the order's page, or has "placed" the order."""
     known: list[str] = session.get(key, [])
@@ -116,19 +136,7 @@ def remember(key: str, order_id: str) -> None:
         session[key] = [*known, order_id][-_MOST_REMEMBERED:]
 
 
-def of_orders(receiver: Callable[..., None]) -> Callable[..., None]:
-    """Let payment requests pass by a receiver: what the owner asks for by a request is no order of the shop."""
-
-    @wraps(receiver)
-    def receive(app: Flask, *, order_id: str | None, **told: Any) -> None:
-        if order_id is None or not order_id.startswith("request:"):
-            receiver(app, order_id=order_id, **told)
-
-    return receive
-
-
 @paycheckout.atomic
-@of_orders
 def close_paid_order(app: Flask, *, order_id: str, checkout: CheckoutMixin, **extra: Any) -> None:
     """Close the order, which from then on cannot be changed, cancelled or paid."""
     paid_order(order_id, checkout, lock=True).state = "paid"

@@ -20,7 +20,7 @@ from sqlalchemy.orm import Mapped, mapped_column
 from example_shop import owner
 from example_shop.database import Model, Moment, Order, db
 from example_shop.hooks import hooks, now
-from example_shop.payments import due_now, of_orders, paid_order, paycheckout
+from example_shop.payments import due_now, paid_order, paycheckout
 from example_shop.products import show_money
 from flask_paycheckout import order_paid, payment_reminder
 
@@ -96,15 +96,13 @@ def payment_lines(payment: Payment | None) -> list[str]:
     return [f"{label + ':':<13}{' '.join(str(value).split())[:60]}" for label, value in facts.items() if value]
 
 
-@of_orders
 def write_receipt(app: Flask, *, order_id: str, checkout: CheckoutMixin, event_id: str, **extra: Any) -> None:
     order = paid_order(order_id, checkout)
-    rest = None if checkout.excess is None else paycheckout.rest(order_id)
-    paid = None if rest is None else rest.paid
+    balance = None if checkout.excess is None else paycheckout.balance(order_id)
+    paid = None if balance is None else balance.paid
     write(order, event_id, _RECEIPT, receipt_text(order, checkout.payment, paycheckout.status_url(order_id), paid))
 
 
-@of_orders
 def write_reminder(app: Flask, *, order_id: str, event_id: str, **extra: Any) -> None:
     order = db.session.get_one(Order, order_id)
     lines = [
@@ -132,7 +130,6 @@ def write(order: Order, event_id: str, subject: str, text: str) -> None:
     )
 
 
-@of_orders
 def post_letter(app: Flask, *, event_id: str, **extra: Any) -> None:
     message = EmailMessage()
     # In a context, and so a session, of its own: no lock is held while the mail server is called.

@@ -17,7 +17,7 @@ from example_shop.database import Order, db
 from example_shop.hooks import hooks
 from example_shop.orders import commit_change
 from example_shop.payments import paycheckout
-from flask_paycheckout import NothingToRefund, PaybackRefused, RefundTooLarge
+from flask_paycheckout import NothingToRefund, RefundTooLarge
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -77,7 +77,7 @@ def refund(checkout_id: str) -> Response:
     order = db.session.get_one(Order, order_id, with_for_update=True)
     try:
         paycheckout.refund(checkout_id, by="the owner", why=why)
-    except (NothingToRefund, PaybackRefused, RefundTooLarge):
+    except (NothingToRefund, RefundTooLarge):
         abort(409, "Nothing of this payment is left to refund.")
     unpaid = order.state == "open"
     if status in _COUNTED and all(checkout.status not in _COUNTED for checkout in refundable(order_id)):

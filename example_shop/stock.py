@@ -36,7 +36,7 @@ from example_shop import owner
 from example_shop.basket import quantity_in
 from example_shop.database import Model, Order, changed, db
 from example_shop.hooks import hooks
-from example_shop.payments import of_orders, paid_order, paycheckout
+from example_shop.payments import paid_order, paycheckout
 from example_shop.products import SHELF, Product
 from flask_paycheckout import (
     checkout_created,
@@ -174,7 +174,6 @@ blueprint.before_request(owner.ask_for_password)
 
 
 @paycheckout.atomic
-@of_orders
 def take_jars(app: Flask, *, order_id: str, checkout: CheckoutMixin, **extra: Any) -> None:
     """Sell the jars in the transaction that marks the payment as paid, so that both happen or neither.
 
@@ -189,7 +188,6 @@ def take_jars(app: Flask, *, order_id: str, checkout: CheckoutMixin, **extra: An
             raise
 
 
-@of_orders
 def follow_payment(app: Flask, *, order_id: str, **extra: Any) -> None:
     """Reserve, sell or release jars according to the order's present status, whichever signal caused the call.
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from decimal import ROUND_DOWN, Decimal
 from typing import TYPE_CHECKING, Any
 
-from example_shop.payments import of_orders, paid_order, paycheckout
+from example_shop.payments import paid_order, paycheckout
 from example_shop.products import CURRENCY
 from flask_paycheckout import ToBank, ToWallet, order_paid
 
@@ -67,7 +67,6 @@ SUPPLIERS = (
 )
 
 
-@of_orders
 def pay_suppliers(app: Flask, *, order_id: str, checkout: CheckoutMixin, **extra: Any) -> None:
     order = paid_order(order_id, checkout)
     for supplier in SUPPLIERS:

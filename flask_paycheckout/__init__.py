@@ -44,6 +44,147 @@ that the client works without Flask, and optional dependencies are loaded late.
 
 from __future__ import annotations
 
-import lazy_loader
+from typing import TYPE_CHECKING
 
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+if TYPE_CHECKING:
+    from flask_paycheckout.books.alarms import Alarm as Alarm
+    from flask_paycheckout.books.customers import (
+        Described as Described,
+        Line as Line,
+    )
+    from flask_paycheckout.books.erasing import Erased as Erased
+    from flask_paycheckout.books.explain import Explanation as Explanation
+    from flask_paycheckout.books.figures import Figures as Figures
+    from flask_paycheckout.checkouts.checkout_model import CheckoutMixin as CheckoutMixin
+    from flask_paycheckout.checkouts.payments import (
+        Amount as Amount,
+        Payment as Payment,
+        PaymentFee as PaymentFee,
+    )
+    from flask_paycheckout.checkouts.requests import RequestMixin as RequestMixin
+    from flask_paycheckout.config.accounts import (
+        SETTINGS as SETTINGS,
+        Account as Account,
+    )
+    from flask_paycheckout.database.hosts import Host as Host
+    from flask_paycheckout.errors import (
+        AmountRefused as AmountRefused,
+        ConfigurationError as ConfigurationError,
+        NothingToRefund as NothingToRefund,
+        OrderNotPayable as OrderNotPayable,
+        OrderSettled as OrderSettled,
+        PayCheckoutError as PayCheckoutError,
+        PayoutConflict as PayoutConflict,
+        ReceiverFailed as ReceiverFailed,
+        RefundTooLarge as RefundTooLarge,
+        StartContended as StartContended,
+        TooManyAttempts as TooManyAttempts,
+        TransitionRefused as TransitionRefused,
+        UncommittedChanges as UncommittedChanges,
+        UnknownCheckout as UnknownCheckout,
+        UnknownPayout as UnknownPayout,
+        UnknownRequest as UnknownRequest,
+        UnsafeCheckoutUrl as UnsafeCheckoutUrl,
+    )
+    from flask_paycheckout.events.event_model import EventMixin as EventMixin
+    from flask_paycheckout.extension import PayCheckout as PayCheckout
+    from flask_paycheckout.payouts.destinations import (
+        ByHand as ByHand,
+        ToBank as ToBank,
+        ToRecipient as ToRecipient,
+        ToWallet as ToWallet,
+    )
+    from flask_paycheckout.payouts.payout_model import PayoutMixin as PayoutMixin
+    from flask_paycheckout.payouts.results import PayoutReport as PayoutReport
+    from flask_paycheckout.rounds.reconcile import ReconcileReport as ReconcileReport
+    from flask_paycheckout.security.permission import Person as Person
+    from flask_paycheckout.signals import (
+        checkout_created as checkout_created,
+        claim_wanted as claim_wanted,
+        order_abandoned as order_abandoned,
+        order_paid as order_paid,
+        order_part_paid as order_part_paid,
+        order_pending as order_pending,
+        payment_held as payment_held,
+        payment_reminder as payment_reminder,
+        payment_resolved as payment_resolved,
+        payment_reversed as payment_reversed,
+        payout_cancelled as payout_cancelled,
+        payout_completed as payout_completed,
+        payout_failed as payout_failed,
+        payout_sent as payout_sent,
+        payout_unknown as payout_unknown,
+        refund_claimed as refund_claimed,
+        request_paid as request_paid,
+        request_reminder as request_reminder,
+    )
+    from flask_paycheckout.totals import (
+        Pay as Pay,
+        Receive as Receive,
+    )
+else:
+    import lazy_loader
+
+    # Not from a stub: frozen programs, and images made smaller, have none.
+    __getattr__, __dir__, __all__ = lazy_loader.attach(
+        __name__,
+        submod_attrs={
+            "books.alarms": ["Alarm"],
+            "books.customers": ["Described", "Line"],
+            "books.erasing": ["Erased"],
+            "books.explain": ["Explanation"],
+            "books.figures": ["Figures"],
+            "checkouts.checkout_model": ["CheckoutMixin"],
+            "checkouts.payments": ["Amount", "Payment", "PaymentFee"],
+            "checkouts.requests": ["RequestMixin"],
+            "config.accounts": ["SETTINGS", "Account"],
+            "database.hosts": ["Host"],
+            "errors": [
+                "AmountRefused",
+                "ConfigurationError",
+                "NothingToRefund",
+                "OrderNotPayable",
+                "OrderSettled",
+                "PayCheckoutError",
+                "PayoutConflict",
+                "ReceiverFailed",
+                "RefundTooLarge",
+                "StartContended",
+                "TooManyAttempts",
+                "TransitionRefused",
+                "UncommittedChanges",
+                "UnknownCheckout",
+                "UnknownPayout",
+                "UnknownRequest",
+                "UnsafeCheckoutUrl",
+            ],
+            "events.event_model": ["EventMixin"],
+            "extension": ["PayCheckout"],
+            "payouts.destinations": ["ByHand", "ToBank", "ToRecipient", "ToWallet"],
+            "payouts.payout_model": ["PayoutMixin"],
+            "payouts.results": ["PayoutReport"],
+            "rounds.reconcile": ["ReconcileReport"],
+            "security.permission": ["Person"],
+            "signals": [
+                "checkout_created",
+                "claim_wanted",
+                "order_abandoned",
+                "order_paid",
+                "order_part_paid",
+                "order_pending",
+                "payment_held",
+                "payment_reminder",
+                "payment_resolved",
+                "payment_reversed",
+                "payout_cancelled",
+                "payout_completed",
+                "payout_failed",
+                "payout_sent",
+                "payout_unknown",
+                "request_paid",
+                "request_reminder",
+                "refund_claimed",
+            ],
+            "totals": ["Pay", "Receive"],
+        },
+    )

@@ -24,8 +24,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from markupsafe import Markup
+
 from flask_paycheckout.database.hosts import database_of
 from flask_paycheckout.models import models_in
+from flask_paycheckout.payouts.payout_model import PayoutMixin
 from flask_paycheckout.runtime import runtime
 from flask_paycheckout.security.permission import Permission, person_of, require_callable
 from flask_paycheckout.text import visible
@@ -51,7 +54,12 @@ __all__ = ["CheckoutView", "EventView", "PayoutView", "payment_views"]
 
 
 def _shown(view: object, text: str, column: str) -> str:
-    return visible(text)
+    return text if isinstance(text, Markup) else visible(text)
+
+
+def _lines(view: object, context: object, payout: PayoutMixin, column: str) -> Markup:
+    # Each fact in its own line: a receiver's name could be read as the bank's, too.
+    return Markup("<br>").join(map(visible, (payout.destination or "").split("\n")))
 
 
 class _ReadOnlyView(ModelView):  # type: ignore[misc]  # Flask-Admin has no types
@@ -125,10 +133,11 @@ class PayoutView(_ReadOnlyView):
         "created_at",
         "moved_at",
     )
+    column_formatters = column_formatters_detail = {"destination": _lines}  # noqa: RUF012 - Flask-Admin's own form
     column_details_list = (
         *column_list,
         *("refund_of", "counts", "counts_currency", "note", "revision", "service_reference", "disbursement_id"),
-        *("problem", "problem_since", "next_attempt_at"),
+        *("problem", "problem_since", "due_at"),
     )
 
 

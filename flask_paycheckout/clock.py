@@ -21,6 +21,14 @@ def as_utc(value: datetime) -> datetime:
     return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
 
 
+def utc_clock(clock: Clock) -> Clock:
+    """A clock whose times are aware UTC: the given one, if it gives such times.
+
+    SQLite would store the local digits of another time zone as if they were UTC.
+    """
+    return clock if clock().tzinfo is UTC else lambda: as_utc(clock())
+
+
 def doubled(failures: int, first: timedelta, longest: timedelta) -> timedelta:
     """The pause after this many failures in a row: `first` at first, doubled after each, `longest` at most."""
     return min(first * (1 << min(max(failures - 1, 0), 12)), longest)

@@ -4,13 +4,13 @@
       ConfigurationError     a PAYCHECKOUT_* value is missing or wrong
       UncommittedChanges     db.session holds uncommitted changes of the shop
       OrderNotPayable        the shop's order_total returned None, or a total of zero
+      AmountRefused          the service refuses this checkout, such as an amount outside its limits
       OrderSettled           money for this order has arrived already: it is paid or held
       UnknownCheckout        no checkout with this id is stored
       TransitionRefused      the table of states has no such transition
         PayoutRefused        ... of this payout, or it changed since the person saw it
         WithdrawalRefused    ... of this payment request
       ReceiverFailed         an atomic receiver raised, so the whole change was rolled back
-      PaybackRefused         this money does not wait to be paid back or kept
       UnknownPayout          no payout with this reference is stored
       UnknownRequest         no payment request with this reference is stored
       PayoutConflict         the reference belongs to a payout with other content
@@ -26,7 +26,9 @@ Failed calls of the service raise `flask_paycheckout.client.PaymentsError` inste
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
+from decimal import Decimal
 
+from flask_paycheckout.client.errors import Invalid, RequestRefused
 from flask_paycheckout.text import first_line
 
 
@@ -55,24 +57,29 @@ class UncommittedChanges(PayCheckoutError):
 
 @dataclass(eq=False)
 class OrderNotPayable(PayCheckoutError):
-    """The shop wants no payment for this order: its `order_total` returned None, or a total of zero."""
+    """No payment can be started for this order: its `order_total` returned None or a total of zero, for instance."""
 
     order_id: str
-    _: KW_ONLY
-    free: bool = False
+    why: str
 
     def __str__(self) -> str:
-        return f"order {self.order_id!r} is not payable: {_FREE if self.free else _NOT_WANTED}"
+        return f"order {self.order_id!r} is not payable: {self.why}"
 
 
-_NOT_WANTED = (
-    "order_total returned None for it."
-    " Return Pay or Receive while a payment of the order is wanted, and offer no payment otherwise."
-)
-_FREE = (
-    "it costs nothing, and the service takes positive amounts only."
-    " Close a free order in your own code, show no pay button for it, and let order_total return None."
-)
+class AmountRefused(PayCheckoutError, Invalid, ValueError):
+    """The service refuses this very checkout, such as an amount outside the limits of every payment method."""
+
+    def __init__(self, order_id: str, due: object, refusal: RequestRefused) -> None:
+        Invalid.__init__(self, refusal.operation, refusal.status_code, refusal.error, refusal.message)
+        self.order_id = order_id
+        self.due = due
+        """The total that was asked for."""
+
+        # Pickle calls the class with these.
+        self.args = (order_id, due, refusal)
+
+    def __str__(self) -> str:
+        return f"the service takes no payment of {self.due} for order {self.order_id!r}: {self.summary}"
 
 
 @dataclass(eq=False)
@@ -124,32 +131,6 @@ class ReceiverFailed(PayCheckoutError):
 
 
 @dataclass(eq=False)
-class PaybackRefused(PayCheckoutError):
-    """This payment is not among those that wait to be marked as paid back or kept."""
-
-    checkout_id: str
-    status: str
-    payback: str | None
-    _: KW_ONLY
-    pays_order: bool = False
-    refund: str | None = None
-    """The reference of the refund that pays it back now."""
-
-    def __str__(self) -> str:
-        if self.refund is not None:
-            why = f"is being paid back by refund {self.refund!r}; wait for it, or cancel it first"
-        elif self.payback == "refunded":
-            why = "is covered by refunds; cancel them first if it is paid back in another way"
-        elif self.payback is not None:
-            why = f"is marked as {'kept' if self.payback == 'kept' else 'paid back'} already"
-        elif self.pays_order:
-            why = "paid its order"
-        else:
-            why = f"is {self.status}; only a rejected payment, or an accepted second one, is paid back or kept"
-        return f"the money of checkout {self.checkout_id!r} {why}. 'flask paycheckout report' lists what waits."
-
-
-@dataclass(eq=False)
 class UnknownPayout(PayCheckoutError):
     """No payout with this reference is stored."""
 
@@ -171,11 +152,11 @@ class UnknownRequest(PayCheckoutError):
 
 @dataclass(eq=False)
 class PayoutConflict(PayCheckoutError):
-    """The reference belongs to a payout with another amount, currency, destination or account."""
+    """The reference belongs to a payout or refund with other content."""
 
     reference: str
     difference: str
-    """The first thing that differs, without its value: `amount`, `currency`, `destination` or `account`."""
+    """The first thing that differs, without its value, such as `amount`, `currency` or `destination`."""
 
     def __str__(self) -> str:
         return (
@@ -191,6 +172,7 @@ _PAYOUT_STATUS = {
     "sending": "is being sent",
     "sent": "was sent",
     "failed": "has failed",
+    "replaced": "has failed and was replaced",
     "unknown": "may have been sent",
 }
 
@@ -200,13 +182,18 @@ def payout_status_text(status: str) -> str:
     return _PAYOUT_STATUS.get(status, f"is {status}")
 
 
-_APPROVABLE = ("waiting", "a person approved it")
+_APPROVABLE = {
+    ("waiting", "a person approved it"),
+    ("waiting", "a person approved it beyond the daily limit"),
+}
 
 _CANNOT = {
     "a person accepted the held payment": "it cannot be accepted",
     "a person rejected the held payment": "it cannot be rejected",
+    "a person keeps the money": "its money cannot be marked as kept",
     "the customer said where the money goes": "its destination cannot be changed",
     "a person approved it": "it cannot be approved",
+    "a person approved it beyond the daily limit": "it cannot be approved",
     "a person cancelled it": "it cannot be cancelled",
     "a person had it tried again": "it cannot be tried again",
     "a person found that it was sent": "it cannot be recorded as sent",
@@ -225,7 +212,7 @@ class PayoutRefused(TransitionRefused):
         self.status = status
         self.evidence = evidence
         self.remedy = remedy
-        cannot, waits = _CANNOT.get(evidence, "it cannot be changed"), (status, evidence) == _APPROVABLE
+        cannot, waits = _CANNOT.get(evidence, "it cannot be changed"), (status, evidence) in _APPROVABLE
         # A payout that waits for approval could be approved: the remedy says what is against it.
         since = "" if waits else f", since it {payout_status_text(status)}"
         Exception.__init__(self, f"payout {reference!r}: {cannot}{since}. {remedy}")
@@ -247,8 +234,16 @@ class NothingToRefund(PayCheckoutError):
 
     checkout_id: str
     status: str
+    _: KW_ONLY
+    taken_back: bool = False
+    """Whether money had arrived, and the service no longer reports it as paid."""
 
     def __str__(self) -> str:
+        if self.taken_back:
+            return (
+                f"the service no longer reports the payment of checkout {self.checkout_id!r} as completed, so there is"
+                " nothing to refund. Ask the service why."
+            )
         return (
             f"checkout {self.checkout_id!r} is {self.status}, and no settled payment of it is stored, so nothing can be"
             " refunded. Call settle(checkout_id) if its money should have arrived."
@@ -260,15 +255,15 @@ class RefundTooLarge(PayCheckoutError):
     """Together, the refunds of this checkout would be more than what arrived."""
 
     checkout_id: str
-    amount: object
-    rest: object
+    amount: Decimal
+    limit: Decimal
     """The part of the payment that can still be refunded."""
 
     currency: str
 
     def __str__(self) -> str:
         return (
-            f"{self.amount} {self.currency} of checkout {self.checkout_id!r} cannot be refunded: {self.rest}"
+            f"{self.amount:f} {self.currency} of checkout {self.checkout_id!r} cannot be refunded: {self.limit:f}"
             f" {self.currency} are left of what arrived, less the refunds that were neither cancelled nor failed."
         )
 

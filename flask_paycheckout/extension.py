@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from datetime import date, datetime, timedelta
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -14,6 +15,7 @@ from sqlalchemy.orm import Session
 
 from flask_paycheckout.checkouts.checkout_model import CheckoutMixin
 from flask_paycheckout.checkouts.requests import RequestMixin
+from flask_paycheckout.checkouts.shop_answers import ShopFailed
 from flask_paycheckout.cli import paycheckout
 from flask_paycheckout.client import PaymentsClient
 from flask_paycheckout.client.hidden import concealed
@@ -27,9 +29,7 @@ from flask_paycheckout.database.shop_session import ShopSessions
 from flask_paycheckout.errors import ConfigurationError
 from flask_paycheckout.events.event_model import EventMixin
 from flask_paycheckout.events.receivers import mark_atomic
-from flask_paycheckout.models import make_models, models_in, require_one_database
-from flask_paycheckout.parts import AccountKeys, AccountOf, Callbacks, OrderTotal, OrderUrl, context_opener
-from flask_paycheckout.parts.observations import Observer
+from flask_paycheckout.models import make_models, models_in
 from flask_paycheckout.payouts.destinations import ByHand, Destination
 from flask_paycheckout.payouts.payout_model import PayoutMixin
 from flask_paycheckout.payouts.results import PayoutReport
@@ -40,25 +40,34 @@ from flask_paycheckout.views import add_routes, order_urls
 from flask_paycheckout.views.headers import require_same_site
 from flask_paycheckout.views.order import paycheckout_button
 from flask_paycheckout.views.pages import qr_code
+from flask_paycheckout.wiring import AccountKeys, AccountOf, Callbacks, OrderTotal, OrderUrl, context_opener
+from flask_paycheckout.wiring.host import refuse_unsupported
+from flask_paycheckout.wiring.observations import Observer
 
 if TYPE_CHECKING:
     import httpx
     from flask_sqlalchemy import SQLAlchemy
     from flask_sqlalchemy_lite import SQLAlchemy as LiteSQLAlchemy
 
+    from flask_paycheckout.books.alarms import Alarm
     from flask_paycheckout.books.erasing import Erased
     from flask_paycheckout.books.explain import Explanation
+    from flask_paycheckout.books.figures import Figures
     from flask_paycheckout.books.ledger import Line
-    from flask_paycheckout.checkouts.ruling import Rest
+    from flask_paycheckout.checkouts.ruling import Balance
     from flask_paycheckout.rounds.reconcile import ReconcileReport
     from flask_paycheckout.security.permission import Permission
     from flask_paycheckout.totals import Total
 
 # A decorated function keeps its own type.
+Registered = TypeVar("Registered", bound=Callable[..., Any])
 PriceOrder = TypeVar("PriceOrder", bound=OrderTotal)
 LinkOrder = TypeVar("LinkOrder", bound=OrderUrl)
 NameAccount = TypeVar("NameAccount", bound=AccountOf)
 GiveKeys = TypeVar("GiveKeys", bound=AccountKeys)
+DescribeOrders = TypeVar("DescribeOrders", bound=Callable[..., Any])
+FindOrders = TypeVar("FindOrders", bound=Callable[..., Any])
+TellOwner = TypeVar("TellOwner", bound=Callable[["list[Alarm]", "list[Alarm]"], object])
 
 
 class PayCheckout:
@@ -80,7 +89,8 @@ class PayCheckout:
         *,
         metadata: MetaData | None = None,
     ) -> None:
-        self._callbacks = Callbacks()
+        self._newest = Callbacks(claim_url=order_urls.url_of_claim)
+        self._callbacks = weakref.WeakSet((self._newest,))
         self._metadatas: weakref.WeakSet[MetaData] = weakref.WeakSet()
         if app is not None:
             self.init_app(app, db, metadata=metadata)
@@ -113,20 +123,41 @@ class PayCheckout:
         database = database_of(db, metadata, context_opener(app))
         if KEY in app.extensions:
             raise ConfigurationError(f"PayCheckout is already set up on {app.name!r}. Call init_app once for each app.")
-        settings = load_settings(app.config, relaxed=app.debug or app.testing)
+        settings = load_settings(app.config.get, relaxed=app.debug or app.testing)
         _require_keys(app)
         models = make_models(database)
-        require_one_database(models, app.config, separate=settings.separate_database)
         self._metadatas.add(database.metadatas[None])
         clock = clock or getattr(transport, "clock", None)
         sessions = ShopSessions(database, models.checkouts)
-        app.extensions[KEY] = make_runtime(app, sessions, settings, models, self._callbacks, _queue, transport, clock)
+        refuse_unsupported(app, models, settings, sessions.engine_if_known())
+        # With what was registered before, by the module or for an earlier app.
+        self._newest = replace(self._newest, registered=set())
+        self._callbacks.add(self._newest)
+        app.extensions[KEY] = make_runtime(
+            app, sessions, settings, models, self._newest, _queue, order_urls.owner_url, transport, clock
+        )
         add_routes(app, settings)
         app.jinja_env.globals["paycheckout_button"] = paycheckout_button
         app.cli.add_command(paycheckout)
         note_new_app()
 
     # Functions that the shop registers
+
+    def _register(self, name: str, function: Registered) -> Registered:
+        """Register a function for one app: for the newest, which a factory is making, until it has one of this name.
+
+        Then for the current app, if there is one. Apps without any take it, too, as do those that are set up later.
+        """
+        refuse_generator(function)
+        chosen = self._newest
+        if name in chosen.registered and has_app_context():
+            current = getattr(current_app.extensions.get(KEY), "callbacks", None)
+            chosen = next((each for each in self._callbacks if each is current), chosen)
+        chosen.registered.add(name)
+        for callbacks in self._callbacks:
+            if callbacks is chosen or getattr(callbacks, name) is getattr(Callbacks, name):
+                setattr(callbacks, name, function)
+        return function
 
     def order_total(self, callback: PriceOrder) -> PriceOrder:
         """Register the function that says what an order costs now; None means: not payable.
@@ -136,10 +167,10 @@ class PayCheckout:
 
             db.session.get(Order, order_id, with_for_update=True)
 
-        Each call runs in an application context of its own and sees what is committed. The function must not commit.
+        Each call runs in an application context of its own and sees what is committed, and no request: webhooks and
+        reconcile must get the same answer as the visitor's press of the button. The function must not commit.
         """
-        self._callbacks.order_total = refuse_generator(callback)
-        return callback
+        return self._register("order_total", callback)
 
     def atomic(self, receiver: Function) -> Function:
         """Mark a receiver that only writes through `db.session`: it runs in the transaction that moves the checkout.
@@ -167,8 +198,7 @@ class PayCheckout:
         The customer's pages link there. Anybody who has a status link sees the address, so the shop's page must itself
         check who may see it.
         """
-        self._callbacks.order_url = refuse_generator(callback)
-        return callback
+        return self._register("order_url", callback)
 
     def account_of(self, callback: NameAccount) -> NameAccount:
         """Register the function that names the merchant account of an order; "" is the one of the settings.
@@ -177,11 +207,10 @@ class PayCheckout:
             def account_of(order_id):
                 return db.session.get(Order, order_id).seller
 
-        It is called when a checkout is started. The name is stored with the checkout, and every later call of the
-        service for it is made with that account's keys, whatever this function says then.
+        It is called when a checkout is started, and sees no request. The name is stored with the checkout, and every
+        later call of the service for it is made with that account's keys, whatever this function says then.
         """
-        self._callbacks.account_of = refuse_generator(callback)
-        return callback
+        return self._register("account_of", callback)
 
     def account(self, callback: GiveKeys) -> GiveKeys:
         """Register the function that gives an account's keys, from wherever the shop keeps them; None: no such account.
@@ -194,8 +223,49 @@ class PayCheckout:
         It is called when the account is used, at most every PAYCHECKOUT_ACCOUNT_CACHE seconds in each process, and at
         once after the service has refused the keys. An account that is gone stops no other one.
         """
-        self._callbacks.account = refuse_generator(callback)
-        return callback
+        return self._register("account", callback)
+
+    def describe_orders(self, callback: DescribeOrders) -> DescribeOrders:
+        """Register the function that says who has ordered, what, and where the shop's own page of an order is.
+
+            @paycheckout.describe_orders
+            def describe(order_ids):
+                return {
+                    order.id: Described(customer=order.name, email=order.email, lines=[Line("Forest honey", "12.50")])
+                    for order in Order.query.filter(Order.id.in_(order_ids))
+                }
+
+        It returns a dict with a `Described` of each order that the shop knows. The owner's pages and the file for
+        bookkeepers ask it for all orders of a page at once, and customers' receipts for the lines of one; `url_for`
+        works in it, and it sees no visitor. Nothing of its answer is stored or logged. If it fails, or takes longer
+        than 300 ms, the page is shown without.
+        """
+        return self._register("describe_orders", callback)
+
+    def find_orders(self, callback: FindOrders) -> FindOrders:
+        """Register the function that finds orders for the owner's search: by name, e-mail, or whatever the shop knows.
+
+            @paycheckout.find_orders
+            def find(text, limit):
+                return [order.id for order in Order.search(text, limit)]
+
+        It returns ids of orders, the best first. It is called like the function of `describe_orders`.
+        """
+        return self._register("find_orders", callback)
+
+    def tell_owner(self, callback: TellOwner) -> TellOwner:
+        """Register the function that is told of alarms: of those that have begun, and of those that are over.
+
+            @paycheckout.tell_owner
+            def tell_owner(began, over):
+                for alarm in began:
+                    send_mail("owner@shop.example", f"{alarm.severity}: {alarm.what}", alarm.remedy)
+
+        Reconcile calls it, once for each alarm that begins, those that stand when it is first called too, and once when
+        it is over; in one process, and again in the next round if it raises. Mere notes are not told. Each is an
+        `Alarm`. It waits for the function, which should give up after some seconds.
+        """
+        return self._register("tell_owner", callback)
 
     def observe(self, app: Flask, observer: Observer) -> None:
         """Have a function called with everything measurable that happens in an app, for metrics of the shop's own.
@@ -219,12 +289,19 @@ class PayCheckout:
         :returns: the checkout; send the customer to its `url`.
         :raises OrderNotPayable: `order_total` returned None.
         :raises OrderSettled: the order is paid, or a payment of it is held.
+        :raises AmountRefused: the service refuses this very checkout, such as an amount outside its limits.
         :raises UncommittedChanges: `db.session` holds changes that are not committed.
         :raises UnsafeCheckoutUrl: the service's URL is outside PAYCHECKOUT_CHECKOUT_ORIGINS.
         :raises flask_paycheckout.client.PaymentsError: the service refused or could not be reached.
         """
         shop = runtime()
-        return shop.starter.start(shop.requests.require_order(order_id)).checkout
+        shop.requests.require_order(order_id)
+        shop.sessions.let_clean_go(f"start({order_id!r})")
+        try:
+            return shop.starter.start(order_id).checkout
+        except ShopFailed as failed:
+            # The shop's own code gets the shop's own error.
+            raise failed.error from failed.error.__cause__
 
     def settle(self, checkout_id: str) -> CheckoutMixin:
         """Read the deposit now and apply what it says. Idempotent; safe to call from anywhere, at the same time.
@@ -250,7 +327,7 @@ class PayCheckout:
             raise ValueError(f"limit must be a whole number from 0 on, or None for all that are due, not {limit!r}")
         return for_writing("reconcile()").reconciler.run(limit)
 
-    def rest(self, order_id: str) -> Rest | None:
+    def balance(self, order_id: str) -> Balance | None:
         """How much of an order is paid, and how much is left of what it costs now; None without a payment.
 
         :returns: `paid` and `left`, both in `currency`. Refunds count unless they were cancelled or have failed. While
@@ -258,7 +335,7 @@ class PayCheckout:
         :raises TypeError: the id is not a string.
         :raises ValueError: the id is empty, too long, or holds control characters.
         """
-        return runtime().part_payments.rest(runtime().requests.require_order(order_id))
+        return runtime().part_payments.balance(runtime().requests.require_order(order_id))
 
     def resolve(
         self, checkout_id: str, accept: bool, by: str, why: str, *, as_part: bool = False, refund_excess: bool = False
@@ -266,8 +343,8 @@ class PayCheckout:
         """Decide a held payment; who and why are recorded, and `payment_resolved` fires.
 
         An accepted payment pays the order, and `order_paid` fires, unless another payment paid it already. A rejected
-        payment, and an accepted second one, stays listed until it is refunded, or `mark_paid_back` says what became of
-        the money.
+        payment, and an accepted second one, stays listed until it is refunded, also by hand, or `keep` says that the
+        money is kept.
 
         :param by: who decides; 255 characters at most.
         :param why: the reason; 1,000 characters at most.
@@ -283,18 +360,17 @@ class PayCheckout:
         resolutions = for_writing(f"resolve({checkout_id!r})").resolutions
         return resolutions.resolve(checkout_id, accept, by, why, as_part=as_part, refund_excess=refund_excess)
 
-    def mark_paid_back(self, checkout_id: str, *, by: str, why: str, kept: bool = False) -> CheckoutMixin:
-        """Record that money which paid no order was paid back, or is kept. No money is moved by this.
+    def keep(self, checkout_id: str, *, by: str, why: str) -> CheckoutMixin:
+        """Record that money which paid no order, a part, or what came too much, is kept. No money is moved by this.
 
         :param by: who says so; 255 characters at most.
-        :param why: how it was paid back, or why it is kept; 1,000 characters at most.
-        :param kept: it is kept; it may still be marked as paid back later.
+        :param why: why it is kept; 1,000 characters at most.
         :returns: the checkout, no longer listed.
         :raises UnknownCheckout: no such checkout is stored.
-        :raises PaybackRefused: this money paid an order, is not decided yet, or is marked so already.
+        :raises TransitionRefused: this money paid an order, is not decided yet, is kept already, or is refunded.
         :raises ValueError: `by` or `why` is empty or too long.
         """
-        return for_writing(f"mark_paid_back({checkout_id!r})").paybacks.mark(checkout_id, by, why, kept)
+        return for_writing(f"keep({checkout_id!r})").paybacks.keep(checkout_id, by, why)
 
     # Payment requests
 
@@ -314,8 +390,8 @@ class PayCheckout:
             db.session.commit()
             send(paycheckout.request_url(request.reference))
 
-        It is paid like an order with the id `request.order_id`, and the same signals fire. `order_total` and
-        `account_of` are not asked for it.
+        It is paid like an order with the id `request.order_id`, and `request_paid` is sent in place of `order_paid`.
+        `order_total` and `account_of` are not asked for it.
 
         :param title: what is paid for, in one line; 255 characters at most.
         :param note: a further sentence, in one line; 1,000 characters at most.
@@ -398,6 +474,26 @@ class PayCheckout:
         since, until = (None if at is None else moment_of(at, books.zone_of(None)) for at in (start, end))
         return list(books.lines(Period(since, until, account)))
 
+    def figures(
+        self, start: datetime | date | str, end: datetime | date | str, account: str | None = None
+    ) -> list[Figures]:
+        """What was taken and refunded in a time, and what was begun and not paid, for each currency.
+
+        :param start: the first date or time that is included, in PAYCHECKOUT_TIME_ZONE where it names no zone.
+        :param end: the first date or time that is not included.
+        :param account: only those of this merchant account, in its time zone; "" is the one of the settings, None all.
+        :raises ValueError: a text is no date or time, or the time ends before it begins.
+        """
+        from flask_paycheckout.books.figures import figures_of
+        from flask_paycheckout.books.periods import Period, moment_of
+
+        shop = for_reading("figures()")
+        zone = shop.books.zone_of(account)
+        period = Period(moment_of(start, zone), moment_of(end, zone), account)
+        if period.start is not None and period.end is not None and period.start >= period.end:
+            raise ValueError("start must be before end, which is not included")
+        return figures_of(shop.engine(), shop.models, period, zone)
+
     # Money out
 
     def pay_out(
@@ -450,10 +546,12 @@ class PayCheckout:
         why: str,
         to: Destination | ByHand | None = None,
         send: tuple[Decimal | int | str, str] | None = None,
+        reference: str | None = None,
+        replaces: str | None = None,
     ) -> PayoutMixin:
         """Pay a customer's money back, in the currency that was paid; added to `db.session` like `pay_out`.
 
-        A held payment is rejected by it. Without `to`, send the customer `refund_url(refund.reference)`.
+        A held payment is rejected by it. Without `to`, send the customer `claim_url(refund.reference)`.
 
         :param amount: Decimal, int or str; what is left of the payment by default.
         :param by: who decides; 255 characters at most.
@@ -462,14 +560,17 @@ class PayCheckout:
             outside of the service: the refund is completed at once.
         :param send: the amount and currency that are paid out in place of the currency that was paid, such as
             `("12.40", "usdc-polygon")`; `amount` is then what that counts of the payment.
+        :param reference: the shop's own, one for each refund, so that the call may be repeated: the same again gives
+            the stored refund. 255 characters at most; one of ours by default.
+        :param replaces: the reference of a failed refund of this payment in whose place it is made.
         :raises UnknownCheckout: no such checkout is stored.
         :raises NothingToRefund: no money of it arrived.
         :raises RefundTooLarge: with the other refunds it would be more than what arrived.
-        :raises PaybackRefused: the money is recorded as paid back by hand.
+        :raises PayoutConflict: the reference belongs to a refund with other content, or to another payment or payout.
         :raises TypeError: the amount is a float, or another argument has the wrong type.
         :raises ValueError: an argument cannot be used; the message names it.
         """
-        return runtime().payout_requests.refund(checkout_id, amount, by, why, to, send)
+        return runtime().refunds.refund(checkout_id, amount, by, why, to, send, reference, replaces)
 
     def approve_payout(
         self, reference: str, *, by: str, why: str | None = None, seen: int | None = None, over_limit: bool = False
@@ -533,19 +634,22 @@ class PayCheckout:
 
     # Data about persons
 
-    def erase(self, order_id: str, *, by: str, why: str) -> Erased:
-        """Erase what is stored about the persons of an order; amounts, times, states and the books stay.
+    def erase(self, order_id: str | None = None, *, reference: str | None = None, by: str, why: str) -> Erased:
+        """Erase what is stored about the persons of an order, or of a payout; amounts, times, states and books stay.
 
         Names, masked destinations, notes and reasons go from every table, and recipients that were made of what a
         customer typed are deleted at the service. Payouts that are not at their end keep theirs; call it again later.
 
+        :param reference: that of a payout or refund, in place of an order's id.
         :param by: who erases; 255 characters at most.
         :param why: the reason, which the deed keeps; 1,000 characters at most.
-        :returns: what was done; `kept` names what could not go yet, with the reason.
+        :returns: what was done; `kept` names what could not go yet, with the reason, and `found` is False where nothing
+            is stored about it.
+        :raises TypeError: both an order's id and a payout's reference are given, or none of them.
         :raises UncommittedChanges: `db.session` holds changes that are not committed, and SQLite has one writer.
         :raises ValueError: an argument cannot be used; the message names it.
         """
-        return for_writing(f"erase({order_id!r})").erasing.erase(order_id, by, why)
+        return for_writing("erase()").erasing.erase(order_id, reference, by, why)
 
     def stored_about(self, order_id: str) -> dict[str, Any]:
         """Everything that is stored about an order: rows of checkouts, payouts, bookings, events and deeds.

@@ -33,16 +33,16 @@ from prometheus_client.registry import Collector
 
 from flask_paycheckout.books.report import Gauges, read_gauges
 from flask_paycheckout.checkouts.states import FoundBy
-from flask_paycheckout.client.per_process import PerProcess
 from flask_paycheckout.errors import ConfigurationError
-from flask_paycheckout.parts.logs import about
-from flask_paycheckout.parts.observations import Observation, Observed
 from flask_paycheckout.payouts.payout_states import PayoutKind
+from flask_paycheckout.per_process import PerProcess
 from flask_paycheckout.runtime import Runtime, runtime
 from flask_paycheckout.security.comparing import is_one_of
 from flask_paycheckout.service.calls import CREATE, READ
 from flask_paycheckout.signals import BY_NAME
 from flask_paycheckout.views.headers import harden
+from flask_paycheckout.wiring.logs import about
+from flask_paycheckout.wiring.observations import Observation, Observed
 
 __all__ = ["OTHERS", "collector", "init_app"]
 

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from sqlalchemy import MetaData
 
+from flask_paycheckout.books.alarm_table import alarm_table
+from flask_paycheckout.books.audit.month_results import audit_table
 from flask_paycheckout.books.booking_model import BookingMixin
 from flask_paycheckout.checkouts.checkout_model import CheckoutMixin
+from flask_paycheckout.checkouts.order_problems import order_problem_table
 from flask_paycheckout.checkouts.requests import RequestMixin
-from flask_paycheckout.database.hosts import ShopDatabase
-from flask_paycheckout.database.mapping import mapped
-from flask_paycheckout.database.models import Models, table_of
+from flask_paycheckout.database.models import Models, mapped, table_of
+from flask_paycheckout.database.shop_session import ShopDatabase
 from flask_paycheckout.errors import ConfigurationError
 from flask_paycheckout.events.event_model import EventMixin
 from flask_paycheckout.payouts.daily_limit import day_table
@@ -31,6 +30,9 @@ def make_models(database: ShopDatabase) -> Models:
         mapped(database, BookingMixin, "PayCheckoutBooking", bind_key),
         mapped(database, RequestMixin, "PayCheckoutRequest", bind_key),
         day_table(table_of(checkout)),
+        audit_table(table_of(checkout)),
+        order_problem_table(table_of(checkout)),
+        alarm_table(table_of(checkout)),
     )
     database.metadatas[None].info[__name__] = models
     return models
@@ -45,29 +47,3 @@ def models_in(metadata: MetaData) -> Models:
     if not isinstance(found, Models):
         raise ConfigurationError("The payment tables are made by paycheckout.init_app(app, db). Call it first.")
     return found
-
-
-def require_one_database(models: Models, config: Mapping[str, Any], *, separate: bool) -> None:
-    """Refuse payment tables in another database than the shop's, as no transaction can include both.
-
-    :param config: the app's configuration.
-    :param separate: whether the shop accepts that (PAYCHECKOUT_SEPARATE_DATABASE).
-    :raises ConfigurationError: the tables are in another database than the shop's, or in two.
-    """
-    key = models.bind_key
-    for model in models.classes:
-        if (another := getattr(model, "__bind_key__", None)) != key:
-            raise ConfigurationError(
-                f"{models.checkouts.name} has the __bind_key__ {key!r} and {table_of(model).name} {another!r}: no"
-                " transaction could store a payment together with its event. Give the classes the same one."
-            )
-    binds = set(config.get("SQLALCHEMY_BINDS") or ())
-    has_default = config.get("SQLALCHEMY_DATABASE_URI") is not None or None in binds
-    if key is None or separate or not (has_default or binds - {key}):
-        return
-    raise ConfigurationError(
-        f"the payment tables have the __bind_key__ {key!r}, so they are in another database than the shop's orders:"
-        " a receiver's writes and the mark that it has run would be two commits, and its effects could happen twice."
-        " Take the __bind_key__ away, or set PAYCHECKOUT_SEPARATE_DATABASE = True if your receivers can be run again"
-        " with the same event_id."
-    )

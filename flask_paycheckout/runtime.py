@@ -1,23 +1,34 @@
-"""The runtime of an app: every collaborator of the extension, made from the app's parts when it is first used."""
+"""The runtime of an app: every collaborator of the extension, made from the app's wiring when it is first used."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, replace
-from datetime import datetime
 from functools import cache
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from flask import Flask, current_app, has_app_context
-from sqlalchemy import Connection, Engine, QueuePool
+from sqlalchemy import Engine, QueuePool
 from sqlalchemy.exc import SQLAlchemyError
 
 from flask_paycheckout.books.account_names import Merchants
+from flask_paycheckout.books.accounting import require_line_kinds
+from flask_paycheckout.books.alarms import Alarm, Look
+from flask_paycheckout.books.audit.findings import Finding, Kind
+from flask_paycheckout.books.audit.months import MonthAudits
+from flask_paycheckout.books.customers import Customers
+from flask_paycheckout.books.erasing import Erasing
+from flask_paycheckout.books.explain import Explanation, explain
+from flask_paycheckout.books.export import Books
 from flask_paycheckout.books.ledger import Bookings
+from flask_paycheckout.books.pruning import Pruning
+from flask_paycheckout.books.telling import OwnerTelling
 from flask_paycheckout.checkouts.decisions import Resolutions
+from flask_paycheckout.checkouts.due_reading import AccountLimits
 from flask_paycheckout.checkouts.moves import Moves
+from flask_paycheckout.checkouts.order_problems import OrderProblems
 from flask_paycheckout.checkouts.order_status import OrderStatuses
 from flask_paycheckout.checkouts.part_payments import PartPayments
 from flask_paycheckout.checkouts.requests import PaymentRequests
@@ -27,61 +38,55 @@ from flask_paycheckout.checkouts.start import Starter
 from flask_paycheckout.checkouts.stored import Checkouts
 from flask_paycheckout.checkouts.superseding import OrderSuperseding
 from flask_paycheckout.checkouts.webhooks import Webhooks
-from flask_paycheckout.client import PaymentsClient
-from flask_paycheckout.clock import Clock, as_utc, utc_now
+from flask_paycheckout.client import PaymentsClient, PaymentsError
+from flask_paycheckout.clock import Clock, utc_clock, utc_now
 from flask_paycheckout.config import Settings
-from flask_paycheckout.database.connections import (
-    DatabaseClock,
-    LockWaits,
-    commits_each_statement,
-    replace_read_only_connections,
-)
-from flask_paycheckout.database.deeds import record_look
+from flask_paycheckout.database.connections import watch
+from flask_paycheckout.database.database_clock import DatabaseClock
+from flask_paycheckout.database.deeds import record_deed, record_hourly
 from flask_paycheckout.database.models import Models
 from flask_paycheckout.database.shop_session import ShopSessions
-from flask_paycheckout.errors import ConfigurationError
+from flask_paycheckout.database.transactions import LockWaits, ShopTransactions
+from flask_paycheckout.errors import ConfigurationError, PayCheckoutError
 from flask_paycheckout.events.event_queue import EventQueue
-from flask_paycheckout.events.event_writer import EventWriter
 from flask_paycheckout.events.outbox import Outbox
 from flask_paycheckout.events.receiver_runs import ReceiverRuns
-from flask_paycheckout.events.receivers import Receivers
-from flask_paycheckout.events.shop_transaction import ShopTransactions
-from flask_paycheckout.models import require_one_database
-from flask_paycheckout.parts import Callbacks, Parts
-from flask_paycheckout.parts.logs import FailureLog, about, prepare_logger
-from flask_paycheckout.parts.observations import Observers
+from flask_paycheckout.events.receivers import EventWriter, Receivers
+from flask_paycheckout.payouts.calls import PayoutCalls
 from flask_paycheckout.payouts.claims import RefundClaims
 from flask_paycheckout.payouts.decisions import PayoutDecisions
-from flask_paycheckout.payouts.paybacks import Paybacks, RefundLimits
+from flask_paycheckout.payouts.due_payouts import DuePayouts
+from flask_paycheckout.payouts.following import Following
+from flask_paycheckout.payouts.paybacks import Paybacks
+from flask_paycheckout.payouts.payout_model import PayoutMixin
 from flask_paycheckout.payouts.payout_moves import PayoutMoves
-from flask_paycheckout.payouts.requests import PayoutRequests
+from flask_paycheckout.payouts.payout_requests import PayoutRequests
+from flask_paycheckout.payouts.payout_table import Payouts
+from flask_paycheckout.payouts.refund_limits import RefundLimits
+from flask_paycheckout.payouts.refunds import Refunds
 from flask_paycheckout.payouts.sealing import Sealing
-from flask_paycheckout.payouts.stored import Payouts
+from flask_paycheckout.payouts.sending import PayoutSender
+from flask_paycheckout.rounds.reconcile import ProblemRound, Reconciler
+from flask_paycheckout.rounds.reminders import Reminders
 from flask_paycheckout.security.signed_links import SignedLinks
 from flask_paycheckout.service.accounts import Accounts, AccountUnavailable, Clients
 from flask_paycheckout.service.calls import Service
-from flask_paycheckout.service.limits import AccountLimits
 from flask_paycheckout.service.record import ServiceRecord
-from flask_paycheckout.shop_functions import shop_caller
+from flask_paycheckout.shop_functions import personal, shop_caller
 from flask_paycheckout.text import first_line, visible
+from flask_paycheckout.wiring import Callbacks, Wiring
+from flask_paycheckout.wiring.host import refuse_unsupported
+from flask_paycheckout.wiring.installation import Installation
+from flask_paycheckout.wiring.logs import FailureLog, about, prepare_logger
+from flask_paycheckout.wiring.observations import Observers
 
 if TYPE_CHECKING:
     import httpx
 
-    from flask_paycheckout.books.alarms import Look
-    from flask_paycheckout.books.erasing import Erasing
-    from flask_paycheckout.books.explain import Explanation
-    from flask_paycheckout.books.export import Books
-    from flask_paycheckout.books.pruning import Pruning
-    from flask_paycheckout.payouts.calls import PayoutCalls
-    from flask_paycheckout.payouts.sending import PayoutSender
-    from flask_paycheckout.rounds.reconcile import Reconciler
-    from flask_paycheckout.rounds.reminders import Reminders
-
 
 KEY = "paycheckout"
 # The settings that an `Account` may have of its own for its pages and links.
-_OF_ACCOUNT = ("public_url", "shop_name", "languages", "time_zone")
+_OF_ACCOUNT = ("public_url", "shop_name", "logo", "accent", "contact", "seller", "languages", "time_zone")
 
 Made = TypeVar("Made")
 
@@ -102,11 +107,8 @@ class made_once(Generic[Made]):  # noqa: N801 - used like `property`
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class Runtime(Parts):
-    """The parts of one app's extension, and the collaborators made of them, which pages, commands and tasks call.
-
-    What only commands and background work need is imported when it is made.
-    """
+class Runtime(Wiring):
+    """The wiring of one app's extension, and the collaborators made of them, which pages, commands and tasks call."""
 
     clients: Clients
 
@@ -114,19 +116,41 @@ class Runtime(Parts):
     """The client of the PAYCHECKOUT_ settings."""
 
     queue: Callable[[str], None]
+    owner_url: Callable[[Alarm], str]
     """Takes the checkout id of a deferred webhook, whose read is stored as due already."""
 
-    def looked(self, by: str, subject: str, order_id: str | None = None) -> None:
-        """Record that a person looks at what tells of persons, who sees it also when that cannot be stored."""
+    def viewed(self, by: str, subject: str, order_id: str | None) -> None:
+        """Record that a person is shown what tells of persons, who sees it also when that cannot be stored.
+
+        :param subject: the order id or the payout's reference that it is about, else the name of the page or command.
+        """
         try:
-            record_look(self.engine(), self.models.deeds, self.clock(), by, subject, order_id)
+            record_hourly(self.engine(), self.models.deeds, self.clock(), by, "viewed", subject, order_id)
         except SQLAlchemyError as error:
-            line = "who looked at %s was not recorded: %s"
-            self.log.warning("looks", line, visible(subject), first_line(error), extra=about(order_id))
+            line = "who viewed %s was not recorded: %s"
+            self.log.warning("views", line, visible(subject), first_line(error), extra=about(order_id))
+
+    def linked(self, by: str, payout: PayoutMixin) -> None:
+        """Record that a person was shown the link on which the receiver of a payout says where it goes.
+
+        In the shop's own transaction, where that has changed something: it may be what makes the payout.
+        """
+        connection = self.sessions.open_connection() if self.sessions.uncommitted() else None
+        deed = self.models.deeds, self.clock(), by, "linked", payout.reference
+        if connection is None:
+            # A session that has only read would keep the deed waiting, where each of its transactions takes the lock.
+            self.sessions.refuse_uncommitted("claim_url")
+            record_hourly(self.engine(), *deed, payout.order_id)
+        else:
+            record_deed(connection, *deed, order_id=payout.order_id)
 
     def order_statuses(self, order_ids: list[str]) -> dict[str, str]:
         """The status of each order; inside a transaction of `db.session`, as that transaction sees it."""
         return self.checkouts.order_statuses(order_ids, self.sessions.open_connection())
+
+    @made_once
+    def installation(self) -> Installation:
+        return Installation(self)
 
     # The service
 
@@ -152,7 +176,15 @@ class Runtime(Parts):
 
     @made_once
     def answers(self) -> ShopAnswers:
-        return ShopAnswers(self, self.shop_transactions, self.requests)
+        return ShopAnswers(self, self.shop_transactions, self.requests, self.order_problems)
+
+    @made_once
+    def customers(self) -> Customers:
+        return Customers(self)
+
+    @made_once
+    def order_problems(self) -> OrderProblems:
+        return OrderProblems(self)
 
     @made_once
     def signed_links(self) -> SignedLinks:
@@ -160,7 +192,8 @@ class Runtime(Parts):
 
     @made_once
     def shop_transactions(self) -> ShopTransactions:
-        return ShopTransactions(self, LockWaits(self.web_request))
+        waits, separate = LockWaits(self.web_request), self.settings.separate_database
+        return ShopTransactions(self.sessions, self.engine, self.call_shop, waits, separate)
 
     def origins_of(self, account: str) -> tuple[str, ...]:
         """The origins to which customers of a merchant account may be redirected."""
@@ -172,8 +205,10 @@ class Runtime(Parts):
 
         :param account: None for those of the shop.
         """
+        if not account:
+            return self.settings
         try:
-            own = self.accounts.find(account or "")
+            own = self.accounts.find(account)
         except AccountUnavailable as error:
             told = "links and pages of account %r are the shop's: %s", account, error
             self.log.warning("settings of accounts", *told, extra=about(account=account))
@@ -223,9 +258,7 @@ class Runtime(Parts):
 
     @made_once
     def books(self) -> Books:
-        from flask_paycheckout.books.export import Books
-
-        return Books(self, lambda account: self.settings_of(account).time_zone)
+        return Books(self, lambda account: self.settings_of(account).time_zone, self.customers)
 
     @made_once
     def checkouts(self) -> Checkouts:
@@ -246,7 +279,7 @@ class Runtime(Parts):
     @made_once
     def starter(self) -> Starter:
         collaborators = self.checkouts, self.moves, self.outbox, self.service, self.answers, self.part_payments
-        return Starter(self, *collaborators, self.origins_of, self.statuses.has_moved)
+        return Starter(self, *collaborators, self.order_problems, self.origins_of, self.statuses.refreshed)
 
     @made_once
     def part_payments(self) -> PartPayments:
@@ -260,7 +293,7 @@ class Runtime(Parts):
     @made_once
     def resolutions(self) -> Resolutions:
         collaborators = self.checkouts, self.moves, self.outbox, self.order_totals
-        return Resolutions(self, *collaborators, self.payout_requests.refund)
+        return Resolutions(self, *collaborators, self.refunds.refund)
 
     @made_once
     def webhooks(self) -> Webhooks:
@@ -273,17 +306,42 @@ class Runtime(Parts):
 
     @made_once
     def reconciler(self) -> Reconciler:
-        from flask_paycheckout.rounds.reconcile import Reconciler
-
         limits = AccountLimits(self.settings.reconcile_readers)
-        collaborators = self.settlement, self.outbox, self.reminders, self.payout_sender
+        collaborators = (
+            self.settlement,
+            self.outbox,
+            self.reminders,
+            self.problem_round,
+            self.payout_sender,
+            self.month_audits,
+            self.owner_telling,
+        )
         return Reconciler(self, *collaborators, limits)
 
     @made_once
-    def reminders(self) -> Reminders:
-        from flask_paycheckout.rounds.reminders import Reminders
+    def owner_telling(self) -> OwnerTelling:
+        return OwnerTelling(self, self.look, self.owner_url)
 
-        return Reminders(self, self.checkouts, self.requests, self.answers, self.event_writer, self.shop_transactions)
+    @made_once
+    def month_audits(self) -> MonthAudits:
+        return MonthAudits(self, self.books, self.merchants, self.payout_calls, self.settlement.reading, self._heal)
+
+    def _heal(self, finding: Finding) -> None:
+        """Read again what an audit found to differ, so that what the service says now is applied."""
+        with suppress(PaymentsError, PayCheckoutError):
+            if finding.kind is Kind.DEPOSIT and finding.checkout_id is not None:
+                self.settlement.settle(finding.checkout_id, again=True)
+            elif finding.kind is Kind.DISBURSEMENT and finding.reference is not None:
+                self.payout_sender.read_again(finding.reference)
+
+    @made_once
+    def problem_round(self) -> ProblemRound:
+        return ProblemRound(self, self.order_problems, self.answers, self.starter)
+
+    @made_once
+    def reminders(self) -> Reminders:
+        collaborators = self.event_writer, self.shop_transactions, self.installation
+        return Reminders(self, self.checkouts, self.requests, self.answers, *collaborators)
 
     # The books
 
@@ -293,32 +351,25 @@ class Runtime(Parts):
 
     @made_once
     def pruning(self) -> Pruning:
-        from flask_paycheckout.books.pruning import Pruning
-
         return Pruning(self)
 
     @made_once
     def erasing(self) -> Erasing:
-        from flask_paycheckout.books.erasing import Erasing
-
-        return Erasing(self, self.checkouts, self.requests, self.payouts, self.payout_calls, self.service)
+        return Erasing(self, self.checkouts, self.requests, self.payouts, self.service)
 
     def explain(self, order_id: str) -> Explanation:
         """Explain an order; errors as for `PayCheckout.explain`."""
-        # Late, like all reports: a web process seldom makes one, and would load them at its start.
-        from flask_paycheckout.books.explain import explain
-
         self.sessions.allow_reading(f"explain({order_id!r})")
         self.requests.require_order(order_id)
-        return explain(self.checkouts, self.payouts, self.event_queue, self.requests, order_id)
+        rows = self.checkouts, self.payouts, self.event_queue, self.requests, self.order_problems
+        story = explain(*rows, self.resolutions.choices, order_id)
+        return personal(story) if story.is_stored else story
 
     def look(self, account: str | None = None) -> Look:
         """The rows, and the time, from which alarms are found.
 
         :param account: only what is about this merchant account.
         """
-        from flask_paycheckout.books.alarms import Look
-
         return Look(self.engine(), self.models, self.clock(), account, self.merchants)
 
     # Money out
@@ -333,7 +384,13 @@ class Runtime(Parts):
 
     @made_once
     def payouts(self) -> Payouts:
-        return Payouts(self.engine, self.models, self)
+        return Payouts(self.engine, self.models)
+
+    @made_once
+    def due_payouts(self) -> DuePayouts:
+        # Elapsed time goes by the app's clock where a test has given it one.
+        database_clock = DatabaseClock(self.engine, None if self.elapsed is time.monotonic else self.clock)
+        return DuePayouts(self, self.payouts, database_clock)
 
     @made_once
     def refund_limits(self) -> RefundLimits:
@@ -346,8 +403,12 @@ class Runtime(Parts):
 
     @made_once
     def payout_requests(self) -> PayoutRequests:
+        return PayoutRequests(self, self.payout_moves, self.shop_transactions, self.sealing)
+
+    @made_once
+    def refunds(self) -> Refunds:
         moves = self.moves, self.payout_moves
-        return PayoutRequests(self, self.refund_limits, *moves, self.shop_transactions, self.sealing)
+        return Refunds(self, self.payout_requests, self.refund_limits, *moves, self.shop_transactions)
 
     @made_once
     def payout_decisions(self) -> PayoutDecisions:
@@ -359,20 +420,13 @@ class Runtime(Parts):
 
     @made_once
     def payout_calls(self) -> PayoutCalls:
-        from flask_paycheckout.payouts.calls import PayoutCalls
-
         return PayoutCalls(self, self.accounts, self.payouts, self.sealing, self.record, self.service)
 
     @made_once
     def payout_sender(self) -> PayoutSender:
-        from flask_paycheckout.payouts.following import Following
-        from flask_paycheckout.payouts.sending import PayoutSender
-
-        # Elapsed time goes by the app's clock where a test has given it one.
-        database_clock = DatabaseClock(self.engine, None if self.elapsed is time.monotonic else self.clock)
-        payouts, calls = self.payouts, self.payout_calls
-        following = Following(self, payouts, calls, database_clock)
-        return PayoutSender(self, payouts, calls, following, self.record, self.payout_moves, self.outbox)
+        following = Following(self, self.due_payouts, self.payout_calls)
+        collaborators = following, self.record, self.payout_moves, self.outbox, self.installation
+        return PayoutSender(self, self.due_payouts, self.payout_calls, *collaborators)
 
 
 def runtime(app: Flask = current_app) -> Runtime:
@@ -417,6 +471,7 @@ def make_runtime(
     models: Models,
     callbacks: Callbacks,
     queue: Callable[[str], None],
+    owner_url: Callable[[Alarm], str],
     transport: httpx.BaseTransport | None,
     clock: Clock | None,
 ) -> Runtime:
@@ -426,20 +481,23 @@ def make_runtime(
     :param clock: the clock that a test gives the app, which sets elapsed time too; None for the machine's.
     :raises ConfigurationError: the client refuses the service's address.
     """
+    require_line_kinds(settings.account_codes)
     prepare_logger()
-    given = clock or utc_now
-
-    def now() -> datetime:
-        # SQLite would store the local digits of another time zone as if they were UTC.
-        return as_utc(given())
-
-    elapsed = time.monotonic if clock is None else lambda: now().timestamp()
+    now, elapsed = utc_now, time.monotonic
+    if clock is not None:
+        now = utc_clock(clock)
+        elapsed = _elapsed_by(now)
     log, call = FailureLog(now), shop_caller(app.ensure_sync)
     engine = _engine_of(app, sessions, settings, models)
     observers = Observers(log, call)
     clients = Clients(settings, transport, observers.record_call, app.debug or app.testing)
-    parts = app, sessions, settings, models, engine, now, elapsed, log, observers, callbacks, call
-    return Runtime(*parts, clients, clients.of_settings, queue)
+    wiring = app, sessions, settings, models, engine, now, elapsed, log, observers, callbacks, call
+    return Runtime(*wiring, clients, clients.of_settings, queue, owner_url)
+
+
+def _elapsed_by(clock: Clock) -> Callable[[], float]:
+    """Elapsed seconds, by a clock that a test moves."""
+    return lambda: clock().timestamp()
 
 
 def _engine_of(app: Flask, sessions: ShopSessions, settings: Settings, models: Models) -> Callable[[], Engine]:
@@ -448,32 +506,22 @@ def _engine_of(app: Flask, sessions: ShopSessions, settings: Settings, models: M
     @cache
     def engine() -> Engine:
         # At first use, because the shop may set up its database after this extension.
-        strict = app.debug or app.testing
-        held = sessions.open_connection() if has_app_context() and not strict else None
-        # The configuration may have changed since `init_app`.
-        require_one_database(models, app.config, separate=settings.separate_database)
+        held = sessions.open_connection() if has_app_context() else None
         found = sessions.engine()
-        if not strict:
-            _require_transactions(found, held)
-        replace_read_only_connections(found)
+        pool = found.pool
+        none_open = held is None and isinstance(pool, QueuePool) and not pool.checkedin() + pool.checkedout()
+        # Before a connection, which another database may refuse.
+        refuse_unsupported(app, models, settings, found)
+        # That of the shop's session may be the last one of the pool.
+        with nullcontext(held) if held is not None else found.connect() as connection:
+            refuse_unsupported(app, models, settings, found, connection)
+            if found.dialect.name == "postgresql":
+                schema = connection.exec_driver_sql("SELECT current_schema()").scalar_one()
+                sessions.require_same("schema", str(schema))
+        if none_open:
+            # A program may fork after it has made its app.
+            found.dispose()
+        watch(found, strict=app.debug or app.testing)
         return found
 
     return engine
-
-
-def _require_transactions(engine: Engine, held: Connection | None) -> None:
-    """Refuse an engine that commits every statement.
-
-    :param held: the connection of the shop's session, which may be the last one of the pool.
-    """
-    pool = engine.pool
-    none_open = held is None and isinstance(pool, QueuePool) and not pool.checkedin()
-    with nullcontext(held) if held is not None else engine.connect() as connection:
-        if commits_each_statement(connection):
-            raise ConfigurationError(
-                "the database engine commits every statement by itself (AUTOCOMMIT), so a payment could be half"
-                " written. Remove that option, from SQLALCHEMY_ENGINE_OPTIONS with Flask-SQLAlchemy."
-            )
-    if none_open:
-        # A program may fork after it has made its app.
-        engine.dispose()

@@ -9,20 +9,36 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 Function = TypeVar("Function", bound=Callable[..., Any])
+Value = TypeVar("Value")
 
 CallShop = Callable[..., Any]
 """Calls a function of the shop with the arguments after it, and returns what it returned."""
 
 
-_door: ContextVar[str] = ContextVar("flask_paycheckout_door", default="call")
+class Door(NamedTuple):
+    """The way in which somebody does something now."""
+
+    name: str = "call"
+    """`page`, `command` or `call`, which is code of the shop."""
+
+    by: str = ""
+    """The person at the page, or the system's user who runs the command; empty for a call."""
+
+    viewed: Callable[[], object] = lambda: None
+    """Records that this person is shown what tells of persons."""
+
+
+CALL = Door()
+
+_door: ContextVar[Door] = ContextVar("flask_paycheckout_door", default=CALL)
 
 
 @contextmanager
-def through(door: str) -> Iterator[None]:
-    """Record deeds inside the `with` block as done through this door: `page`, `command` or `call`."""
+def through(door: Door) -> Iterator[None]:
+    """Record deeds inside the `with` block as done through this door."""
     token = _door.set(door)
     try:
         yield
@@ -30,9 +46,15 @@ def through(door: str) -> Iterator[None]:
         _door.reset(token)
 
 
-def present_door() -> str:
-    """The door through which a person does something now; `call` for code of the shop."""
+def present_door() -> Door:
+    """The door through which a person does something now."""
     return _door.get()
+
+
+def personal(value: Value) -> Value:
+    """A value that tells of a person, unchanged; whoever is at the page or command is recorded as its viewer."""
+    _door.get().viewed()
+    return value
 
 
 def shop_caller(ensure_sync: Callable[[Callable[..., Any]], Callable[..., Any]]) -> CallShop:
@@ -51,7 +73,7 @@ def shop_caller(ensure_sync: Callable[[Callable[..., Any]], Callable[..., Any]])
             if _in_event_loop():
                 run = partial(_in_own_thread, run)
         # A page or a command may deliver an event, but what its receiver calls is not done by the person.
-        with through("call"):
+        with through(CALL):
             return _finished(function, run(*arguments, **keywords))
 
     return call

@@ -1,6 +1,7 @@
 """The signals. Each has the Flask app as its sender and the keywords `order_id`, `checkout` and `event_id`.
 
-Those of payouts have `payout` in place of `checkout`, and an `order_id` of None when the payout belongs to no order.
+Those of payouts have `payout` in place of `checkout`, and an `order_id` of None when the payout belongs to no order;
+those of payment requests have `request` in place of `order_id`.
 
 Receivers run after the commit that recorded the change, in an application context of their own. Changes that they make
 through `db.session`, without committing, are committed together with the mark "delivered": such effects happen exactly
@@ -177,13 +178,36 @@ payment_resolved = Signal(
     "payment_resolved",
     "Sent when a person decided a held payment, before the `order_paid` or `order_abandoned` that the decision causes."
     " Also passes `accepted`, `by` and `why`. Money that paid no order stays listed until it is refunded, or"
-    " `paycheckout.mark_paid_back(...)` records that it was paid back or is kept.",
+    " `paycheckout.keep(...)` records that it is kept.",
+)
+
+payment_reversed = Signal(
+    "payment_reversed",
+    "Sent when the service no longer reports as completed what had arrived. The checkout's state stays, the books take"
+    " the money back, and `checkout.taken_back` says how much it was.",
 )
 
 payment_reminder = Signal(
     "payment_reminder",
-    "Sent at each time of PAYCHECKOUT_REMIND_AFTER at which an order, or a payment request, still waits for its"
-    " payment. Also passes `number`, from 1. `checkout` is None for a request that nobody has begun to pay.",
+    "Sent at each time of PAYCHECKOUT_REMIND_AFTER at which an order still waits for its payment. Also passes `number`,"
+    " from 1.",
+)
+
+request_paid = Signal(
+    "request_paid",
+    "Sent once when a payment request is paid. Passes `request`, `checkout` and `event_id`.",
+)
+
+request_reminder = Signal(
+    "request_reminder",
+    "Sent at each time of PAYCHECKOUT_REMIND_AFTER at which a payment request still waits for its payment. Passes"
+    " `request`, `number`, from 1, and `event_id`.",
+)
+
+claim_wanted = Signal(
+    "claim_wanted",
+    "Sent when a refund or payout waits for its receiver to say where the money goes. Also passes `url`, the link for"
+    " the receiver.",
 )
 
 refund_claimed = Signal(
@@ -207,13 +231,17 @@ payout_failed = Signal(
     " `paycheckout.retry_payout(...)` sends it again.",
 )
 
+payout_cancelled = Signal(
+    "payout_cancelled",
+    "Sent when a person cancelled a payout or refund before it was sent, or when its receiver did not say in time where"
+    " the money goes.",
+)
+
 payout_unknown = Signal(
     "payout_unknown",
     "Sent when nobody here can know whether a payout was sent. A person looks, and says it with"
     " `paycheckout.resolve_payout(...)`.",
 )
-
-_OF_PAYOUTS = (refund_claimed, payout_sent, payout_completed, payout_failed, payout_unknown)
 
 BY_NAME: dict[str, Signal] = {
     signal.name: signal
@@ -225,13 +253,19 @@ BY_NAME: dict[str, Signal] = {
         order_abandoned,
         payment_held,
         payment_resolved,
+        payment_reversed,
         payment_reminder,
-        *_OF_PAYOUTS,
+        request_paid,
+        request_reminder,
+        claim_wanted,
+        refund_claimed,
+        payout_sent,
+        payout_completed,
+        payout_failed,
+        payout_cancelled,
+        payout_unknown,
     )
 }
 
-OF_PAYOUTS = frozenset(signal.name for signal in _OF_PAYOUTS)
-"""The signals about payouts; a shop that pays nobody out never sends them."""
-
-NEEDS_RECEIVER = frozenset({"order_paid", "payment_held", "payment_resolved"}) | OF_PAYOUTS
-"""Signals that need a receiver: their events wait until a process with a receiver delivers them."""
+NEEDS_RECEIVER = "order_paid"
+"""The signal without whose receiver a shop learns of no payment; every other one may go unheard."""

@@ -18,8 +18,8 @@ from flask import has_app_context
 from flask_paycheckout.checkouts.states import FoundBy
 from flask_paycheckout.client import PaymentsError
 from flask_paycheckout.errors import ConfigurationError, UnknownCheckout
-from flask_paycheckout.parts.logs import about
 from flask_paycheckout.runtime import Runtime, for_writing, runtime
+from flask_paycheckout.wiring.logs import about
 
 __all__ = ["RECONCILE", "SEND_PAYOUTS", "SETTLE", "queue_settle", "reconcile", "send_payouts", "settle"]
 

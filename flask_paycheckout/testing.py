@@ -36,7 +36,6 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from datetime import datetime
 from decimal import Decimal
-from functools import partial
 from threading import Thread
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
@@ -560,8 +559,9 @@ class Sandbox(SandboxControl):
             if url == _WEBHOOK_URL:
                 raise ConnectionRefusedError("no shop listens yet; see deliver_to")
             from flask_paycheckout.sandbox.outgoing.webhook_sender import post_webhook
+            from flask_paycheckout.sandbox.world.reach import EVERYWHERE
 
-            return post_webhook(url, headers, body, loopback_only=False)
+            return post_webhook(url, headers, body, EVERYWHERE)
         from flask_paycheckout.views.order_urls import webhook_url
 
         with self._shop.test_request_context():
@@ -609,19 +609,23 @@ def paycheckout_sandbox() -> Sandbox:
 @pytest.fixture
 def paycheckout_sandbox_server() -> Iterator[Sandbox]:
     """A new payments service that listens on a port of this machine."""
-    from flask_paycheckout.sandbox.command import body_limit
-    from flask_paycheckout.sandbox.wire.server import Server
+    from werkzeug.serving import WSGIRequestHandler, make_server
 
-    server = Server("127.0.0.1", 0)
+    class Quiet(WSGIRequestHandler):
+        def log_request(self, *_: object) -> None:
+            """Nobody reads it."""
+
+    # The address of the sandbox has the port, which is known once the server is there.
+    server = make_server("127.0.0.1", 0, lambda *called: sandbox.app(*called), threaded=True, request_handler=Quiet)
     sandbox = Sandbox(base_url=f"http://127.0.0.1:{server.port}")
-    thread = Thread(target=server.run, args=(sandbox.app, partial(body_limit, sandbox.app)))
+    thread = Thread(target=server.serve_forever, args=(0.05,))
     thread.start()
     try:
         yield sandbox
     finally:
-        server.stop()
+        server.shutdown()
         thread.join()
-        server.close()
+        server.server_close()
 
 
 @pytest.fixture
@@ -635,12 +639,14 @@ def paycheckout_signals() -> Iterator[Signals]:
         def record(
             app: Flask,
             *,
-            order_id: str | None,
             event_id: str,
+            order_id: str | None = None,
             checkout: CheckoutMixin | None = None,
             payout: PayoutMixin | None = None,
+            request: RequestMixin | None = None,
             **extra: Any,
         ) -> None:
+            order_id = order_id if request is None else request.order_id
             checkout_id = None if checkout is None else checkout.checkout_id
             of, reference = (checkout_id, None) if payout is None else (payout.refund_of, payout.reference)
             seen.append(Signalled(name, order_id, of, event_id, extra, reference))

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from decimal import Decimal
+from decimal import Decimal, InvalidOperation
 from typing import Any
 
 from flask_paycheckout.clock import as_utc
@@ -16,8 +15,13 @@ PRUNED_EVENTS_TEXT = "PRUNED: earlier events were removed after their delivery"
 
 # The most characters of an error that are stored.
 _MAX_ERROR = 500
-# Letters and fillers that are drawn as nothing, beside spaces and the format characters of Unicode.
-_BLANK = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0")
+# Characters that are drawn as nothing: those of Unicode's property Default_Ignorable_Code_Point, and the empty braille.
+_UNSEEN = re.compile(
+    "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u2800\u3164"
+    "\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufff8\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]+"
+)
+# Unicode's spaces in a line.
+_SPACES = re.compile("[ \u00a0\u1680\u2000-\u200a\u202f\u205f\u3000]+")
 # A spreadsheet runs a cell that begins like this; some also look behind spaces, and read the wide forms of Asian fonts.
 # Some split a line at semicolons and tabs, too. An apostrophe, which a spreadsheet takes for the mark of a text, is
 # doubled, so that each cell can be read back.
@@ -35,11 +39,19 @@ def account_text(account: str) -> str:
 
 
 def payout_sum_text(payout: Any) -> str:
-    """The sum that a payout sends, given its columns, and what that counts of a payment in another currency."""
-    sent = f"{Decimal(payout.amount):f} {payout.currency}"
+    """The sum that a payout sends, and what that counts of a payment in another currency."""
+    sent = f"{amount_text(payout.exact_amount)} {payout.currency}"
     if payout.counts_currency in (None, payout.currency):
         return sent
-    return f"{sent} for {Decimal(payout.counts):f} {payout.counts_currency}"
+    return f"{sent} for {amount_text(payout.exact_counts)} {payout.counts_currency}"
+
+
+def amount_text(stored: str) -> str:
+    """A stored amount in digits; a text that is no number, which another program wrote, as it is."""
+    try:
+        return f"{Decimal(stored):f}"
+    except InvalidOperation:
+        return f"{stored} (no number)"
 
 
 def one_line(name: str, text: str, longest: int) -> str | None:
@@ -61,12 +73,13 @@ def one_line(name: str, text: str, longest: int) -> str | None:
 
 def trimmed(text: str) -> str:
     """A text without blanks at its ends: spaces, and characters that are drawn as nothing."""
-    drawn = [
-        place
-        for place, char in enumerate(text)
-        if not (char.isspace() or char in _BLANK or unicodedata.category(char) == "Cf")
-    ]
-    return text[drawn[0] : drawn[-1] + 1] if drawn else ""
+    seen = [place for place, char in enumerate(text) if not (char.isspace() or _UNSEEN.match(char))]
+    return text[seen[0] : seen[-1] + 1] if seen else ""
+
+
+def drawn(text: str) -> str:
+    """A text as a reader sees it: without characters that are drawn as nothing, and with one space for many blanks."""
+    return _SPACES.sub(" ", _UNSEEN.sub("", text)).strip()
 
 
 def storable(text: str) -> str:
@@ -98,6 +111,9 @@ def visible(line: str) -> str:
     Names, statuses and errors can contain text of strangers: an escape sequence could clear the screen, a line break
     forge a line, and a mark of direction let a name be read as another one.
     """
+    if line.isprintable():
+        # Plain text also of a string that a template would take for markup.
+        return str(line)
     return "".join(
         char if char.isprintable() else char.encode("unicode_escape", "surrogatepass").decode() for char in line
     )

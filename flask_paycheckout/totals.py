@@ -7,6 +7,7 @@ A shop returns `Pay` when the customer pays exactly this amount, or `Receive` wh
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from dataclasses import dataclass
 from decimal import Context, Decimal, InvalidOperation
 from functools import cache
@@ -15,6 +16,9 @@ from functools import cache
 _TOKEN_ID = re.compile(r"[A-Za-z0-9.]{1,24}-[A-Za-z0-9_.-]{1,40}")
 
 _NUMBER = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)(e[+-]?[0-9]+)?|[+-]?(s?nan|inf(inity)?)", re.I)
+
+_MAYBE_THOUSANDS = re.compile(r"[1-9][0-9]{0,2}[.,][0-9]{3}")
+_EXPONENT = re.compile(r"[0-9]e", re.I)
 
 # More than any order costs; the limit keeps hostile numbers from becoming megabytes of digits.
 _MAX_DIGITS = 40
@@ -28,6 +32,13 @@ _WITHDRAWN = dict.fromkeys(("ANG", "BGN", "CUC", "HRK", "SLL", "ZWL"), 2)
 
 class NothingToPay(ValueError):
     """The amount is zero, so there is nothing to pay."""
+
+    def __init__(self, message: str, currency: str) -> None:
+        super().__init__(message, currency)
+        self.currency = currency
+
+    def __str__(self) -> str:
+        return str(self.args[0])
 
 
 @cache
@@ -116,10 +127,39 @@ def positive_amount(amount: Decimal | int | str, currency: str, name: str = "amo
     places = decimals_of(currency)
     exact = exact_decimal(name, amount, currency, places)
     if exact == 0:
-        raise NothingToPay(f"{name} {str(exact)[:40]} in {currency} is not positive: there is nothing to pay")
+        told = f"{name} {str(exact)[:40]} in {currency} is not positive: there is nothing to pay"
+        raise NothingToPay(told, currency)
     if places is None:
         return Decimal(format(exact, "f"))
     return exact.quantize(Decimal(1).scaleb(-places), context=_EXACT)
+
+
+def typed_amount(text: str, name: str = "amount") -> str:
+    """A number as a person types it, on a page or in a command, with a point before its decimals.
+
+    A comma is a decimal mark, too, whatever the language.
+
+    :param name: of the field or option, for the errors.
+    :raises ValueError: it is empty; may be thousands, because three digits follow its only mark; or has an exponent,
+        which a person types by mistake.
+    """
+    number = text.strip()
+    if not number:
+        raise ValueError(f"{name} is missing: say how much")
+    if _MAYBE_THOUSANDS.fullmatch(number):
+        whole, part = re.split("[.,]", number)
+        raise ValueError(
+            f"{name} {number} may mean {whole}{part} or {whole}.{part}: write {whole}{part}, or {whole}.{part}0"
+        )
+    if _EXPONENT.search(number):
+        raise ValueError(f"{name} must be written like 12.50")
+    return number.replace(",", ".")
+
+
+def amount_to_type(amount: Decimal) -> str:
+    """An amount as `typed_amount` reads it: with a zero at the end where it could be taken for thousands."""
+    text = f"{amount:f}"
+    return f"{text}0" if _MAYBE_THOUSANDS.fullmatch(text) else text
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,10 +168,10 @@ class Pay:
 
     :param amount: Decimal, int or str; never a float.
     :param currency: ISO 4217 code, or a token id of the service.
-    :param receive_in: the currency that the shop receives; `currency` by default.
+    :param receive_in: the currency that the shop receives, if it is another one; None for `currency`.
     :param parts: several payments may pay it, each of any amount up to what is left.
     :param now: the amount that the next checkout asks for, such as a deposit or an instalment; it may be paid in parts
-        then. Once less is left, what is left is asked for.
+        then. Once less is left, what is left is asked for. Zero asks for all that is left.
     :raises TypeError: the amount is a float or another type.
     :raises ValueError: zero, negative, not finite, more decimals than the currency has, or an unknown currency.
     """
@@ -157,9 +197,13 @@ class Pay:
         object.__setattr__(self, "currency", currency)
         if receive_in is not None:
             decimals_of(receive_in)
-        object.__setattr__(self, "receive_in", receive_in)
+        # The same total, whether or not the shop writes the default out.
+        object.__setattr__(self, "receive_in", None if receive_in == currency else receive_in)
         object.__setattr__(self, "parts", parts or now is not None)
-        object.__setattr__(self, "now", None if now is None else positive_amount(now, currency, "now"))
+        due = None
+        with suppress(NothingToPay):
+            due = None if now is None else positive_amount(now, currency, "now")
+        object.__setattr__(self, "now", due)
 
     def __str__(self) -> str:
         return f"{self.amount:f} {self.currency}"

@@ -68,6 +68,8 @@ BELONGS: dict[str, Collection[str]] = {
     "control answer": _BANK | {"payment URL"},
     # The tester asks for its credentials.
     "answer about one account": {"published", "canary"},
+    # Its examples work at once.
+    "description": {"published", "payment URL"},
     # It is the whole state, without the control token.
     "snapshot": _BANK | {"published", "password", "webhook secret", "payment URL"},
     # The customer is sent there.
@@ -149,6 +151,8 @@ def place_of(app: Flask) -> str:
         return "answer about one account"
     if request.path == "/_sandbox/snapshot":
         return "snapshot"
+    if request.path.endswith(("/openapi.json", "/docs")):
+        return "description"
     return "control answer" if request.path.startswith("/_sandbox/") else "sandbox page"
 
 

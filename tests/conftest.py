@@ -13,12 +13,13 @@ from typing import Any
 
 import httpx
 import pytest
+from flask import Flask
 from flask_sqlalchemy import SQLAlchemy
 from hypothesis import HealthCheck, settings
 from sqlalchemy import Dialect, Engine
 from sqlalchemy.schema import CreateIndex, CreateTable, ExecutableDDLElement
 
-from flask_paycheckout import Pay, PayCheckout
+from flask_paycheckout import Pay, PayCheckout, order_paid
 from flask_paycheckout.sandbox.world.context import world
 from flask_paycheckout.testing import Sandbox, Signals
 from tests.chance import asked_seed
@@ -205,7 +206,7 @@ def open_shop(
     """Opens shops; each name has a database of its own.
 
     Their payments service is the test's script, unless they are given a sandbox, or the address of a `socket`. The
-    clock of a host may be so many seconds `ahead` of the test's.
+    clock of a host may be so many seconds `ahead` of the test's. Unless told otherwise, the shop `hears` of payments.
     """
     opened: list[Shop] = []
     signed: list[tuple[Signatures, Shop, Sandbox | None]] = []
@@ -218,6 +219,7 @@ def open_shop(
         sandbox: Sandbox | None = None,
         socket: str | None = None,
         ahead: float = 0,
+        hears: bool = True,
         **config: Any,
     ) -> Shop:
         if sandbox is not None:
@@ -248,6 +250,8 @@ def open_shop(
         paycheckout.init_app(app, **arguments_of(db), transport=transport, clock=lambda: now() + later)
         shop = Shop(app, db, paycheckout, service, clock, {"o-1": Pay("12.50", "USD"), "o-2": Pay("12.50", "USD")})
         paycheckout.order_total(shop.totals.get)
+        if hears:
+            order_paid.connect(hear_payment, sender=app)
         if second is not None:
             gets_two_accounts(paycheckout, second)
             if isinstance(transport, Signatures):
@@ -270,6 +274,10 @@ def open_shop(
         with shop.app.app_context():
             for engine in shop.db.engines.values():
                 engine.dispose()
+
+
+def hear_payment(app: Flask, **told: object) -> None:
+    """The receiver that every shop needs; most tests want no effect of it."""
 
 
 @pytest.fixture

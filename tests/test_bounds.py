@@ -13,7 +13,6 @@ from sqlalchemy import event
 
 from flask_paycheckout import CheckoutMixin, Pay, TooManyAttempts, order_paid, order_pending
 from flask_paycheckout.client import Invalid, Unauthorized
-from flask_paycheckout.service.calls import NotAsked
 from tests.races.crowds import crowd
 from tests.scripted import Shop, refusal
 from tests.views.pages import opens, presses_pay
@@ -163,10 +162,9 @@ def test_what_the_service_refused_is_not_asked_again_for_a_while(shop: Shop) -> 
     with pytest.raises(Invalid, match="Amount too small"):
         shop.starts()
     for _ in range(5):
-        with pytest.raises(NotAsked, match="refused this order a moment ago"):
+        with pytest.raises(Invalid, match="Amount too small"):
             shop.starts()
     assert len(shop.service.created) == 1
-    assert presses_pay(shop).headers["Retry-After"] == "5"
     shop.totals["o-1"] = Pay("13", "USD")
     assert shop.starts(), "another total is another question"
     shop.totals["o-1"] = Pay("12.50", "USD")

@@ -11,8 +11,9 @@ from flask import Flask
 from sqlalchemy import event, text
 from sqlalchemy.exc import OperationalError
 
-from flask_paycheckout import order_paid
+from flask_paycheckout import Pay, order_paid
 from tests.conftest import OpenShop
+from tests.payouts.shop import pays_out
 from tests.scripted import Shop, number
 
 AT = "2026-01-01 12:00:00Z"
@@ -89,7 +90,7 @@ def test_show_says_why_an_event_waits_and_deliver_tries_it_at_once(shop: Shop) -
         shop.reconciles()
         told = runs(shop, "show", "o-1").output
         assert "tried 2 times; RuntimeError: the warehouse is closed (receiver tests.test_cli.breaks);" in told
-        assert "done: tests.test_cli.hears; tried next after 2026-01-01 12:00:11Z" in told
+        assert "tests.test_cli.hears; tried next after 2026-01-01 12:00:11Z" in told
         ran = runs(shop, "deliver")
         assert (ran.exit_code, ran.output.splitlines()[0]) == (1, "delivered 0, failed 0, still waiting 1")
         ran = runs(shop, "deliver", "--order", "o-1", "--now", "--json")
@@ -138,17 +139,16 @@ def test_resolve_gives_the_link_of_a_refunded_excess(shop: Shop) -> None:
     assert (page.status_code, "0.50" in page.text) == (200, True)
 
 
-def test_payback_says_what_became_of_the_money(shop: Shop) -> None:
-    shop.resolves(shop.has_held(), accept=False)
-    assert runs(shop, "report").exit_code == 1
+def test_money_that_paid_no_order_is_kept_or_given_back_by_hand(shop: Shop) -> None:
     said = ["--by", "Ada", "--why", "transfer 17"]
-    assert runs(shop, "payback", "chk-1", *said).exit_code == 2
-    ran = runs(shop, "payback", "chk-1", "--kept", *said)
-    assert (ran.exit_code, ran.output) == (0, "the money of checkout chk-1 of order o-1 is marked as kept\n")
-    ran = runs(shop, "payback", "chk-1", "--done", *said)
-    assert ran.output == "the money of checkout chk-1 of order o-1 is marked as paid back\n"
-    again = runs(shop, "payback", "chk-1", "--done", *said)
-    assert (again.exit_code, "is marked as paid back already" in again.output) == (1, True)
+    for order_id in ("o-1", "o-2"):
+        shop.resolves(shop.has_held(order_id), accept=False)
+    assert runs(shop, "report").exit_code == 1
+    ran = runs(shop, "keep", "chk-1", *said)
+    assert (ran.exit_code, ran.output) == (0, "the money of checkout chk-1 of order o-1 is kept\n")
+    assert runs(shop, "keep", "chk-1", *said).exit_code == 1
+    ran = runs(shop, "refund", "chk-2", "--by-hand", *said)
+    assert (ran.exit_code, "is completed" in ran.output, "http" in ran.output) == (0, True, False)
     assert "Nothing needs a person." in runs(shop, "report").output
 
 
@@ -174,10 +174,10 @@ def test_report_names_the_webhooks_address_and_not_its_secret(open_shop: OpenSho
 
 @pytest.mark.parametrize("command", ["report", "doctor"])
 def test_a_database_that_cannot_be_read_is_never_told_as_well(shop: Shop, command: str) -> None:
-    shop.executes(text("ALTER TABLE paycheckout_checkout DROP COLUMN found_by"))
+    shop.executes(text("ALTER TABLE paycheckout_checkout DROP COLUMN webhooks"))
     ran = runs(shop, command)
     assert ran.exit_code == 1
-    assert "found_by" in ran.output
+    assert "webhooks" in ran.output
     assert "flask paycheckout doctor" in ran.output or "flask db migrate" in ran.output
     assert "Nothing needs a person" not in ran.output
 
@@ -191,3 +191,15 @@ def test_sandbox_hands_its_options_through(
     ran = runs(shop, "sandbox", option)
     assert ran.exit_code == 0
     assert said in ran.output + capsys.readouterr().out
+
+
+@pytest.mark.parametrize("command", ["report", "payouts", "deeds", "show", "requests"])
+def test_a_terminal_without_these_letters_gets_their_escapes(shop: Shop, command: str) -> None:
+    pays_out(shop, "p-\u03a9", note="\u03a9", order_id="o-\u03a9", approve=True)
+    with shop.app.app_context():
+        shop.paycheckout.request(Pay("5.00", "USD"), title="\u03a9", by="Ada")
+        shop.db.session.commit()
+        shop.paycheckout.cancel_payout("p-\u03a9", by="\u03a9", why="\u03a9") if command == "deeds" else None
+    words = [command, "o-\u03a9"] if command == "show" else [command]
+    ran = shop.app.test_cli_runner(charset="cp1252").invoke(args=["paycheckout", *words])
+    assert (ran.exception is None or isinstance(ran.exception, SystemExit), "\\u03a9" in ran.output) == (True, True)

@@ -55,6 +55,66 @@ def test_a_factory_used_twice_with_one_module_level_db(clock: Clock, service: Se
         gc.collect()
 
 
+def register(paycheckout: PayCheckout, amount: str) -> None:
+    @paycheckout.order_total
+    def order_total(order_id: str) -> Pay:
+        return Pay(amount, "USD")
+
+
+def in_a_factory(paycheckout: PayCheckout, create_app: Callable[[], Flask]) -> list[Flask]:
+    apps = []
+    for amount in ("1", "2"):
+        apps.append(create_app())
+        register(paycheckout, amount)
+    return apps
+
+
+def in_a_factory_inside_the_first_app(paycheckout: PayCheckout, create_app: Callable[[], Flask]) -> list[Flask]:
+    first = create_app()
+    register(paycheckout, "1")
+    with first.app_context():
+        second = create_app()
+        register(paycheckout, "2")
+    return [first, second]
+
+
+def in_the_context_of_each(paycheckout: PayCheckout, create_app: Callable[[], Flask]) -> list[Flask]:
+    apps = [create_app(), create_app()]
+    for app, amount in [*zip(apps, ("1", "2"), strict=True)][::-1]:
+        with app.app_context():
+            register(paycheckout, amount)
+    return apps
+
+
+def in_two_modules(paycheckout: PayCheckout, create_app: Callable[[], Flask]) -> list[Flask]:
+    register(paycheckout, "1")
+    first = create_app()
+    second = create_app()
+    register(paycheckout, "2")
+    return [first, second]
+
+
+@pytest.mark.parametrize(
+    "make", [in_a_factory, in_a_factory_inside_the_first_app, in_the_context_of_each, in_two_modules]
+)
+def test_each_of_two_apps_has_its_own_prices(
+    make: Callable[[PayCheckout, Callable[[], Flask]], list[Flask]], clock: Clock, service: Service
+) -> None:
+    db, paycheckout = SQLAlchemy(), PayCheckout()
+
+    def create_app() -> Flask:
+        app = make_app()
+        db.init_app(app)
+        paycheckout.init_app(app, db, transport=httpx.MockTransport(service), clock=clock)
+        return app
+
+    for app, amount in zip(make(paycheckout, create_app), ("1", "2"), strict=True):
+        with app.app_context():
+            db.create_all()
+            assert paycheckout.start("o-1").total == Pay(amount, "USD")
+            db.engine.dispose()
+
+
 @pytest.mark.parametrize(
     ("act", "error", "message"),
     [

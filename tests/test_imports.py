@@ -16,9 +16,9 @@ PACKAGE = Path(flask_paycheckout.__file__).parent
 
 # From the lowest line to the highest. A folder, or a module of the root, imports from its own line and those below.
 LINES = """
-errors clock totals text signals shop_functions translations client
+errors clock totals text per_process signals shop_functions translations client
 config security database
-parts
+wiring
 service
 events
 checkouts
@@ -106,13 +106,15 @@ def test_no_modules_import_each_other_in_a_circle() -> None:
     TopologicalSorter(graph).prepare()
 
 
-@pytest.mark.parametrize(("library", "lowest"), [(WEB, "parts"), (DATABASE, "database")])
+@pytest.mark.parametrize(("library", "lowest"), [(WEB, "wiring"), (DATABASE, "database")])
 def test_libraries_are_known_from_one_line_upward(library: set[str], lowest: str) -> None:
     below = [file for file in LAYERED if LEVEL[part_of(file)] < LEVEL[lowest]]
     assert {file.name for file in below if foreign(imports(file)) & library} == set()
 
 
-@pytest.mark.parametrize(("part", "allowed"), [("client", {"client", "totals"}), ("sandbox", {"sandbox"})])
+@pytest.mark.parametrize(
+    ("part", "allowed"), [("client", {"client", "totals", "per_process"}), ("sandbox", {"sandbox"})]
+)
 def test_client_and_sandbox_stand_alone(part: str, allowed: set[str]) -> None:
     of_part = frozenset().union(*(imports(file) for file in FILES if part_of(file) == part))
     assert ours(of_part) <= allowed

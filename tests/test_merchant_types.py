@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import flask_paycheckout
+from tests.client import every_resource
 
 pytestmark = pytest.mark.slow("types of a merchant's shop")
 
@@ -83,7 +84,7 @@ def pay(order_id: str) -> Response:
 
 
 def kept(checkout_id: str) -> str | None:
-    kept = paycheckout.mark_paid_back(checkout_id, by="Ada", why="sent by bank", kept=False)
+    kept = paycheckout.keep(checkout_id, by="Ada", why="a voucher")
     assert isinstance(kept, OwnCheckout)
     return kept.till
 
@@ -139,12 +140,12 @@ paycheckout.settle(checkout)  # arg-type
 paycheckout.resolve("c", accept=True, by="Ada")  # call-arg
 paycheckout.resolve("c", "yes", by="Ada", why="seen")  # arg-type
 paycheckout.resolve("c", True, "Ada", "seen").urll  # attr-defined
-paycheckout.mark_paid_back("c", "Ada", "sent")  # call-arg
-paycheckout.mark_paid_back("c", by="Ada", why="sent").urll  # attr-defined
+paycheckout.keep("c", "Ada", "sent")  # call-arg
+paycheckout.keep("c", by="Ada", why="sent").urll  # attr-defined
 paycheckout.reconcile(limit="10")  # arg-type
 paycheckout.reconcile().chekced  # attr-defined
 paycheckout.explain("o-1").atempts  # attr-defined
-paycheckout.explain("o-1").attempts[0].happenings[0].txt  # attr-defined
+paycheckout.explain("o-1").attempts[0].found_bye  # attr-defined
 paycheckout.explain("o-1").attempts[0].payment.paid  # union-attr
 paycheckout.order_status(["o-1"])  # arg-type
 paycheckout.order_status("o-1").paid  # attr-defined
@@ -152,6 +153,8 @@ paycheckout.order_statuses([7])  # list-item
 paycheckout.order_statuses(["o-1"])["o-1"].paid  # attr-defined
 paycheckout.pay_url(7)  # arg-type
 paycheckout.client.deposits.get("c").statsu  # attr-defined
+paycheckout.client.deposits.get("c").payment_fiat.bank_name  # union-attr
+paycheckout.client.deposits.get("c", retires=0)  # call-arg
 paycheckout.client.fiat_disbursements.list(status="pendign")  # arg-type
 paycheckout.client.fiat_disbursements.iterate(sort="created")  # arg-type
 paycheckout.client.fiat_disbursements.sandbox_update("d1", "done")  # arg-type
@@ -225,10 +228,12 @@ def errors(folder: Path, cache: Path) -> dict[str, dict[int, set[str]]]:
     """The codes of mypy's errors, by program and line."""
     (folder / "shop.py").write_text(SHOP)
     (folder / "mistakes.py").write_text(MISTAKES)
+    (folder / "every_resource.py").write_text(Path(every_resource.__file__).read_text())
     # The modules that the merchant imports are checked in silence, as they are where they are installed.
+    programs = ["shop.py", "mistakes.py", "every_resource.py"]
     options = ["--strict", "--follow-imports=silent", "--config-file=", "--no-pretty", f"--cache-dir={cache}"]
     ran = subprocess.run(
-        [sys.executable, "-m", "mypy", *options, "shop.py", "mistakes.py"],
+        [sys.executable, "-m", "mypy", *options, *programs],
         cwd=folder,
         env=os.environ | {"MYPYPATH": str(Path(flask_paycheckout.__file__).parent.parent)},
         capture_output=True,
@@ -236,7 +241,7 @@ def errors(folder: Path, cache: Path) -> dict[str, dict[int, set[str]]]:
         timeout=600,
     )
     assert ran.returncode in (0, 1), ran.stdout + ran.stderr
-    found: dict[str, dict[int, set[str]]] = {"shop.py": {}, "mistakes.py": {}}
+    found: dict[str, dict[int, set[str]]] = {program: {} for program in programs}
     for file, line, code in re.findall(r"^(\w+\.py):(\d+): error: .*\[([a-z-]+)\]$", ran.stdout, re.MULTILINE):
         found[file].setdefault(int(line), set()).add(code)
     return found
@@ -244,4 +249,4 @@ def errors(folder: Path, cache: Path) -> dict[str, dict[int, set[str]]]:
 
 def test_mypy_accepts_a_right_shop_and_finds_each_mistake(tmp_path: Path, pytestconfig: pytest.Config) -> None:
     found = errors(tmp_path, cache=pytestconfig.cache.mkdir("merchant_types"))
-    assert found == {"shop.py": {}, "mistakes.py": expected(MISTAKES)}
+    assert found == {"shop.py": {}, "mistakes.py": expected(MISTAKES), "every_resource.py": {}}

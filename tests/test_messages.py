@@ -43,7 +43,7 @@ SAID = "--by Ada --why x"
         (f"refund chk-3 --send 0 usdc-polygon {SAID}", 2, "'--send': send 0 in usdc-polygon is not positive"),
         ("refund chk-3 --by ' ' --why x", 2, "'--by': by must not be empty"),
         ("refund chk-3 --by Ada --why ''", 2, "'--why': why must not be empty"),
-        (f"refund chk-3 --amount 1.234 {SAID}", 2, "more decimals than USD has (2). Write at most 2 decimals"),
+        (f"refund chk-3 --amount 1.2345 {SAID}", 2, "more decimals than USD has (2). Write at most 2 decimals"),
         (f"refund 'chk\n3' {SAID}", 2, "'CHECKOUT_ID': checkout_id must have"),
         (f"refund chk-3 --amount 12.51 {SAID}", 1, "12.50 USD are left"),
         (f"refund chk-404 {SAID}", 1, "no checkout 'chk-404'"),

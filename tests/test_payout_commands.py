@@ -15,7 +15,7 @@ from flask_paycheckout.testing import Sandbox
 from tests.conftest import OpenShop
 from tests.journeys.test_login import EMAIL, PASSWORD, logs_in
 from tests.payouts.paying import Payer
-from tests.payouts.shop import payout, payouts, pays_out, stands
+from tests.payouts.shop import payout, payouts, pays_out, refunds, stands
 from tests.scripted import Shop
 from tests.test_cli import runs
 
@@ -67,18 +67,21 @@ def test_payouts_are_listed_for_people_and_programs(shop: Shop) -> None:
     ran = runs(shop, "payouts")
     assert ran.exit_code == 0
     at = "2026-01-01 12:00:00Z  80.00 USD"
+    facts = ["Name: Bo", "Bank: NatWest", "IBAN: United Kingdom, NWBK", "Number ends with: 6819"]
     assert [re.sub("  +", "  ", line) for line in ran.output.splitlines()] == [
-        "REFERENCE  KIND  ORDER  TO  STATUS  SINCE  AMOUNT",
-        f"maker-2  payout  recipient rec_1  is ready to be sent  {at}",
-        f"maker-1  payout  o-1  Bo, NatWest, •••• 6819  waits for approval (--seen 0)  {at}",
+        "REFERENCE  KIND  ORDER  STATUS  SINCE  AMOUNT",
+        f"maker-2  payout  is ready to be sent  {at}",
+        "  Recipient: rec_1",
+        f"maker-1  payout  o-1  waits for approval (--seen 0)  {at}",
+        *(f"  {fact}" for fact in facts),
     ]
-    [facts] = told(shop, "payouts", "--status", "waiting")
-    shown = {name: facts[name] for name in ("reference", "status", "amount", "destination", "revision", "order_id")}
+    [listed] = told(shop, "payouts", "--status", "waiting")
+    shown = {name: listed[name] for name in ("reference", "status", "amount", "destination", "revision", "order_id")}
     assert shown == {
         "reference": "maker-1",
         "status": "waiting",
         "amount": "80.00",
-        "destination": "Bo, NatWest, •••• 6819",
+        "destination": "\n".join(facts),
         "revision": 0,
         "order_id": "o-1",
     }
@@ -187,6 +190,31 @@ def test_the_proof_of_a_completed_transfer_is_saved(
     assert ran.output == f"the transfer proof of p-1 is in {file}\n"
     ran = runs(payer.shop, "payouts", "proof", "p-1", str(tmp_path / "missing" / "proof.pdf"))
     assert (ran.exit_code, "No such file or directory" in ran.stderr) == (1, True)
+
+
+def test_the_systems_user_stands_in_the_deed_beside_the_name_that_was_given(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LOGNAME", "alice")
+    checkout_id = shop.has_paid()
+    runs(shop, "refund", checkout_id, "--amount", "2", "--by", "Ada", "--why", "broke")
+    refunds(shop, checkout_id, "1", by="Bo")
+    asked = [each for each in told(shop, "deeds") if each["deed"] == "refunded"]
+    assert [(each["by"], each["system_user"]) for each in asked] == [("Ada", "alice"), ("Bo", "")]
+    assert f"Ada refunded {checkout_id} (command of alice): broke" in runs(shop, "deeds").output
+
+
+@pytest.mark.parametrize("currency", ["USD", "KWD", "JPY", "usdc-polygon"])
+def test_a_mark_before_three_digits_is_refused_whatever_the_currency(shop: Shop, currency: str) -> None:
+    checkout_id = shop.has_paid()
+    for command in (
+        ("request", "1,250", currency, "--title", "A jar"),
+        ("refund", checkout_id, "--amount", "1.250", *SAID),
+        ("refund", checkout_id, "--send", "1,250", currency, *SAID),
+    ):
+        ran = runs(shop, *command)
+        assert (ran.exit_code, "write 1250, or 1.2500" in ran.stderr) == (2, True), command
+    assert payouts(shop) == []
 
 
 def test_what_needs_a_link_is_not_stored_where_no_link_can_be_made(open_shop: OpenShop) -> None:

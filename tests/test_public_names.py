@@ -5,26 +5,33 @@ from __future__ import annotations
 import subprocess
 import sys
 from pathlib import Path
+from types import ModuleType
+from zipfile import PyZipFile
 
 import pytest
 
 import flask_paycheckout
-from tests.test_imports import OPTIONAL
+import flask_paycheckout.client
+from tests.test_imports import OPTIONAL, imports
 
 NAMES = {
+    "Alarm",
     "Amount",
+    "AmountRefused",
     "ByHand",
     "CheckoutMixin",
     "ConfigurationError",
+    "Described",
     "EventMixin",
     "Explanation",
+    "Figures",
     "Host",
+    "Line",
     "OrderNotPayable",
     "OrderSettled",
     "Pay",
     "PayCheckout",
     "PayCheckoutError",
-    "PaybackRefused",
     "Payment",
     "PaymentFee",
     "Receive",
@@ -40,6 +47,7 @@ NAMES = {
     "UnknownCheckout",
     "UnsafeCheckoutUrl",
     "checkout_created",
+    "claim_wanted",
     "order_abandoned",
     "order_paid",
     "order_part_paid",
@@ -47,6 +55,7 @@ NAMES = {
     "payment_held",
     "payment_reminder",
     "payment_resolved",
+    "payment_reversed",
     "Account",
     # Money out.
     "PayoutMixin",
@@ -62,9 +71,12 @@ NAMES = {
     "RefundTooLarge",
     "refund_claimed",
     "payout_sent",
+    "payout_cancelled",
     "payout_completed",
     "payout_failed",
     "payout_unknown",
+    "request_paid",
+    "request_reminder",
 }
 
 
@@ -72,17 +84,31 @@ def test_all_is_exactly_what_is_promised() -> None:
     assert sorted(vars(flask_paycheckout)["__all__"]) == sorted(NAMES), "no more, no fewer, each once"
 
 
-OURS = [
-    f"flask_paycheckout.{part}"
-    for part in (
-        "cli.commands",
-        "doctor",
-        "payouts.sending",
-        "books.lists",
-        "sandbox",
-        "views.owner",
+PACKAGES = [flask_paycheckout, flask_paycheckout.client]
+
+
+@pytest.mark.parametrize("package", PACKAGES, ids=lambda package: package.__name__)
+def test_type_checkers_read_the_names_that_programs_import(package: ModuleType) -> None:
+    typed = {name.rpartition(".")[2] for name in imports(Path(str(package.__file__))) if name.startswith("flask_pay")}
+    assert typed == set(vars(package)["__all__"])
+
+
+def test_compiled_modules_alone_give_every_name(tmp_path: Path) -> None:
+    """In an archive of a frozen program there are neither sources nor stubs."""
+    archive = tmp_path / "program.zip"
+    with PyZipFile(str(archive), "w") as packed:
+        packed.writepy(str(Path(flask_paycheckout.__file__).parent))
+    code = (
+        f"import sys; sys.path.insert(0, {str(archive)!r}); "
+        "import flask_paycheckout, flask_paycheckout.client as client;"
+        "print(flask_paycheckout.__file__);"
+        "[getattr(package, name) for package in (flask_paycheckout, client) for name in package.__all__]"
     )
-]
+    ran = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True)
+    assert (ran.stdout.strip(), ran.stderr) == (str(archive / "flask_paycheckout" / "__init__.pyc"), "")
+
+
+OURS = [f"flask_paycheckout.{part}" for part in ("cli.commands", "doctor", "sandbox", "views.owner")]
 #: The modules that the extension itself needs.
 NEEDED = {"flask", "sqlalchemy", "flask_paycheckout.extension"}
 
@@ -106,7 +132,7 @@ def test_nothing_is_loaded_before_it_is_used(statement: str, loaded: set[str]) -
     assert set(ran.stdout.split()) == loaded
 
 
-def test_a_web_process_loads_neither_commands_nor_what_works_in_rounds() -> None:
+def test_a_web_process_loads_neither_commands_nor_pages_that_it_lacks() -> None:
     code = (
         "import sys; from flask_sqlalchemy import SQLAlchemy; from flask_paycheckout import PayCheckout;"
         "from tests.scripted import make_app; app = make_app(); PayCheckout(app, SQLAlchemy(app));"

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from flask_paycheckout.totals import Pay, Receive
+from flask_paycheckout.totals import Pay, Receive, amount_to_type, typed_amount
 
 
 @pytest.mark.parametrize(
@@ -119,3 +119,41 @@ def test_a_currency_that_the_standard_has_withdrawn_is_one_still() -> None:
     assert Pay("12.50", "BGN").amount == Decimal("12.50")
     with pytest.raises(ValueError, match="more decimals"):
         Pay("12.505", "BGN")
+
+
+@pytest.mark.parametrize("nothing", [0, "0.00", Decimal("0E-30")])
+def test_a_deposit_of_nothing_asks_for_all_that_is_left(nothing: int | str | Decimal) -> None:
+    assert Pay("100", "USD", now=nothing) == Pay("100", "USD", parts=True)
+    with pytest.raises(ValueError, match="now -1 in USD is not positive"):
+        Pay("100", "USD", now=-1)
+
+
+def test_a_default_that_is_written_out_is_the_same_total() -> None:
+    assert Pay("12.50", "USD", receive_in="USD") == Pay("12.50", "USD")
+    assert Pay("12.50", "USD", receive_in="EUR") != Pay("12.50", "USD")
+
+
+@pytest.mark.parametrize(
+    ("typed", "read"),
+    [
+        ("12.50", "12.50"),
+        ("12,5", "12.5"),
+        (" 1250 ", "1250"),
+        ("0,250", "0.250"),
+        ("1.2500", "1.2500"),
+        ("1250.001", "1250.001"),
+    ],
+)
+def test_a_typed_amount_has_a_comma_or_a_point_before_its_decimals(typed: str, read: str) -> None:
+    assert typed_amount(typed) == read
+
+
+@pytest.mark.parametrize("typed", ["1,250", "1.250", "999.999", "12,000", "", " ", "1e3"])
+def test_a_typed_amount_that_may_mean_another_one_is_refused(typed: str) -> None:
+    with pytest.raises(ValueError, match="amount"):
+        typed_amount(typed)
+
+
+@pytest.mark.parametrize("amount", ["1.250", "0.125", "1250.125", "12.50", "3"])
+def test_what_is_shown_to_be_typed_is_read_as_the_same_amount(amount: str) -> None:
+    assert Decimal(typed_amount(amount_to_type(Decimal(amount)))) == Decimal(amount)

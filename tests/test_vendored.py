@@ -8,10 +8,12 @@ from pathlib import Path
 ROOT = Path(__file__).parent.parent
 VENDORED = tomllib.loads((ROOT / "flask_paycheckout" / "vendored.toml").read_text(encoding="utf-8"))["vendored"]
 #: Kinds of files that are our own wherever they stand; Python's are, and pages with what translates them.
-OWN = {".py", ".pyi", ".html", ".po", ".mo", ".typed", ".pyc", ".toml"}
+OWN = {".py", ".html", ".po", ".mo", ".typed", ".pyc", ".toml"}
 OWN_FILES = {
     *(f"flask_paycheckout/static/{name}" for name in ("copy.js", "owner.css", "paycheckout.css", "status.js")),
-    *(f"flask_paycheckout/sandbox/static/{name}" for name in ("inspector.css", "picture.svg", "sandbox.css")),
+    *(f"flask_paycheckout/sandbox/static/{name}" for name in ("docs.css", "inspector.css", "sandbox.css")),
+    "flask_paycheckout/sandbox/static/picture.svg",
+    "flask_paycheckout/sandbox/wire/examples.json",
 }
 
 

@@ -6,6 +6,7 @@ Translate what is new, take the mark "fuzzy" away where the old words are still 
 
 from __future__ import annotations
 
+import ast
 import io
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -17,11 +18,11 @@ from babel.messages.mofile import write_mo
 from babel.messages.pofile import read_po, write_po
 
 from flask_paycheckout.translations.catalogues import DOMAIN, FOLDER, LANGUAGES
-from flask_paycheckout.views import page_text, refund_text
+from flask_paycheckout.views import page_text, receipt_text, refund_text
 
 PACKAGE = FOLDER.parent
 # All that a customer reads stands in these modules; the templates have no words of their own.
-SOURCES = (page_text, refund_text)
+SOURCES = (page_text, receipt_text, refund_text)
 KEYWORDS = {"gettext": None, "ngettext": (1, 2)}
 # The headers that git knows better, and those that would change with every Babel.
 _LEFT_OUT = ("Report-", "POT-", "PO-", "Last-Translator", "Language-Team", "Generated-By")
@@ -32,11 +33,16 @@ def extracted() -> Catalog:
     catalog = _new(None)
     for source in SOURCES:
         file = Path(source.__file__ or "")
-        constants = [value for name, value in vars(source).items() if name.isupper()]
+        imported = {name.asname or name.name for node in _imports(file) for name in node.names}
+        constants = [value for name, value in vars(source).items() if name.isupper() and name not in imported]
         looked_up = [found for _, found, _, _ in extract_from_file("python", str(file), keywords=KEYWORDS)]
         for found in [*texts_of(constants), *looked_up]:
             catalog.add(found, locations=[(str(file.relative_to(PACKAGE.parent)), 0)])
     return catalog
+
+
+def _imports(file: Path) -> list[ast.ImportFrom]:
+    return [node for node in ast.parse(file.read_text()).body if isinstance(node, ast.ImportFrom)]
 
 
 def texts_of(value: object) -> Iterator[str]:

@@ -11,9 +11,9 @@ from flask_paycheckout.client import PaymentsError
 from flask_paycheckout.config.accounts import SETTINGS
 from flask_paycheckout.database.connections import read_rows
 from flask_paycheckout.database.order_ids import require_account_name
-from flask_paycheckout.parts import Parts
 from flask_paycheckout.payouts.payout_states import LIVE
 from flask_paycheckout.service.accounts import Accounts, AccountUnavailable
+from flask_paycheckout.wiring import Wiring
 
 _LISTED = 1000
 
@@ -22,17 +22,17 @@ _LISTED = 1000
 class Merchants:
     """The merchant accounts of one app: those that are stored, and those that the shop gives keys for."""
 
-    parts: Parts
+    wiring: Wiring
     accounts: Accounts
 
     def names(self, limit: int | None = _LISTED) -> list[str]:
         """The names that checkouts or payouts are stored with, sorted; `limit` at most, where that is not None."""
-        models = self.parts.models
+        models = self.wiring.models
         return self._names(limit, _walk(models.checkouts), _walk(models.payouts))
 
     def open(self, limit: int) -> list[str]:
         """The accounts with checkouts that are still read, or payouts that have not ended, sorted; `limit` at most."""
-        checkouts, payouts = self.parts.models.checkouts, self.parts.models.payouts
+        checkouts, payouts = self.wiring.models.checkouts, self.wiring.models.payouts
         read = _walk(checkouts, checkouts.c.next_read_at.is_not(None))
         return self._names(limit, read, _walk(payouts, payouts.c.status.in_(LIVE)))
 
@@ -42,9 +42,9 @@ class Merchants:
         :raises ValueError: there is no such account.
         """
         require_account_name(name)
-        models = self.parts.models
+        models = self.wiring.models
         stored = or_(*(exists().where(table.c.account == name) for table in (models.checkouts, models.payouts)))
-        if name and not read_rows(self.parts.engine(), select(stored))[0][0]:
+        if name and not read_rows(self.wiring.engine(), select(stored))[0][0]:
             try:
                 self.accounts.client_of(name)
             except AccountUnavailable:
@@ -63,11 +63,11 @@ class Merchants:
             # The shop has no keys for this account. The report names it already, because its calls fail.
             return name, False
         if token is SETTINGS:
-            name, token = "", self.parts.settings.access_token
+            name, token = "", self.wiring.settings.access_token
         return name, token is None
 
     def _names(self, limit: int | None, *walks: Select[Any]) -> list[str]:
-        engine = self.parts.engine()
+        engine = self.wiring.engine()
         return sorted({name for walk in walks for (name,) in read_rows(engine, walk.limit(limit))})[:limit]
 
 
@@ -88,4 +88,6 @@ def _walk(table: Table, *having: ColumnElement[bool]) -> Select[Any]:
     found = select(func.min(c.account).label("account")).cte("found", recursive=True)
     following = select(func.min(c.account)).where(c.account > found.c.account).scalar_subquery()
     found = found.union_all(select(following).where(found.c.account.is_not(None)))
-    return select(found.c.account).where(exists().where(c.account == found.c.account, *having))
+    # The walk ends with NULL, for which `exists` alone could read the whole table.
+    among = [exists().where(c.account == found.c.account, *having)] if having else []
+    return select(found.c.account).where(found.c.account.is_not(None), *among)

@@ -3,25 +3,27 @@
 Report, doctor, metrics and the owner's page show this list. A new alarm is one function:
 
     @alarm(Severity.TODAY)
-    def held_payments(look: Look) -> Iterator[Alarm]:
+    def held_payments(look: Look) -> Waiting:
         ...
 
-The name of the function is the kind, `held-payments`. It yields nothing while all is well. `since` comes from the rows,
-never from the clock, so that it stays the same while the trouble lasts; so does `key`.
+The name of the function is the kind, `held-payments`. It returns alarms, and none while all is well; or the rows that
+wait, which are counted together with those of all other kinds. `since` comes from the rows, never from the clock, so
+that it stays the same while the trouble lasts; so does `key`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
-from sqlalchemy import ColumnElement, Engine, Executable, Select, func, select
+from sqlalchemy import ColumnElement, Engine, Executable, Select, func, literal, union_all
 
 from flask_paycheckout.books.account_names import Merchants
+from flask_paycheckout.checkouts.order_problems import OrderProblem, find_problems, lasts
 from flask_paycheckout.clock import as_utc
 from flask_paycheckout.database.connections import read_rows
 from flask_paycheckout.database.models import Models
@@ -32,13 +34,14 @@ PATIENCE = timedelta(minutes=5)
 """In a healthy shop webhooks, reconcile rounds and second deliveries have happened by then."""
 
 WEEK = timedelta(days=7)
-"""A failed payout needs a person for so long; after that it is only counted. A customer who has not said by then where
-a refund goes has not seen the link, and a bank transfer without news, or a part whose rest nobody has paid, is worth a
-question.
+"""A customer who has not said by then where a refund goes has not seen the link, and a bank transfer without news, or a
+part whose rest nobody has paid, is worth a question.
 """
 
 RECONCILE = "Keep this running beside the shop: flask paycheckout reconcile --watch"
 """The remedy for what only reconcile finds."""
+
+_GOES_ON = "It goes on by itself once the service answers, or takes the keys, again; see the alarm about that."
 
 EXAMPLES = 100
 """The most examples of an alarm; its count covers all."""
@@ -81,6 +84,17 @@ class Example:
         return self.text if self.problem is None else f"{self.text}: {' '.join(self.problem.split())}"
 
 
+class OwnerPage(NamedTuple):
+    """The owner's page that lists what an alarm counts, and says what to do about it."""
+
+    endpoint: str
+    words: str
+    """The words of the link."""
+
+    status: str | None = None
+    """The state to which the page is limited."""
+
+
 @dataclass(frozen=True)
 class Alarm:
     """One trouble."""
@@ -109,6 +123,17 @@ class Alarm:
     is_note: bool = False
     """Whether this alarm of a more severe kind is a mere note: it may have passed, or an alarm tells its cause."""
 
+    page: OwnerPage | None = None
+    """The owner's page about it; the decorator sets it."""
+
+    url: str = ""
+    """The address of that page, or of the first one; empty without such pages. Only `tell_owner` gets it."""
+
+    @property
+    def remedy(self) -> str:
+        """The first of the remedies; empty without any."""
+        return self.remedies[0] if self.remedies else ""
+
     @property
     def key(self) -> str:
         """The name of this trouble, the same while it lasts."""
@@ -117,7 +142,8 @@ class Alarm:
     def as_dict(self) -> dict[str, Any]:
         """Convert to JSON-ready values, with times as ISO 8601 text."""
         values: dict[str, Any] = plain(asdict(self))
-        del values["of"], values["is_note"]
+        for inner in ("of", "is_note", "page", "url"):
+            del values[inner]
         for example in values["examples"]:
             del example["name"]
         return {"key": self.key} | values
@@ -136,12 +162,12 @@ class Look:
     merchants: Merchants
     """The merchant accounts; asks the shop for their keys."""
 
-    @property
+    @cached_property
     def checkouts(self) -> Any:
         """The columns of checkouts."""
         return self.models.checkouts.c
 
-    @property
+    @cached_property
     def payouts(self) -> Any:
         """The columns of payouts."""
         return self.models.payouts.c
@@ -153,6 +179,12 @@ class Look:
         of = None if self.account is None else {self.account, self.merchants.payer_of(self.account)[0]}
         return failing_calls(self.engine, self.models.services, self.now, of)
 
+    @cached_property
+    def order_problems(self) -> Sequence[OrderProblem]:
+        """The orders that cannot be paid, the newest first."""
+        of_account = self.of_account(self.models.order_problems.c.account)
+        return find_problems(self.engine, self.models, lasts(self.models), *of_account)
+
     def rows(self, statement: Executable) -> Sequence[Any]:
         """Run a statement on a connection that is free again afterwards, since the shop may need one for its keys."""
         return read_rows(self.engine, statement)
@@ -162,30 +194,75 @@ class Look:
         return [] if self.account is None else [column == self.account]
 
 
-def waiting(
-    look: Look,
-    rows: Select[Any],
-    since: str,
-    what: tuple[str, str],
-    example: Callable[[Any], Example],
-    *remedies: str,
-    note: ColumnElement[bool] | None = None,
-) -> Iterator[Alarm]:
-    """One alarm for all rows of a statement; none without any.
+@dataclass(frozen=True)
+class Waiting:
+    """Rows that wait for something, which make one alarm together; none without any."""
 
-    :param rows: selects what `example` needs, `account`, and the time since when each row waits.
-    :param since: the name of that time.
-    :param what: what one row, and what many, are; a number stands before it.
-    :param note: the condition of rows that are a mere note, where there are no others.
-    """
-    found = rows.subquery().c
-    counted = select(func.count(), func.min(found[since]), func.min(found.account), func.max(found.account))
-    [(count, first, lowest, highest)] = look.rows(counted)
-    if count:
-        examples = map(example, look.rows(rows.order_by(rows.selected_columns[since]).limit(EXAMPLES)))
-        account = lowest if lowest == highest else None
-        is_note = note is not None and not look.rows(rows.where(~note).limit(1))
-        yield Alarm(number(count, *what), as_utc(first), count, account, tuple(examples), remedies, is_note=is_note)
+    rows: Select[Any]
+    """Selects what `example` needs, `account`, and the time since when each row waits; of all accounts."""
+
+    since: str
+    """The name of that time."""
+
+    what: tuple[str, str]
+    """The words for one row and for many, which stand behind a number."""
+
+    example: Callable[[Any], Example]
+    remedies: Callable[[Sequence[Any]], Iterable[str]]
+    """The advice about some of the rows; each sentence is shown once."""
+
+    note: ColumnElement[bool] | None = None
+    """The condition of rows that are a mere note, where there are no others."""
+
+    outage: ColumnElement[bool] | None = None
+    """The condition of rows whose cause, an outage, has its own alarm; they are a mere note, too."""
+
+    def of(self, account: str | None) -> Select[Any]:
+        """The rows of a merchant account; of all for None."""
+        if account is None:
+            return self.rows
+        # Not by the plain column: along an index of accounts, SQLite could read all abandoned checkouts of this one.
+        return self.rows.where(func.coalesce(self.rows.selected_columns.account, "") == account)
+
+    def alarm(self, look: Look, count: int, first: datetime, lowest: str, highest: str) -> Alarm:
+        """The alarm about these rows.
+
+        :param first: the time since when the oldest one waits.
+        :param lowest: the first of their accounts by name, and the last one.
+        """
+        rows = self.of(look.account)
+        oldest = look.rows(rows.order_by(rows.selected_columns[self.since]).limit(EXAMPLES))
+        is_note, is_outage = (
+            condition is not None and not look.rows(rows.where(~condition).limit(1))
+            for condition in (self.note, self.outage)
+        )
+        return Alarm(
+            number(count, *self.what),
+            as_utc(first),
+            count,
+            lowest if lowest == highest else None,
+            tuple(map(self.example, oldest)),
+            (_GOES_ON,) if is_outage else tuple(dict.fromkeys(self.remedies(oldest))),
+            is_note=is_note or is_outage,
+        )
+
+
+Found = Waiting | Iterable[Alarm]
+
+
+def alarms_of(look: Look, found: Mapping[str, Found]) -> dict[str, Iterable[Alarm]]:
+    """The alarms of each kind, by its name. One statement counts the rows of all kinds that wait."""
+    waiting = {name: each for name, each in found.items() if isinstance(each, Waiting)}
+    counts = look.rows(union_all(*(_counted(name, each, look.account) for name, each in waiting.items())))
+    about = {name: (waiting[name].alarm(look, *figures),) for name, *figures in counts if figures[0]}
+    return {name: about.get(name, ()) if isinstance(each, Waiting) else each for name, each in found.items()}
+
+
+def _counted(name: str, waiting: Waiting, account: str | None) -> Select[Any]:
+    rows = waiting.of(account)
+    c = rows.selected_columns
+    figures: Sequence[Any] = func.count(), func.min(c[waiting.since]), func.min(c.account), func.max(c.account)
+    return rows.with_only_columns(literal(name), *figures, maintain_column_froms=True)
 
 
 def number(count: int, one: str, many: str) -> str:
@@ -198,16 +275,26 @@ def subject(row: Any) -> str:
     return f"{row.checkout_id} of order {row.order_id}{account_text(row.account)}"
 
 
-_Find = Callable[[Look], Iterator[Alarm]]
-REGISTERED: dict[str, tuple[Severity, _Find]] = {}
-"""By kind; the modules of alarms fill it when they are imported."""
+_Find = Callable[[Look], Found]
 
 
-def alarm(severity: Severity) -> Callable[[_Find], _Find]:
+class AlarmKind(NamedTuple):
+    """A kind of alarms."""
+
+    severity: Severity
+    find: _Find
+    page: OwnerPage | None
+
+
+REGISTERED: dict[str, AlarmKind] = {}
+"""By name; the modules of alarms fill it when they are imported."""
+
+
+def alarm(severity: Severity, page: OwnerPage | None = None) -> Callable[[_Find], _Find]:
     """Register the function that finds the alarms of one kind."""
 
     def register(find: _Find) -> _Find:
-        REGISTERED[find.__name__.replace("_", "-")] = (severity, find)
+        REGISTERED[find.__name__.replace("_", "-")] = AlarmKind(severity, find, page)
         return find
 
     return register

@@ -1,4 +1,4 @@
-"""Erasure of what is stored about the persons of an order; the money and its proof stay.
+"""Erasure of what is stored about the persons of an order, or of a payout; the money and its proof stay.
 
 Recipients are deleted at the service first, outside of any transaction; then one transaction empties the rows. A call
 that ended between the two is repeated safely.
@@ -7,30 +7,33 @@ that ended between the two is repeated safely.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any
 
-from sqlalchemy import Connection, Table, or_, select, update
+from sqlalchemy import ColumnElement, Connection, Engine, Table, delete, or_, select, update
+from sqlalchemy.exc import OperationalError
 
+from flask_paycheckout.checkouts.checkout_model import CheckoutMixin
 from flask_paycheckout.checkouts.requests import PaymentRequests
 from flask_paycheckout.checkouts.stored import Checkouts
 from flask_paycheckout.client import PaymentsError, RequestRefused
 from flask_paycheckout.database.connections import begin_limited, read_rows
 from flask_paycheckout.database.deeds import record_deed, who_and_why
 from flask_paycheckout.database.history import lines, reduced
-from flask_paycheckout.database.order_ids import request_of
+from flask_paycheckout.database.order_ids import request_of, require_order_id
 from flask_paycheckout.database.state_table import Row
 from flask_paycheckout.errors import payout_status_text
-from flask_paycheckout.parts import Parts
-from flask_paycheckout.payouts.calls import PayoutCalls
-from flask_paycheckout.payouts.destinations import ToRecipient
+from flask_paycheckout.payouts.claims import id_in, name_in
+from flask_paycheckout.payouts.destinations import ERASED
 from flask_paycheckout.payouts.payout_model import PayoutMixin
 from flask_paycheckout.payouts.payout_states import ENDED, PayoutStatus
-from flask_paycheckout.payouts.stored import Payouts
+from flask_paycheckout.payouts.payout_table import Payouts
 from flask_paycheckout.service.calls import RECIPIENT, Service
 from flask_paycheckout.service.record import CLAIM, PAYOUT
 from flask_paycheckout.text import plain, visible
+from flask_paycheckout.wiring import Wiring
 
 # The facts in a history that nobody typed: times, states, amounts, ids, and the names of staff.
 _FACTS = frozenset(
@@ -39,6 +42,10 @@ _FACTS = frozenset(
 )
 _CHANGED = "it changed at the same moment; erase again"
 _ERASED = "erased"
+# Of one name; the service's pages may have so many.
+_MOST_SEARCHED = 100
+# The answers about a recipient that is gone.
+_NOT_THERE = (400, 404)
 # Calls that name persons.
 _OF_PERSONS = CLAIM, PAYOUT
 
@@ -47,7 +54,12 @@ _OF_PERSONS = CLAIM, PAYOUT
 class Erased:
     """The result of an erasure; for a dry run, the result that it would have had."""
 
-    order_id: str
+    order_id: str | None
+    """The order whose persons were erased; None where it was a single payout's."""
+
+    reference: str | None
+    """The reference of the payout whose person was erased; None where it was an order's."""
+
     checkouts: int
     """The number of checkouts of which nothing about persons is left."""
 
@@ -60,109 +72,187 @@ class Erased:
     kept: Mapping[str, str] = field(default_factory=dict)
     """The records that could not be erased yet, with the reasons; a later call erases them."""
 
+    found: bool = True
+    """Whether anything is stored about it. If not, nothing was done, and no deed recorded."""
+
     dry_run: bool = False
+
+
+@dataclass(frozen=True)
+class _Subject:
+    """The rows about an order, or about one payout."""
+
+    order_id: str | None
+    reference: str | None
+    checkouts: Sequence[CheckoutMixin]
+    payouts: Sequence[PayoutMixin]
+    deeds: ColumnElement[bool]
+    events: ColumnElement[bool]
+
+
+@dataclass(frozen=True)
+class _Deletion:
+    """The result of deleting a payout's recipients at the service."""
+
+    deleted: int
+    left: str
+    """The lines of those that the service keeps."""
+
+    kept: Mapping[str, str]
+    """These, with the reasons."""
 
 
 @dataclass(frozen=True)
 class Erasing:
     """Erases, and lists, what is stored about the orders of one app."""
 
-    parts: Parts
+    wiring: Wiring
     checkouts: Checkouts
     requests: PaymentRequests
     payouts: Payouts
-    calls: PayoutCalls
     service: Service
 
-    def erase(self, order_id: str, by: str, why: str, *, dry_run: bool = False) -> Erased:
-        """Erase the persons of an order; arguments and result as for `PayCheckout.erase`."""
+    def erase(self, order_id: str | None, reference: str | None, by: str, why: str, *, dry_run: bool = False) -> Erased:
+        """Erase the persons of an order, or of a payout; arguments and result as for `PayCheckout.erase`."""
         by, why = who_and_why(by, why)
-        self.requests.require_order(order_id)
-        payouts = self.payouts.of_order(order_id)
-        kept = {one.reference: f"the {one.kind} {payout_status_text(one.status)}" for one in payouts if not _ended(one)}
-        ended, checkouts = [one for one in payouts if _ended(one)], self.checkouts.of_order(order_id)
-        deleted, holding = 0, set[int]()
-        for payout in ended:
-            gone, refused = self._delete_recipients(payout, dry_run)
-            deleted += gone
-            kept |= refused
-            if refused:
-                holding.add(payout.id)
+        about = self._subject(order_id, reference)
+        if not self._is_stored(about):
+            return Erased(order_id, reference, 0, 0, 0, found=False, dry_run=dry_run)
+        ended = [payout for payout in about.payouts if _ended(payout)]
+        kept = {
+            payout.reference: f"the {payout.kind} {payout_status_text(payout.status)}"
+            for payout in about.payouts
+            if payout not in ended
+        }
         if dry_run:
-            return Erased(order_id, len(checkouts), len(ended), deleted, kept, dry_run)
-        with begin_limited(self.parts.engine()) as connection:
-            emptied = {one.checkout_id: self._empty(connection, self.checkouts.table, one) for one in checkouts}
+            known = sum(id_in(line) is not None for payout in ended for line in _lines(payout))
+            return Erased(order_id, reference, len(about.checkouts), len(ended), known, kept, dry_run=True)
+        deletions = {payout.id: self._delete_recipients(payout) for payout in ended}
+        for deletion in deletions.values():
+            kept |= deletion.kept
+        with _begin_erasing(self.wiring.engine()) as connection:
+            emptied = {one.checkout_id: self._empty(connection, self.checkouts.table, one) for one in about.checkouts}
             wiped = {
-                one.reference: self._empty(connection, self.payouts.table, one, **_columns(one, one.id in holding))
+                one.reference: self._empty(connection, self.payouts.table, one, **_columns(one, deletions[one.id].left))
                 for one in ended
             }
-            self._empty_events(connection, order_id)
-            request = update(self.requests.table).filter_by(reference=request_of(order_id))
-            connection.execute(request.values(title="", note=None))
-            deeds = self.parts.models.deeds
-            connection.execute(update(deeds).filter_by(order_id=order_id).values(why=""))
-            # The service may have repeated what a customer typed, and no row there tells of whose order.
-            services = self.parts.models.services
-            told = map(services.c.operation.startswith, _OF_PERSONS)
-            connection.execute(update(services).where(or_(*told)).values(words=""))
-            record_deed(connection, deeds, self.parts.clock(), by, "erased", order_id, why, order_id)
+            self._empty_others(connection, about, by, why)
         kept |= {name: _CHANGED for name, is_empty in (emptied | wiped).items() if not is_empty}
-        return Erased(order_id, sum(emptied.values()), sum(wiped.values()), deleted, kept)
+        deleted = sum(deletion.deleted for deletion in deletions.values())
+        return Erased(order_id, reference, sum(emptied.values()), sum(wiped.values()), deleted, kept)
+
+    def _subject(self, order_id: str | None, reference: str | None) -> _Subject:
+        """The rows about an order, or about one payout, exactly one of which is given.
+
+        :raises TypeError: both are given, or none.
+        """
+        deeds, events = self.wiring.models.deeds.c, self.wiring.models.events.c
+        if order_id is not None and reference is None:
+            self.requests.require_order(order_id)
+            payouts = self.payouts.of_order(order_id)
+            about = or_(deeds.order_id == order_id, deeds.subject.in_([payout.reference for payout in payouts]))
+            of_order = self.checkouts.of_order(order_id)
+            return _Subject(order_id, None, of_order, payouts, about, events.order_id == order_id)
+        if order_id is not None or reference is None:
+            raise TypeError("give the order_id of an order, or the reference of a payout, and not both")
+        require_order_id(reference, "reference")
+        found = self.payouts.find(reference)
+        about, of_payout = deeds.subject == reference, events.payout_reference == reference
+        return _Subject(None, reference, [], [found] if found else [], about, of_payout)
+
+    def _is_stored(self, about: _Subject) -> bool:
+        deeds, problems = self.wiring.models.deeds, self.wiring.models.order_problems
+        return bool(
+            about.checkouts
+            or about.payouts
+            or (about.order_id and self.requests.of_an_order(about.order_id))
+            or read_rows(self.wiring.engine(), select(deeds.c.id).where(about.deeds).limit(1))
+            or read_rows(self.wiring.engine(), select(problems.c.kind).filter_by(order_id=about.order_id).limit(1))
+        )
+
+    def _empty_others(self, connection: Connection, about: _Subject, by: str, why: str) -> None:
+        """Take what people typed out of events, requests, deeds and failing calls, and record the erasure."""
+        models = self.wiring.models
+        events, deeds, services = models.events, models.deeds, models.services
+        for number, extra in connection.execute(select(events.c.id, events.c.extra).where(about.events)).all():
+            facts = json.loads(extra or "{}")
+            told = json.dumps(facts | {"why": ""}) if "why" in facts else extra
+            connection.execute(update(events).filter_by(id=number).values(last_error=None, extra=told))
+        if about.order_id is not None:
+            request = update(self.requests.table).filter_by(reference=request_of(about.order_id))
+            connection.execute(request.values(title="", note=None))
+            # An error of the shop may name a person; where it lasts, it is stored again.
+            connection.execute(delete(models.order_problems).filter_by(order_id=about.order_id))
+        connection.execute(update(deeds).where(about.deeds).values(why=""))
+        # The service may have repeated what a customer typed, and no row there tells of whose order.
+        told = map(services.c.operation.startswith, _OF_PERSONS)
+        connection.execute(update(services).where(or_(*told)).values(words=""))
+        subject = about.order_id or about.reference or ""
+        record_deed(connection, deeds, self.wiring.clock(), by, "erased", subject, why, about.order_id)
 
     def stored_about(self, order_id: str) -> dict[str, Any]:
         """Everything that is stored about an order, as plain data, by table."""
         self.requests.require_order(order_id)
         stored: dict[str, Any] = {"order_id": order_id}
-        of_request = {"reference": request_of(order_id)}
-        for name in ("checkouts", "payouts", "bookings", "events", "deeds", "requests"):
-            key = of_request if name == "requests" else {"order_id": order_id}
-            rows = select(getattr(self.parts.models, name)).filter_by(**key).order_by("id")
-            stored[name] = [_plain(row._mapping) for row in read_rows(self.parts.engine(), rows)]
+        models = self.wiring.models
+        references = [payout.reference for payout in self.payouts.of_order(order_id)]
+        others = {
+            "deeds": or_(models.deeds.c.order_id == order_id, models.deeds.c.subject.in_(references)),
+            "requests": models.requests.c.reference == request_of(order_id),
+        }
+        for name in ("checkouts", "payouts", "bookings", "events", "deeds", "requests", "order_problems"):
+            table: Table = getattr(models, name)
+            other = others.get(name)
+            mine = table.c.order_id == order_id if other is None else other
+            rows = select(table).where(mine).order_by(*table.primary_key)
+            stored[name] = [_plain(row._mapping) for row in read_rows(self.wiring.engine(), rows)]
         return stored
 
     # Recipients
 
-    def _delete_recipients(self, payout: PayoutMixin, dry_run: bool) -> tuple[int, dict[str, str]]:
-        """Delete the recipients that the service keeps of a customer's bank account.
-
-        :returns: how many were deleted, and those that the service keeps with the reason.
-        """
-        if not payout.claims or payout.is_token:
-            return 0, {}
-        refused: dict[str, str] = {}
-        try:
-            payer = self.calls.payer_of(payout)
-            made = self._recipients_of(payout, payer)
-            for recipient_id in () if dry_run else made:
-                try:
+    def _delete_recipients(self, payout: PayoutMixin) -> _Deletion:
+        """Delete the recipients that the service keeps of a customer's bank account."""
+        # The account that pays has made them.
+        payer = self.service.accounts.payer_of(payout.account)
+        deleted, left, kept = 0, list[str](), dict[str, str]()
+        for line in _lines(payout):
+            made = id_in(line)
+            try:
+                recipients = self._search(payer, payout.reference, name_in(line)) if made is None else [made]
+                for recipient_id in recipients:
                     self._delete(payer, recipient_id)
-                except PaymentsError as error:
-                    refused[recipient_id] = visible(str(error))
-            # One whose deletion was refused may be gone all the same; a list may be late, and an answer is not.
-            listed = self._recipients_of(payout, payer) if refused else ()
-        except PaymentsError as error:
-            return 0, {f"recipients of {payout.reference}": visible(str(error))}
-        kept = {one: error for one, error in refused.items() if one in listed}
-        return len(made) - len(kept), kept
+                    deleted += 1
+            except PaymentsError as error:
+                left.append(line)
+                kept[made or f"recipients of {payout.reference}"] = visible(str(error))
+        return _Deletion(deleted, "".join(left), kept)
+
+    def _search(self, account: str, reference: str, name: str) -> Sequence[str]:
+        """The ids of the recipients of this name that were made for a payout: the service's answer was lost."""
+        with self.service.permit(RECIPIENT, account) as permit:
+            page = permit.ask(lambda client: client.recipients.list(search=name, limit=_MOST_SEARCHED))
+        return [one.id for one in page if one.reference == reference]
 
     def _delete(self, account: str, recipient_id: str) -> None:
+        """Delete a recipient; one that is gone already is none.
+
+        :raises flask_paycheckout.client.PaymentsError: the service keeps it, or did not answer.
+        """
         try:
             with self.service.permit(RECIPIENT, account) as permit:
                 permit.ask(lambda client: client.recipients.delete(recipient_id))
-        except RequestRefused as refused:
-            # The interface writes this call in two forms.
-            if refused.status_code not in (404, 405):
+        except PaymentsError:
+            if self._exists(account, recipient_id):
                 raise
-            with self.service.permit(RECIPIENT, account) as permit:
-                permit.ask(lambda client: client.call("DELETE", "/v1/recipient", query={"id": recipient_id}))
 
-    def _recipients_of(self, payout: PayoutMixin, payer: str) -> Sequence[str]:
-        """The ids of the recipients that were made through the payout's link, even if the service's answer was lost."""
-        last = self.calls.known_destination(payout) if payout.is_claimed else None
-        named = last.recipient_id if isinstance(last, ToRecipient) else None
-        with self.service.permit(RECIPIENT, payer) as permit:
-            listed = permit.ask(lambda client: list(client.recipients.iterate()))
-        return [one.id for one in listed if one.reference == payout.reference or one.id == named]
+    def _exists(self, account: str, recipient_id: str) -> bool:
+        """Whether the service still keeps a recipient: the answer to an earlier deletion may have been lost."""
+        try:
+            with self.service.permit(RECIPIENT, account) as permit:
+                permit.ask(lambda client: client.recipients.get(recipient_id))
+        except RequestRefused as refused:
+            return refused.status_code not in _NOT_THERE
+        return True
 
     # Rows
 
@@ -175,13 +265,19 @@ class Erasing:
         same = update(table).filter_by(id=subject.id, status=subject.status, history=subject.history)
         return connection.execute(same.values(values)).rowcount == 1
 
-    def _empty_events(self, connection: Connection, order_id: str) -> None:
-        events = self.parts.models.events
-        found = select(events.c.id, events.c.extra).where(events.c.order_id == order_id)
-        for number, extra in connection.execute(found).all():
-            facts = json.loads(extra or "{}")
-            told = json.dumps(facts | {"why": ""}) if "why" in facts else extra
-            connection.execute(update(events).filter_by(id=number).values(last_error=None, extra=told))
+
+@contextmanager
+def _begin_erasing(engine: Engine) -> Iterator[Connection]:
+    """A transaction of our own, of whose old values SQLite leaves nothing in its file."""
+    sqlite = engine.dialect.name == "sqlite"
+    with begin_limited(engine) as connection:
+        if sqlite:
+            connection.exec_driver_sql("PRAGMA secure_delete = ON").close()
+        yield connection
+    if sqlite:
+        # Old pages stay in a write-ahead log until it is emptied. Somebody who reads keeps it from that.
+        with suppress(OperationalError), engine.connect() as connection:
+            connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)").close()
 
 
 def _ended(payout: PayoutMixin) -> bool:
@@ -189,17 +285,26 @@ def _ended(payout: PayoutMixin) -> bool:
     return payout.status in ENDED or (payout.status == PayoutStatus.SENT and payout.is_token)
 
 
-def _columns(payout: PayoutMixin, holding: bool) -> dict[str, Any]:
+def _lines(payout: PayoutMixin) -> list[str]:
+    return payout.recipients.splitlines(keepends=True)
+
+
+def _columns(payout: PayoutMixin, recipients: str) -> dict[str, Any]:
     """The columns of a payout without what they tell of persons.
 
-    :param holding: whether the service still keeps a recipient, whose id a later call needs.
+    :param recipients: those that the service keeps, which a later call deletes.
     """
-    values: dict[str, Any] = {"note": None, "changes": payout.changes + 1}
+    values: dict[str, Any] = {
+        "note": None,
+        "fingerprint": None,
+        "recipients": recipients,
+        "changes": payout.changes + 1,
+    }
     if payout.destination is not None:
-        values["destination"] = _ERASED
+        values["destination"] = ERASED
     # A recipient whom the shop has named is stored as an id only.
     is_shops = payout.to_kind == "recipient" and not payout.is_claimed
-    return values if holding or is_shops else values | {"to_details": None}
+    return values if is_shops else values | {"to_details": None}
 
 
 def _plain(row: Row) -> dict[str, Any]:

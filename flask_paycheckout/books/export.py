@@ -10,19 +10,21 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta, tzinfo
 from decimal import Decimal
 from enum import StrEnum
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import chain
 from typing import Any
 
 import msgspec
 from sqlalchemy import ColumnElement, Engine, Executable, func, select, text
 
-from flask_paycheckout.books.audit.results import AuditResult, last_audit
+from flask_paycheckout.books import accounting
+from flask_paycheckout.books.audit.month_results import MonthResult, results
+from flask_paycheckout.books.customers import Customers
 from flask_paycheckout.books.ledger import Line, LineKind
 from flask_paycheckout.books.lists import pages
 from flask_paycheckout.books.periods import Period, month_period, months_until
@@ -31,14 +33,17 @@ from flask_paycheckout.clock import EPOCH, as_utc
 from flask_paycheckout.database.connections import begin_limited
 from flask_paycheckout.database.deeds import record_deed
 from flask_paycheckout.database.state_table import Row
-from flask_paycheckout.parts import Parts
 from flask_paycheckout.text import account_text, csv_text, plain
+from flask_paycheckout.wiring import Wiring
 
 PAGE = 1000
 """The most rows that are in memory at once."""
 
 COLUMNS = Line._fields
 """The columns of an export, in this order."""
+
+ACCOUNTING_DELIMITER = ";"
+"""Stands between the columns of a file for bookkeepers; spreadsheets of many countries expect it."""
 
 _OPEN_FOR = timedelta(minutes=5)
 """A transaction books with the time at which it began; by then it has ended, where the database does not say more."""
@@ -51,6 +56,8 @@ _OLDEST_WRITE = text(
     " WHERE datname = current_database() AND backend_xid IS NOT NULL AND pid <> pg_backend_pid()"
 )
 _NAMED = 10
+# The seconds for which a file waits for the shop's descriptions of `PAGE` orders.
+_FILE = 10.0
 _ZERO = Decimal(0)
 _SUMMED = ("account", "kind", "reference", "currency", "gross", "fee", "net", "received", "received_currency")
 
@@ -62,6 +69,13 @@ class Format(StrEnum):
 
     CSV = "csv"
     JSONL = "jsonl"
+    ACCOUNTING = "accounting"
+    """CSV for bookkeepers and spreadsheets."""
+
+    @property
+    def extension(self) -> str:
+        """The end of a file's name."""
+        return "jsonl" if self is Format.JSONL else "csv"
 
 
 TOTALS = ("payments", "held", "fees", "refunds", "payouts", "net", "received")
@@ -117,8 +131,8 @@ class Month:
     closed: bool
     """Whether no movement can be added to it any more."""
 
-    audit: AuditResult | None
-    """The result of the last audit that covers it; None when none was run."""
+    audit: MonthResult | None
+    """The last comparison with the service that came to its end; None when none did."""
 
 
 class UnreadableBookings(ValueError):
@@ -133,9 +147,11 @@ class UnreadableBookings(ValueError):
 class Books:
     """Reads the books of one app."""
 
-    parts: Parts
+    wiring: Wiring
     zone_of: Callable[[str | None], tzinfo]
     """Returns the time zone of a merchant account's days and months; of all accounts, the shop's."""
+
+    customers: Customers
 
     def lines(self, period: Period) -> Iterator[Line]:
         """The lines of a period, oldest first.
@@ -144,40 +160,66 @@ class Books:
         """
         return chain.from_iterable(self._pages(period))
 
-    def text(self, period: Period, form: Format, progress: Progress | None = None) -> Iterator[str]:
+    def text(
+        self,
+        period: Period,
+        form: Format,
+        progress: Progress | None = None,
+        delimiter: str | None = None,
+        decimal_mark: str = ".",
+    ) -> Iterator[str]:
         """An export of a period as text, in parts of some lines.
 
         :param progress: called now and then with the number of lines that were read since its last call.
+        :param delimiter: the character between two columns, where `form` is for bookkeepers.
+        :param decimal_mark: the mark before decimals, where `form` is for bookkeepers.
         :raises UnreadableBookings: as for `lines`.
         """
-        if form is Format.CSV:
-            yield _as_csv([[*COLUMNS]])
+        begin, written = self._form(period, form, delimiter, decimal_mark)
+        yield begin
         for part in self._pages(period):
-            if form is Format.CSV:
-                yield _as_csv(list(map(csv_cells, part)))
-            else:
-                yield "".join(json.dumps(_exact(line)) + "\n" for line in part)
+            yield written(part)
             if progress is not None:
                 progress(len(part))
 
+    def _form(
+        self, period: Period, form: Format, delimiter: str | None, decimal_mark: str
+    ) -> tuple[str, Callable[[Sequence[Line]], str]]:
+        """The beginning of a file, and the function that writes some lines of it."""
+        zone, codes = self.zone_of(period.account), self.wiring.settings.account_codes
+        rows = partial(_as_csv, delimiter=delimiter or ACCOUNTING_DELIMITER)
+        forms: dict[Format, tuple[str, Callable[[Sequence[Line]], str]]] = {
+            Format.JSONL: ("", _as_json),
+            Format.CSV: (_as_csv([COLUMNS]), lambda part: _as_csv(map(csv_cells, part))),
+            Format.ACCOUNTING: (
+                accounting.MARK + rows([accounting.COLUMNS]),
+                lambda part: rows(
+                    accounting.accounting_cells(line, zone, codes, orders, decimal_mark)
+                    for orders in [self.customers.described([line.order_id for line in part if line.order_id], _FILE)]
+                    for line in part
+                ),
+            ),
+        }
+        return forms[form]
+
     def record_export(self, period: Period, by: str) -> None:
         """Record the deed of the person who exports a period."""
-        parts, subject = self.parts, period.text + account_text(period.account or "")
-        with begin_limited(parts.engine()) as connection:
-            record_deed(connection, parts.models.deeds, parts.clock(), by, "exported", subject)
+        wiring, subject = self.wiring, period.text + account_text(period.account or "")
+        with begin_limited(wiring.engine()) as connection:
+            record_deed(connection, wiring.models.deeds, wiring.clock(), by, "exported", subject)
 
     def count(self, period: Period) -> int:
         """The number of lines of a period."""
-        return int(self._value(select(func.count(self.parts.models.bookings.c.id)).where(*self._within(period))))
+        return int(self._value(select(func.count(self.wiring.models.bookings.c.id)).where(*self._within(period))))
 
     def months(self, account: str | None = None) -> list[str]:
         """The months from the first movement until now, newest first; like `2026-01`.
 
         :param account: only what is of this merchant account.
         """
-        at = self.parts.models.bookings.c.booked_at
+        at = self.wiring.models.bookings.c.booked_at
         first = self._value(select(func.min(at)).where(*self._within(Period(account=account))))
-        return [] if first is None else months_until(self.parts.clock(), as_utc(first), self.zone_of(account))
+        return [] if first is None else months_until(self.wiring.clock(), as_utc(first), self.zone_of(account))
 
     def month(self, name: str, account: str | None = None) -> Month:
         """One month: its sums by account and currency, whether it is closed, and the last audit of it.
@@ -186,13 +228,13 @@ class Books:
         :param account: only what is of this merchant account.
         :raises ValueError: it is no month.
         """
-        period, now = month_period(name, self.zone_of(account), account), self.parts.clock()
-        audit = last_audit(self._reading, self.parts.models.services, period, now)
+        period, now = month_period(name, self.zone_of(account), account), self.wiring.clock()
+        audit = next(iter(results(self._reading, self.wiring.models.audits, name)), None)
         return Month(name, period, self.sums(period), self.is_closed(period, now), audit)
 
     def sums(self, period: Period) -> Sums:
         """The sums of a period; equal amounts are added by the database."""
-        c, sums = self.parts.models.bookings.c, Sums()
+        c, sums = self.wiring.models.bookings.c, Sums()
         same = [c[name] for name in _SUMMED]
         grouped = select(*same, func.count().label("lines")).where(*self._within(period)).group_by(*same)
         with self._reading.connect() as connection:
@@ -221,10 +263,11 @@ class Books:
 
     def _pages(self, period: Period) -> Iterator[list[Line]]:
         # Bookings of the same moment come in the order in which they were stored.
-        rows = select(self.parts.models.bookings).where(*self._within(replace(period, start=None)))
+        rows = select(self.wiring.models.bookings).where(*self._within(replace(period, start=None)))
         # A booking that cannot be read keeps no other one from being read.
         unreadable: list[int] = []
-        for page in pages(self._reading, rows, ["booked_at", "id"], PAGE, since=period.start):
+        after = None if period.start is None else (period.start, 0)
+        for page in pages(self._reading, rows, ["booked_at", "id"], PAGE, after):
             part = []
             for row in page:
                 try:
@@ -237,14 +280,14 @@ class Books:
 
     @cached_property
     def _reading(self) -> Engine:
-        return self.parts.engine().execution_options(postgresql_readonly=True)
+        return self.wiring.engine().execution_options(postgresql_readonly=True)
 
     def _value(self, statement: Executable) -> Any:
         with self._reading.connect() as connection:
             return connection.execute(statement).scalar()
 
     def _within(self, period: Period) -> list[ColumnElement[bool]]:
-        table = self.parts.models.bookings
+        table = self.wiring.models.bookings
         return period.conditions(table, table.c.booked_at)
 
 
@@ -269,7 +312,11 @@ def _exact(line: Line) -> dict[str, str | None]:
     return {**plain(line._asdict()), "booked_at": line.booked_at.isoformat(timespec="microseconds")}
 
 
-def _as_csv(rows: list[list[str]]) -> str:
+def _as_json(part: Sequence[Line]) -> str:
+    return "".join(json.dumps(_exact(line)) + "\n" for line in part)
+
+
+def _as_csv(rows: Iterable[Sequence[str]], delimiter: str = ",") -> str:
     written = io.StringIO()
-    csv.writer(written, lineterminator="\r\n").writerows(rows)
+    csv.writer(written, delimiter=delimiter, lineterminator="\r\n").writerows(rows)
     return written.getvalue()

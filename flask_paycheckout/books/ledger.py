@@ -53,7 +53,7 @@ class LineKind(StrEnum):
     @property
     def base(self) -> LineKind:
         """The kind of the line that one of this kind takes back, if it takes one back; else this kind."""
-        return LineKind.HELD if self is LineKind.PAYMENT_RETURNED else LineKind(self.removesuffix("_returned"))
+        return LineKind(self.removesuffix("_returned"))
 
 
 class Line(NamedTuple):

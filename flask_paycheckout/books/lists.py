@@ -12,10 +12,11 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Generic, NamedTuple, TypeVar
 
-from sqlalchemy import ColumnElement, Engine, Select, exists, literal, select, tuple_
+from sqlalchemy import ColumnElement, Engine, Select, exists, func, literal, select, tuple_, union_all
 
 from flask_paycheckout.books.periods import ALWAYS, Period
 from flask_paycheckout.checkouts.checkout_model import CheckoutMixin
+from flask_paycheckout.checkouts.payments import Amount, amount_of
 from flask_paycheckout.checkouts.requests import ShownRequest
 from flask_paycheckout.checkouts.states import BEST_FIRST, Status
 from flask_paycheckout.checkouts.stored import Checkouts
@@ -23,13 +24,15 @@ from flask_paycheckout.clock import EPOCH, as_utc
 from flask_paycheckout.database.connections import read_rows
 from flask_paycheckout.database.deeds import Deed
 from flask_paycheckout.database.models import Models
-from flask_paycheckout.database.order_ids import is_order_id
 from flask_paycheckout.database.state_table import Row
 from flask_paycheckout.payouts.payout_model import PayoutMixin
 from flask_paycheckout.payouts.payout_states import PayoutKind, PayoutStatus
-from flask_paycheckout.payouts.stored import Payouts
+from flask_paycheckout.payouts.payout_table import Payouts
 
 T = TypeVar("T")
+
+MANY = 100
+"""The most orders of a status that are counted."""
 
 _PAGE = 25
 # The deeds that are read together.
@@ -46,26 +49,34 @@ class Page(NamedTuple, Generic[T]):
     """The `place` argument that gives the next page; None on the last page."""
 
 
+Place = tuple[Any, ...]
+"""The values of the columns that order some rows, of the last row before a page."""
+
+
 def pages(
-    engine: Engine, rows: Select[Any], order: Sequence[str], size: int, *, since: datetime | None = None
+    engine: Engine, rows: Select[Any], order: Sequence[str], size: int, after: Place | None = None
 ) -> Iterator[Sequence[Row]]:
     """All rows of a statement in pages, the first one first, each read when it is asked for.
 
     :param order: the names of the columns that order the rows, at last the id.
-    :param since: the least value of the first of two such columns, which is a time.
+    :param after: the place to begin after.
     """
-    place: list[Any] = [rows.selected_columns[name] for name in order]
-    page = rows.order_by(*place).limit(size)
-    after: tuple[Any, ...] | None = None if since is None else (since, 0)
+    columns: list[Any] = [rows.selected_columns[name] for name in order]
+    page = rows.order_by(*columns).limit(size)
     while True:
         # One lower bound: of two, SQLite could read each page from the beginning.
-        following = page if after is None else page.where(tuple_(*place) > after)
+        following = page if after is None else page.where(tuple_(*columns) > after)
         found = [row._mapping for row in read_rows(engine, following)]
         # Only an empty page is the end. Rows may have been added since a short one was read.
         if not found:
             return
         yield found
-        after = tuple(as_utc(at) if isinstance(at := found[-1][name], datetime) else at for name in order)
+        after = place_of(found[-1], order)
+
+
+def place_of(row: Row, order: Sequence[str]) -> Place:
+    """The place of a row among those that these columns order."""
+    return tuple(as_utc(at) if isinstance(at := row[name], datetime) else at for name in order)
 
 
 @dataclass(frozen=True)
@@ -93,32 +104,56 @@ def page_of_orders(
         and is of its merchant account.
     """
     time = "moved_at" if status or period.is_limited else None
-    found = _newest(checkouts.single, _orders(checkouts.models, status, period), time, place, limit)
-    order_ids = [row.order_id for row in found.rows]
+    within = period.conditions(checkouts.table, checkouts.table.c.moved_at)
+    rows = _orders(checkouts.models, status, within, is_limited=period.is_limited)
+    found = _newest(checkouts.single, rows, time, place, limit)
+    return Page(orders_named(checkouts, [row.order_id for row in found.rows]), found.next_place)
+
+
+def orders_named(checkouts: Checkouts, order_ids: Sequence[str]) -> tuple[ListedOrder, ...]:
+    """These orders, in the same order; without those that nobody began to pay."""
     attempts, statuses = _attempts(checkouts, order_ids), checkouts.order_statuses(order_ids)
-    orders = (ListedOrder(order_id, statuses[order_id], attempts[order_id]) for order_id in order_ids)
-    return Page(tuple(orders), found.next_place)
+    return tuple(ListedOrder(each, statuses[each], attempts[each]) for each in order_ids if each in attempts)
 
 
-def find_order_id(checkouts: Checkouts, search: str) -> str | None:
-    """Find an order by its own id or by the id of one of its checkouts; None when neither is stored."""
-    # PostgreSQL refuses other text, and none is ever stored.
-    if is_order_id(search) and checkouts.counts(search):
-        return search
-    checkout = checkouts.find(search)
-    return None if checkout is None else checkout.order_id
+def _orders(
+    models: Models, status: Status | None, within: Sequence[ColumnElement[bool]], *, is_limited: bool
+) -> Select[Any]:
+    """Select one row for each order.
 
-
-def _orders(models: Models, status: Status | None, period: Period) -> Select[Any]:
-    """Select one row for each order."""
+    :param within: the conditions of a period.
+    :param is_limited: whether that has a beginning or an end.
+    """
     c = models.checkouts.c
-    orders = select(c.id, c.order_id, c.moved_at).where(*period.conditions(models.checkouts, c.moved_at))
+    orders = select(c.id, c.order_id, c.moved_at).where(*within)
     if status is not None:
         return orders.where(c.status == status, ~_is_outranked(models, status))
-    if period.is_limited:
+    if is_limited:
         # Every state by its name, since the index begins with it.
         orders = orders.where(c.status.in_([*Status]))
     return orders.where(c.current_order_id.is_not(None))
+
+
+def count_of_orders(checkouts: Checkouts, period: Period = ALWAYS) -> dict[str, int]:
+    """The number of orders with each status, as `page_of_orders` lists them; `MANY` for so many or more."""
+    moved_at, counts = checkouts.table.c.moved_at, list[Any]()
+    within, is_limited = period.conditions(checkouts.table, moved_at), period.is_limited
+    for status in Status:
+        rows = _orders(checkouts.models, status, within, is_limited=is_limited)
+        # In the order of the index, or SQLite could read all orders where few have this status.
+        first = rows.with_only_columns(literal(1)).order_by(moved_at.desc()).limit(MANY).subquery()
+        counts.append(select(literal(status.value), func.count()).select_from(first))
+    return {row[0]: row[1] for row in read_rows(checkouts.single, union_all(*counts))}
+
+
+def refunds_of_orders(payouts: Payouts, order_ids: Sequence[str]) -> dict[str, list[tuple[str, Amount | None]]]:
+    """The state of each refund of these orders, with the sum that it takes of its payment."""
+    c, found = payouts.table.c, dict[str, list[tuple[str, Amount | None]]]()
+    rows = select(c.order_id, c.status, c.counts, c.counts_currency)
+    refunds = rows.where(c.order_id.in_(order_ids), c.kind == PayoutKind.REFUND, c.status != PayoutStatus.CANCELLED)
+    for order_id, status, amount, currency in read_rows(payouts.single, refunds) if order_ids else ():
+        found.setdefault(order_id, []).append((status, amount_of(amount, currency)))
+    return found
 
 
 def _newest(engine: Engine, rows: Select[Any], time: str | None, place: str | None, limit: int) -> Page[Any]:
@@ -191,6 +226,13 @@ def page_of_payouts(
     return Page(tuple(payouts.made(row._mapping) for row in found.rows), found.next_place)
 
 
+def approvers_of(engine: Engine, models: Models, references: Sequence[str]) -> dict[str, str]:
+    """The person who approved each of these payouts last, by the payout's reference."""
+    c = models.deeds.c
+    approved = select(c.subject, c.by).where(c.subject.in_(references), c.deed == "approved").order_by(c.id)
+    return {row.subject: row.by for row in read_rows(engine, approved)}
+
+
 # Requests
 
 
@@ -224,13 +266,36 @@ def deeds_of(engine: Engine, models: Models, period: Period) -> Iterator[Deed]:
     return (_deed_of(row) for page in pages(engine, deeds, ["at", "id"], _DEEDS) for row in page)
 
 
-def page_of_deeds(engine: Engine, models: Models, place: str | None, limit: int) -> Page[Deed]:
+def page_of_deeds(engine: Engine, models: Models, place: str | None, limit: int, with_views: bool) -> Page[Deed]:
     """A page of deeds, newest first.
 
     :param place: `next_place` of the page before; None, or an invalid one, gives the first page.
+    :param with_views: with the deeds of those who only looked.
     """
-    found = _newest(engine, select(models.deeds), None, place, limit)
+    deeds = select(models.deeds)
+    found = _newest(engine, deeds if with_views else deeds.where(models.deeds.c.deed != "viewed"), None, place, limit)
     return Page(tuple(_deed_of(row._mapping) for row in found.rows), found.next_place)
+
+
+def sums_of_deeds(models: Models, engine: Engine, deeds: Sequence[Deed]) -> list[Amount | None]:
+    """The sum that each of some deeds is about: that of a payout, a refund, or a payment that was decided about."""
+    subjects = {deed.subject for deed in deeds}
+    p, c = models.payouts.c, models.checkouts.c
+    payouts = select(p.reference, p.refund_of, p.created_at, p.amount, p.currency)
+    payments = select(c.checkout_id, c.payment_paid_amount, c.payment_paid_currency)
+    sums: dict[Any, Amount | None] = {
+        ("decided", checkout_id): amount_of(*paid)
+        for checkout_id, *paid in read_rows(engine, payments.where(c.checkout_id.in_(subjects)))
+    }
+    for row in read_rows(engine, payouts.where(p.reference.in_(subjects) | p.refund_of.in_(subjects))):
+        # A refund and its deed are stored with one time, and the deed names the payment.
+        sums[row.reference] = sums[row.refund_of, as_utc(row.created_at)] = amount_of(row.amount, row.currency)
+    return [
+        sums.get(
+            {"refunded": (deed.subject, deed.at), "decided": ("decided", deed.subject)}.get(deed.deed, deed.subject)
+        )
+        for deed in deeds
+    ]
 
 
 def _deed_of(row: Row) -> Deed:

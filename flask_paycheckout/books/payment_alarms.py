@@ -1,214 +1,47 @@
-"""The alarms about money that comes in, and about what keeps it from being found and told."""
+"""The alarms about money that comes in."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
-from datetime import datetime
-from itertools import takewhile
+from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import ColumnElement, exists, func, select
+from sqlalchemy import ColumnElement, func, select
 
 from flask_paycheckout.books.alarms import (
     PATIENCE,
     RECONCILE,
     WEEK,
-    Alarm,
     Example,
     Look,
+    OwnerPage,
     Severity,
+    Waiting,
     alarm,
-    number,
     subject,
-    waiting,
 )
+from flask_paycheckout.books.service_alarms import DOCTOR, in_outage
 from flask_paycheckout.checkouts.payments import Amount, arrived_of, payment_of
 from flask_paycheckout.checkouts.states import OPEN, Reason, Status
-from flask_paycheckout.clock import EPOCH, as_utc
-from flask_paycheckout.database.database_errors import READ_ONLY, takes_no_writes
-from flask_paycheckout.events.receivers import NOBODY_LISTENS
+from flask_paycheckout.clock import EPOCH
 from flask_paycheckout.payouts.paybacks import money_of, select_to_pay_back
-from flask_paycheckout.service.record import (
-    ALL_TRIED,
-    CLAIM,
-    KEYS,
-    PAYOUT,
-    READS,
-    REFUSED,
-    START,
-    UNTRIED,
-    WEB_CALL,
-    FailingCalls,
-)
-from flask_paycheckout.text import account_text, moment_text
+from flask_paycheckout.service.record import READS
+from flask_paycheckout.text import moment_text
 
-_LOG_IN = (
-    "Set a new access token: a merchant account's own in its Account, that of the settings in PAYCHECKOUT_ACCESS_TOKEN;"
-    " or, for that, log in once: flask paycheckout payouts send --login"
-)
-_DOCTOR = "What is wrong, and what to do: flask paycheckout doctor"
-# From so many accounts on they share one alarm.
-_SEVERAL = 6
-# With so many paid orders in a row without a webhook, webhooks do not arrive at all.
-_SILENT = 5
-_RECENT = 400
-# The effect of failing calls, by operation, and the name of many such calls.
-_WORDS = {
-    START: ("nobody can start a payment", "starts"),
-    CLAIM: ("no customer can say where a refund goes", "claims"),
-    PAYOUT: ("no payout can be sent", "payouts"),
-    READS: ("payments cannot be read", "reads"),
-    WEB_CALL: ("customers are refused although the service answers", "web requests"),
-}
+_KEEP = "flask paycheckout keep CHECKOUT_ID --by YOU --why REASON"
+_PAY_BACK_OR_KEEP = "The refunds that give it back: flask paycheckout show ORDER_ID", f"Or keep it: {_KEEP}"
 
 
 @alarm(Severity.NOW)
-def read_only_database(look: Look) -> Iterator[Alarm]:
-    """A database that takes no changes; `since` is the last time at which anything was recorded."""
-    with look.engine.connect() as connection:
-        if not takes_no_writes(connection):
-            return
-    newest = look.rows(select(look.models.events.c.occurred_at).order_by(look.models.events.c.id.desc()).limit(1))
-    since = as_utc(newest[0][0]) if newest else look.now
-    yield Alarm("The database is read-only: no payment can be recorded", since, remedies=(READ_ONLY.remedy,))
-
-
-@alarm(Severity.NOW)
-def failing_service(look: Look) -> Iterator[Alarm]:
-    """A service that does not answer, or fails: one trouble, whatever calls and accounts it keeps from working."""
-    for one in _by_account(look, "the service failed", START, CLAIM, PAYOUT, READS, several=2):
-        yield replace(one, of="")
-
-
-@alarm(Severity.NOW)
-def refused_keys(look: Look) -> Iterator[Alarm]:
-    """Accounts of which the service refuses the keys, or for which the shop gives none."""
-    return _by_account(look, "the keys were refused", START + KEYS, CLAIM + KEYS, READS + KEYS)
-
-
-@alarm(Severity.NOW)
-def refused_tokens(look: Look) -> Iterator[Alarm]:
-    """Accounts of which the service refuses the access token, or the shop gives none that can be used."""
-    return _by_account(look, "the access token was refused", PAYOUT + KEYS, remedy=_LOG_IN)
-
-
-@alarm(Severity.NOW)
-def refused_starts(look: Look) -> Iterator[Alarm]:
-    """Accounts with which nobody can pay, since the service, or an atomic receiver, refuses what is asked for."""
-    return _by_account(look, "it was refused", START + REFUSED)
-
-
-@alarm(Severity.TODAY)
-def refused_customers(look: Look) -> Iterator[Alarm]:
-    """Customers who were refused although the service answers, until an hour after the last one."""
-    return _by_account(
-        look,
-        "too many web requests waited for it",
-        WEB_CALL,
-        remedy="Raise PAYCHECKOUT_WEB_CALLS, or run more processes of the shop",
-    )
-
-
-def _by_account(
-    look: Look, why: str, *operations: str, remedy: str = _DOCTOR, several: int = _SEVERAL
-) -> Iterator[Alarm]:
-    """One alarm for each account with failing calls; a single one for several."""
-    failing = _failing(look, *operations)
-    names = list(dict.fromkeys(calls.account for calls in failing))
-    for name in names if len(names) < several else [None]:
-        yield _alarm_of(look, [calls for calls in failing if name in (None, calls.account)], name, why, remedy)
-
-
-def _alarm_of(look: Look, failing: Sequence[FailingCalls], account: str | None, why: str, remedy: str) -> Alarm:
-    """The alarm for failing calls; a mere note when nobody has tried for an hour, as they may be possible again."""
-    count, last = sum(calls.count for calls in failing), max(calls.last_failure_at for calls in failing)
-    untried = last <= look.now - UNTRIED
-    where = {None: " with several accounts", "": ""}.get(account, f" with account {account}")
-    words = {calls: _WORDS[calls.operation.removesuffix(KEYS).removesuffix(REFUSED)] for calls in failing}
-    effects, names = (dict.fromkeys(each) for each in zip(*words.values(), strict=True))
-    what, tries = ", and ".join(effects), " and ".join(names)
-    failed = f"The last {count} {tries}{where} failed, the last at {moment_text(last)}; none was tried since"
-    fails = f"{what[0].upper()}{what[1:]}{where}: {why} at least {count} times, the last {moment_text(last)}"
-    return Alarm(
-        failed if untried else fails,
-        *(min(calls.since for calls in failing), count, account),
-        tuple(
-            Example(f"{calls.count} {tries}{account_text(calls.account)}", problem=calls.words)
-            for calls, (_, tries) in words.items()
-        ),
-        (remedy,),
-        of=account or "",
-        is_note=untried,
-    )
-
-
-def _failing(look: Look, *operations: str) -> list[FailingCalls]:
-    """Calls that have failed more than once, and for more than five minutes, since they were last answered."""
-    found = [
-        replace(calls, since=_failing_since(look, calls))
-        for name in operations
-        for calls in look.failing_calls
-        if calls.operation == name
-    ]
-    return [calls for calls in found if calls.count > 1 and calls.since <= look.now - PATIENCE]
-
-
-def in_outage(
-    look: Look, account: ColumnElement[Any], since: ColumnElement[Any], *operations: str
-) -> ColumnElement[bool]:
-    """Whether a row's trouble is that of a failing service, or of refused keys, which have an alarm of their own.
-
-    That is so where it began in an outage that lasts, or has ended so lately that not everything was tried again.
-
-    :param account: the account whose keys the row waits for.
-    :param since: the time when the row's trouble began.
-    :param operations: the calls that the row waits for.
-    """
-    names = [operation + cause for operation in operations for cause in ("", KEYS)]
-    failing = {calls.account for calls in _failing(look, *names)}
-    c, lately = look.models.services.c, look.now - ALL_TRIED
-    lasts = (c["count"] > 0) & c.account.in_(failing) & (c.last_failure_at > lately)
-    is_over = (c["count"] == 0) & (since <= c.last_answer_at) & (c.last_answer_at > lately)
-    return exists().where(c.account == account, c.operation.in_(names), c.failing_since <= since, lasts | is_over)
-
-
-def _failing_since(look: Look, calls: FailingCalls) -> datetime:
-    """The time since when calls fail; now, where other calls show that they are possible again.
-
-    Any signed call that is answered shows that service and keys work, unless these fail all the time. Sends are tried
-    again after pauses. An answer of the same operation ends the series in the record itself.
-    """
-    operation, since, last = calls.operation, calls.since, calls.last_failure_at
-    if operation in (WEB_CALL, PAYOUT + KEYS) or operation.endswith(REFUSED):
-        return since
-    answered_at = _answered_at(look, calls.account)
-    if answered_at > last and last <= look.now - (ALL_TRIED if operation == PAYOUT else PATIENCE):
-        return look.now
-    if answered_at > since and calls.resumed_at:
-        return look.now if calls.resumed_at == last else calls.resumed_at
-    return since
-
-
-def _answered_at(look: Look, account: str) -> datetime:
-    """When the service last answered a call with the keys of an account, whichever process has made it."""
-    c = look.checkouts
-    times = (
-        select(c.created_at).order_by(c.id.desc()).limit(1),
-        select(func.max(c.last_read_at)).where(c.next_read_at >= EPOCH, c.failed_reads == 0),
-        select(func.max(c.moved_at)).where(c.status == Status.PAID),
-    )
-    found = (at for latest in times for (at,) in look.rows(latest.where(c.account == account)))
-    return max((as_utc(at) for at in found if at), default=EPOCH)
-
-
-@alarm(Severity.NOW)
-def unsettled_payments(look: Look) -> Iterator[Alarm]:
+def unsettled_payments(look: Look) -> Waiting:
     """Completed deposits that could not be applied."""
-    what = "completed at the service, and neither paid nor held here"
+    what, c = "completed at the service, and neither paid nor held here", look.checkouts
+    # Of a part, the order that it could not pay; not the deposit of a part that could not be looked at again.
+    open_or_part = c.status.in_(OPEN) | ((c.status == Status.PART) & c.webhook_due_at.is_(None))
+    # Not by the plain column, along whose index SQLite would read all payments.
+    completed = func.coalesce(c.payment_completed_at, EPOCH) > EPOCH
     return _checkouts(
         look,
-        [*_has_problem(look), look.checkouts.payment_completed_at.is_not(None)],
+        [c.problem_since.is_not(None), completed, open_or_part],
         "problem_since",
         (f"payment is {what}", f"payments are {what}"),
         "Repair the named cause; reconcile tries again within ten minutes.",
@@ -216,11 +49,11 @@ def unsettled_payments(look: Look) -> Iterator[Alarm]:
 
 
 @alarm(Severity.TODAY)
-def unexplained_payments(look: Look) -> Iterator[Alarm]:
+def unexplained_payments(look: Look) -> Waiting:
     """Reads that succeeded and say what no rule explains, such as a completed deposit that is no longer completed."""
     return _checkouts(
         look,
-        [*_has_problem(look), look.checkouts.failed_reads == 0],
+        [look.checkouts.problem_since.is_not(None), look.checkouts.status.in_(OPEN), look.checkouts.failed_reads == 0],
         "problem_since",
         ("payment needs an explanation of the service", "payments need an explanation of the service"),
         "Look into one: flask paycheckout show ORDER_ID",
@@ -228,32 +61,41 @@ def unexplained_payments(look: Look) -> Iterator[Alarm]:
 
 
 @alarm(Severity.NOW)
-def unread_payments(look: Look) -> Iterator[Alarm]:
+def unread_payments(look: Look) -> Waiting:
     """Other checkouts whose reads have failed for over five minutes; a note while their accounts cannot be read."""
     c = look.checkouts
     return _checkouts(
         look,
         [
-            *_has_problem(look),
-            c.failed_reads > 0,
-            c.payment_completed_at.is_(None),
             c.problem_since <= look.now - PATIENCE,
+            c.failed_reads > 0,
+            c.status.in_(OPEN) & c.payment_completed_at.is_(None)
+            | c.status.not_in(OPEN) & c.webhook_due_at.is_not(None),
         ],
         "problem_since",
         ("payment could not be read or settled", "payments could not be read or settled"),
-        _DOCTOR,
+        DOCTOR,
         calls=True,
     )
 
 
-def _has_problem(look: Look) -> list[ColumnElement[bool]]:
-    """The conditions of a problem that is named: that of an open checkout, or a part that could not pay its order."""
+@alarm(Severity.NOW)
+def reversed_payments(look: Look) -> Waiting:
+    """Money that had arrived and that the service took back, until it comes after all or a person has dealt with it."""
     c = look.checkouts
-    return [c.problem_since.is_not(None), c.status.in_([*OPEN, Status.PART])]
+    gone = c.payment_completed_at.is_(None), c.payment_paid_amount.is_not(None), c.status.not_in(OPEN)
+    return _checkouts(
+        look,
+        [c.problem_since.is_not(None), *gone, c.payback.is_(None)],
+        "problem_since",
+        ("payment that had arrived was taken back", "payments that had arrived were taken back"),
+        "Ask the service and the customer: the order stays paid here, so ship nothing for it, and refund nothing.",
+        f"Once it is dealt with: {_KEEP}",
+    )
 
 
 @alarm(Severity.NOW)
-def late_reads(look: Look) -> Iterator[Alarm]:
+def late_reads(look: Look) -> Waiting:
     """Reads that reconcile should have made more than five minutes ago."""
     late = look.checkouts.next_read_at <= look.now - PATIENCE
     return _checkouts(
@@ -269,16 +111,15 @@ def late_reads(look: Look) -> Iterator[Alarm]:
 # Decisions of people
 
 
-@alarm(Severity.TODAY)
-def held_payments(look: Look) -> Iterator[Alarm]:
+@alarm(Severity.TODAY, OwnerPage("orders", "See what is held", "held"))
+def held_payments(look: Look) -> Waiting:
     """Payments that wait for a decision."""
     return _checkouts(
         look,
         [look.checkouts.status == Status.HELD],
         "moved_at",
         ("held payment waits for your decision", "held payments wait for your decision"),
-        "Look into one: flask paycheckout show ORDER_ID",
-        "Decide: flask paycheckout resolve CHECKOUT_ID --accept (or --reject) --by YOU --why REASON",
+        "Look into one, and decide as it says: flask paycheckout show ORDER_ID",
     )
 
 
@@ -289,15 +130,14 @@ def _checkouts(
     what: tuple[str, str],
     *remedies: str,
     calls: bool = False,
-) -> Iterator[Alarm]:
+) -> Waiting:
     """One alarm for all checkouts that fulfil the conditions.
 
     :param since: the column of the time since when each waits.
     :param calls: whether they wait for reads; in an outage that is a mere note.
     """
     c = look.checkouts
-    # Not by the plain column: along an index of accounts, SQLite would read all abandoned checkouts of this one.
-    rows = select(look.models.checkouts).where(*where, *look.of_account(func.coalesce(c.account, "")))
+    rows = select(look.models.checkouts).where(*where)
 
     def example(row: Any) -> Example:
         text, name = subject(row), ""
@@ -305,47 +145,64 @@ def _checkouts(
             arrived = _arrived(arrived_of(payment_of(row._mapping), row.total_kind))
             due = f"{row.due_amount or row.total_amount} {row.total_currency}"
             text += f": {row.reason or 'completed'}, {arrived} of {due}"
-            name = "" if row.problem else f"Order {row.order_id}: {arrived}, {due} was due"
+            name = "" if row.problem else f"Order {row.order_id}: {arrived.removesuffix(' arrived')} of {due} arrived"
         text += f", since {moment_text(getattr(row, since))}"
         return Example(text, row.order_id, problem=row.problem, name=name)
 
-    note = in_outage(look, c.account, c[since], READS) if calls else None
-    return waiting(look, rows, since, what, example, *remedies, note=note)
+    outage = in_outage(look, c.account, c[since], READS) if calls else None
+    return Waiting(rows, since, what, example, lambda _: remedies, outage=outage)
 
 
 def _arrived(paid: Amount | None) -> str:
     return "an unknown amount arrived" if paid is None else f"{paid} arrived"
 
 
-@alarm(Severity.TODAY)
-def money_to_pay_back(look: Look) -> Iterator[Alarm]:
+@alarm(Severity.TODAY, OwnerPage("paybacks", "See what to pay back or keep"))
+def money_to_pay_back(look: Look) -> Waiting:
     """Payments that paid no order, until a person says what became of the money."""
 
     def example(row: Any) -> Example:
         money = money_of(look.models, row._mapping)
         decided = "accepted as a second payment" if row.status == Status.PAID else "rejected"
         left = f"; {money.left} of it are left, the rest is refunded" if money.left != money.paid else ""
-        if row.reason == Reason.EXCESS:
-            decided, left = "the last part of its order", f"; {money.left} more than it costs"
         asked, since = f"{row.total_amount} {row.total_currency}", moment_text(row.moved_at)
         arrived = f"{_arrived(money.paid)} of {asked}, {row.reason}, {decided} {since}{left}"
         name = f"Order {row.order_id}: {_arrived(money.paid)}, {decided}{left}"
         return Example(f"{subject(row)}: {arrived}", row.order_id, name=name)
 
-    return waiting(
-        look,
-        select_to_pay_back(look.models, look.account),
+    return Waiting(
+        select_to_pay_back(look.models).where(~_exceeds(look)),
         "moved_at",
         ("payment paid no order: pay the money back or keep it", "payments paid no order: pay them back or keep them"),
         example,
-        "Pay one back: flask paycheckout refund CHECKOUT_ID --by YOU --why REASON",
-        "Say what became of one: flask paycheckout payback CHECKOUT_ID --done (or --kept; an excess: --kept)"
-        " --by YOU --why REASON",
+        lambda _: _PAY_BACK_OR_KEEP,
     )
 
 
+@alarm(Severity.TODAY, OwnerPage("paybacks", "See what is too much"))
+def excess_payments(look: Look) -> Waiting:
+    """Orders for which more arrived than they cost, until refunds cover that, or a person says that it is kept."""
+
+    def example(row: Any) -> Example:
+        more = f"{row.excess} {row.total_currency} more arrived than it costs"
+        text = f"{subject(row)}: {more}, since {moment_text(row.moved_at)}"
+        return Example(text, row.order_id, name=f"Order {row.order_id}: {more}")
+
+    return Waiting(
+        select_to_pay_back(look.models).where(_exceeds(look)),
+        "moved_at",
+        ("order is paid with more than it costs", "orders are paid with more than they cost"),
+        example,
+        lambda _: _PAY_BACK_OR_KEEP,
+    )
+
+
+def _exceeds(look: Look) -> ColumnElement[bool]:
+    return func.coalesce(look.checkouts.reason, "") == Reason.EXCESS
+
+
 @alarm(Severity.TODAY)
-def unfinished_parts(look: Look) -> Iterator[Alarm]:
+def unfinished_parts(look: Look) -> Waiting:
     """Parts whose order nobody has paid the rest of for a week, until they are refunded or kept."""
     c = look.checkouts
     # By the index of what is still looked at: the parts of paid orders are not.
@@ -356,77 +213,5 @@ def unfinished_parts(look: Look) -> Iterator[Alarm]:
         "moved_at",
         ("part waits for the rest of its order's money", "parts wait for the rest of their orders' money"),
         "Refund one: flask paycheckout refund CHECKOUT_ID --by YOU --why REASON",
-        "Or keep it: flask paycheckout payback CHECKOUT_ID --kept --by YOU --why REASON",
-    )
-
-
-# Events and webhooks
-
-
-@alarm(Severity.TODAY)
-def undelivered_events(look: Look) -> Iterator[Alarm]:
-    """Events with a failed receiver, or undelivered for more than five minutes."""
-    c = look.models.events.c
-    stuck = func.coalesce(c.last_error, "").not_like(f"{NOBODY_LISTENS}%")
-    late = c.last_error.is_not(None) | (c.occurred_at <= look.now - PATIENCE)
-    return _events(
-        look,
-        (stuck, late),
-        "not delivered to every receiver",
-        "Repair the receiver; reconcile runs it again. If no delivery was tried, start reconcile.",
-        "To try again now: flask paycheckout deliver --now",
-    )
-
-
-@alarm(Severity.TODAY)
-def unheard_events(look: Look) -> Iterator[Alarm]:
-    """Events of signals that need a receiver and have none, such as a person's decision."""
-    unheard = look.models.events.c.last_error.like(f"{NOBODY_LISTENS}%")
-    for found in _events(look, (unheard,), "waiting, since nobody listens to the signal"):
-        names = sorted({example.text.split()[0] for example in found.examples})
-        connect = ", ".join(f"@{name}.connect" for name in names)
-        remedies = (
-            f"Connect a receiver in a module that every process of the shop imports: {connect}.",
-            f"If the shop needs none: PAYCHECKOUT_UNHEARD = {names}",
-        )
-        yield replace(found, remedies=remedies)
-
-
-def _events(look: Look, where: Sequence[ColumnElement[bool]], what: str, *remedies: str) -> Iterator[Alarm]:
-    c, checkouts, payouts = look.models.events.c, look.checkouts, look.payouts
-    # Subqueries, which look one row up each; a join could read all checkouts.
-    of_payout = select(payouts.account).where(payouts.reference == c.payout_reference).scalar_subquery()
-    of_checkout = select(checkouts.account).where(checkouts.checkout_id == c.checkout_id).scalar_subquery()
-    account = func.coalesce(of_payout, of_checkout, "")
-    # A range, along which SQLite reads the index; for "is not NULL" it could read all events.
-    waits = (c.next_attempt_at >= EPOCH, *where, *look.of_account(account))
-    rows = select(look.models.events, account.label("account")).where(*waits)
-    return waiting(look, rows, "occurred_at", (f"event is {what}", f"events are {what}"), _event_example, *remedies)
-
-
-def _event_example(row: Any) -> Example:
-    about = f"order {row.order_id}" if row.payout_reference is None else f"payout {row.payout_reference}"
-    text = f"{row.name} of {about}{account_text(row.account)}, {moment_text(row.occurred_at)}"
-    tried = f"{text}, tried {number(row.attempts, 'time', 'times')}"
-    return Example(tried, row.order_id or None, row.payout_reference, row.last_error)
-
-
-@alarm(Severity.TODAY)
-def silent_webhooks(look: Look) -> Iterator[Alarm]:
-    """Webhooks that do not arrive: none of the last five paid orders, or of fewer when there are fewer, had one."""
-    c = look.checkouts
-    # Not those of the last five minutes, since their webhooks may still arrive.
-    paid = (c.status == Status.PAID, c.moved_at <= look.now - PATIENCE, *look.of_account(c.account))
-    newest = look.rows(select(c.moved_at, c.webhooks).where(*paid).order_by(c.moved_at.desc()).limit(_RECENT))
-    unheard = list(takewhile(lambda row: not row.webhooks, newest))
-    if not unheard or len(unheard) < min(_SILENT, len(newest)):
-        return
-    yield Alarm(
-        f"Webhooks do not arrive: there was none for the newest {number(len(unheard), 'order', 'orders')} that were"
-        " paid; the payments were found without, but later",
-        *(as_utc(unheard[-1].moved_at), len(unheard), None),
-        remedies=(
-            "Register the address that flask paycheckout doctor prints in the service's dashboard.",
-            "If it is registered, check that the web server, firewall and any login let its POST requests through.",
-        ),
+        f"Or keep it: {_KEEP}",
     )

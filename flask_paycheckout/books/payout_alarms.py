@@ -5,68 +5,110 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
-from sqlalchemy import ColumnElement, case, exists, func, or_, select
+from sqlalchemy import ColumnElement, case, func, or_, select
 
 from flask_paycheckout.books.account_names import payer_of
-from flask_paycheckout.books.alarms import PATIENCE, RECONCILE, WEEK, Alarm, Example, Look, Severity, alarm, waiting
-from flask_paycheckout.books.payment_alarms import in_outage
+from flask_paycheckout.books.alarms import (
+    PATIENCE,
+    RECONCILE,
+    WEEK,
+    Alarm,
+    Example,
+    Look,
+    OwnerPage,
+    Severity,
+    Waiting,
+    alarm,
+)
+from flask_paycheckout.books.payout_remedies import remedies
+from flask_paycheckout.books.service_alarms import in_outage
+from flask_paycheckout.clock import as_utc
 from flask_paycheckout.errors import payout_status_text
-from flask_paycheckout.payouts.paybacks import PAID_BACK, REFUNDED
-from flask_paycheckout.payouts.payout_states import PayoutStatus
+from flask_paycheckout.payouts.payout_model import PayoutMixin
+from flask_paycheckout.payouts.payout_states import PayoutState, PayoutStatus
+from flask_paycheckout.payouts.payout_table import is_stopped
 from flask_paycheckout.service.record import PAYOUT, READS
 from flask_paycheckout.text import account_text, moment_text, payout_sum_text
+from flask_paycheckout.wiring.installation import ANOTHER
 
+_MOVED = (
+    "Where the shop is, or has moved to, run: flask paycheckout doctor --moved-here. Stop the other one, or see"
+    " docs/copies.md"
+)
 # The accounts that one sentence names.
 _NAMED = 5
-_BY_WHY = "--by YOU --why REASON"
+# Of these nothing is under way, and something may be sent.
+_NOT_SENT = (
+    *(PayoutState.CLAIMABLE, PayoutState.WAITING, PayoutState.POSTPONED),
+    *(PayoutState.READY, PayoutState.RELEASED, PayoutState.FAILED),
+)
 
 
-@alarm(Severity.TODAY)
-def payouts_to_approve(look: Look) -> Iterator[Alarm]:
+@alarm(Severity.NOW)
+def copied_shop(look: Look) -> Iterator[Alarm]:
+    """Rounds of an app whose public address is another one than that of the shop that the database belongs to."""
+    c = look.models.services.c
+    for row in look.rows(select(c.words, c.failing_since).where(c.operation == ANOTHER)):
+        yield Alarm(
+            f"payouts and reminders are not sent from {row.words}: the database belongs to a shop at another address",
+            as_utc(row.failing_since),
+            account=None,
+            remedies=(_MOVED,),
+        )
+
+
+@alarm(Severity.TODAY, OwnerPage("payouts", "See what to approve", "waiting"))
+def payouts_to_approve(look: Look) -> Waiting:
     """Payouts and refunds that wait for a person's approval."""
     return _payouts(
         look,
-        [look.payouts.status == PayoutStatus.WAITING],
+        [look.payouts.status == PayoutStatus.WAITING, ~is_stopped(look.models)],
         ("payout or refund waits for your approval", "payouts or refunds wait for your approval"),
-        "Approve what you see: flask paycheckout payouts approve REFERENCE --seen N --by YOU (over the daily limit:"
-        " --over-limit; else it waits for a day with room)",
-        f"Or cancel it: flask paycheckout payouts cancel REFERENCE {_BY_WHY}",
         more="--seen {0.revision}",
     )
 
 
-@alarm(Severity.TODAY)
-def unclaimed_refunds(look: Look) -> Iterator[Alarm]:
+@alarm(Severity.TODAY, OwnerPage("payouts", "See what waits for its receiver", "claimable"))
+def unclaimed_refunds(look: Look) -> Waiting:
     """Payouts and refunds of which the receiver has not said where the money goes; a note in the first week."""
     c = look.payouts
     return _payouts(
         look,
-        [c.status == PayoutStatus.CLAIMABLE],
+        [c.status == PayoutStatus.CLAIMABLE, ~is_stopped(look.models)],
         (
             "payout or refund waits for its receiver to say where",
             "payouts or refunds wait for their receivers to say where",
         ),
         "Send the receiver the link again; the owner's page of the payout or refund shows it.",
-        f"Or cancel one: flask paycheckout payouts cancel REFERENCE {_BY_WHY}",
         note=c.moved_at > look.now - WEEK,
     )
 
 
 @alarm(Severity.NOW)
-def unsent_payouts(look: Look) -> Iterator[Alarm]:
+def unsent_payouts(look: Look) -> Waiting:
     """Payouts that are ready, and that no call sends."""
-    payers, unsent = ready_payouts(look, _is_late(look), lacks_token=False)
+    payers, unsent = ready_payouts(look, _is_late(look), ~is_stopped(look.models), lacks_token=False)
     return _payouts(
         look,
         unsent,
         ("payout is ready and not sent", "payouts are ready and not sent"),
         RECONCILE,
-        note=_in_outage(look, case(payers or {"": ""}, value=payer_of(look.payouts))),
+        outage=_in_outage(look, case(payers or {"": ""}, value=payer_of(look.payouts))),
     )
 
 
 @alarm(Severity.TODAY)
-def payouts_without_access_token(look: Look) -> Iterator[Alarm]:
+def stopped_refunds(look: Look) -> Waiting:
+    """Refunds that are not sent, since their payment was taken back."""
+    what = (
+        "refund is not sent, since its payment was taken back",
+        "refunds are not sent, since their payments were taken back",
+    )
+    return _payouts(look, [look.payouts.state.in_(_NOT_SENT), is_stopped(look.models)], what, stopped=True)
+
+
+@alarm(Severity.TODAY)
+def payouts_without_access_token(look: Look) -> Waiting:
     """Payouts that are ready, and whose account has no access token to send them with."""
     payers, unsent = ready_payouts(look, lacks_token=True)
     return _payouts(
@@ -97,11 +139,11 @@ def _is_late(look: Look) -> ColumnElement[bool]:
     """Whether the next step is overdue, or has failed for more than five minutes."""
     c = look.payouts
     patience = look.now - PATIENCE
-    return or_(c.next_attempt_at <= patience, c.problem_since <= patience)
+    return or_(c.due_at <= patience, c.problem_since <= patience)
 
 
 @alarm(Severity.NOW)
-def payouts_not_followed(look: Look) -> Iterator[Alarm]:
+def payouts_not_followed(look: Look) -> Waiting:
     """Payouts that were sent, or may have been, and whose reads and look-ups are overdue or fail."""
     under_way = look.payouts.status.in_([PayoutStatus.SENDING, PayoutStatus.SENT])
     return _payouts(
@@ -113,29 +155,26 @@ def payouts_not_followed(look: Look) -> Iterator[Alarm]:
         ),
         RECONCILE,
         "If it runs, look for the reference in the service's dashboard.",
-        "If you know that it is right though the service reports it otherwise, or that it arrived though its keys are"
-        " gone: flask paycheckout payouts resolve REFERENCE --sent"
-        f" {_BY_WHY}",
-        note=_in_outage(look, payer_of(look.payouts)),
-        since=("problem_since", "next_attempt_at"),
+        outage=_in_outage(look, payer_of(look.payouts)),
+        since=("problem_since", "due_at"),
     )
 
 
 @alarm(Severity.TODAY)
-def slow_transfers(look: Look) -> Iterator[Alarm]:
+def slow_transfers(look: Look) -> Waiting:
     """Bank transfers that the service has neither completed nor failed for a week."""
     c = look.payouts
     return _payouts(
         look,
-        [c.status == PayoutStatus.SENT, c.next_attempt_at.is_not(None), c.moved_at <= look.now - WEEK],
+        [c.status == PayoutStatus.SENT, c.due_at.is_not(None), c.moved_at <= look.now - WEEK],
         ("transfer is without news for a week", "transfers are without news for a week"),
         "Look for the reference in the service's dashboard, or ask the service.",
         since=("moved_at", "problem_since"),
     )
 
 
-@alarm(Severity.TODAY)
-def unknown_payouts(look: Look) -> Iterator[Alarm]:
+@alarm(Severity.TODAY, OwnerPage("payouts", "See what is unknown", "unknown"))
+def unknown_payouts(look: Look) -> Waiting:
     """Payouts of which nobody here knows whether they were sent."""
     return _payouts(
         look,
@@ -144,29 +183,18 @@ def unknown_payouts(look: Look) -> Iterator[Alarm]:
             "payout is unknown: nobody here can know whether the money went out",
             "payouts are unknown: nobody here can know whether the money went out",
         ),
-        "Look in the service's dashboard, or on the chain, and say what you found:",
-        f"flask paycheckout payouts resolve REFERENCE --sent (or --not-sent) {_BY_WHY}",
+        "Look in the service's dashboard, or on the chain, and say what you found.",
         more="service reference {0.service_reference}",
     )
 
 
-@alarm(Severity.TODAY)
-def failed_payouts(look: Look) -> Iterator[Alarm]:
-    """Payouts that failed in the last seven days.
-
-    Without refunds in whose place another one of the same amount was made after the failure, each in the place of one,
-    or whose payment was given back as a whole.
-    """
-    c, other, paid = look.payouts, look.models.payouts.alias().c, look.checkouts
-    others = select(func.count()).where(other.refund_of == c.refund_of, other.counts == c.counts, other.id != c.id)
-    made = others.where(other.created_at >= c.moved_at, other.status != PayoutStatus.CANCELLED).scalar_subquery()
-    failed = others.where(other.moved_at >= c.moved_at, other.status == PayoutStatus.FAILED).scalar_subquery()
-    covered = exists().where(paid.checkout_id == c.refund_of, paid.payback.in_((PAID_BACK, REFUNDED)))
+@alarm(Severity.TODAY, OwnerPage("payouts", "See what failed", "failed"))
+def failed_payouts(look: Look) -> Waiting:
+    """Payouts that failed, until they are tried again, replaced or given up."""
     return _payouts(
         look,
-        [c.status == PayoutStatus.FAILED, c.moved_at > look.now - WEEK, made <= failed, ~covered],
+        [look.payouts.state == PayoutState.FAILED, ~is_stopped(look.models)],
         ("payout failed", "payouts failed"),
-        f"If it was not paid, try one again: flask paycheckout payouts retry REFERENCE {_BY_WHY}",
     )
 
 
@@ -174,37 +202,51 @@ def _payouts(
     look: Look,
     where: Sequence[ColumnElement[bool]],
     what: tuple[str, str],
-    *remedies: str,
+    *advice: str,
     more: str = "",
+    stopped: bool = False,
     note: ColumnElement[bool] | None = None,
+    outage: ColumnElement[bool] | None = None,
     # A retry moves a payout, and its trouble goes on.
     since: tuple[str, str] = ("problem_since", "moved_at"),
-) -> Iterator[Alarm]:
+) -> Waiting:
     """One alarm for all payouts that fulfil the conditions.
 
     :param what: the words for one and for many of them.
+    :param advice: what to do before anybody decides about them.
     :param more: a form with which each example ends, filled with its row.
-    :param note: the condition of those that are a mere note, where there are no others.
+    :param stopped: whether they are refunds of payments that were taken back.
+    :param note: the condition of those that are a mere note, where there are no others; `outage` as for `Waiting`.
     :param since: the columns of the time since when each waits, of which the first counts that is not NULL.
     """
     table = look.models.payouts
     rows = select(table, func.coalesce(*(table.c[name] for name in since)).label("since"))
-    rows = rows.where(*where, *look.of_account(table.c.account))
+    rows = rows.where(*where)
 
-    def example(row: Any) -> Example:
+    def payout_of(found: Any) -> PayoutMixin:
+        payout: PayoutMixin = look.models.of_row(look.models.Payout, found._mapping)
+        return payout
+
+    def told(found: Sequence[Any]) -> Iterator[str]:
+        yield from advice
+        for each in found:
+            yield from remedies(payout_of(each), named=len(found) == 1, stopped=stopped)
+
+    def example(found: Any) -> Example:
+        row = payout_of(found)
         of_order = f" of order {row.order_id}" if row.order_id else ""
-        sent = payout_sum_text(row) + (f" to {row.destination}" if row.destination else "")
+        sent = payout_sum_text(row)
         status = f"{payout_status_text(row.status)} since {moment_text(row.moved_at)}"
         text = f"{row.reference}: {row.kind}{of_order}{account_text(row.account)}, {sent}, {status}"
         text += f": {' '.join(row.problem.split())}" if row.problem else ""
         text += f" ({more.format(row)})" if more else ""
         return Example(text, row.order_id, row.reference, name=f"{payout_name(row)}: {sent}")
 
-    return waiting(look, rows, "since", what, example, *remedies, note=note)
+    return Waiting(rows, "since", what, example, told, note, outage)
 
 
 def _in_outage(look: Look, payer: ColumnElement[str]) -> ColumnElement[bool]:
-    since = func.coalesce(look.payouts.problem_since, look.payouts.next_attempt_at)
+    since = func.coalesce(look.payouts.problem_since, look.payouts.due_at)
     return in_outage(look, payer, since, PAYOUT, READS)
 
 
@@ -218,9 +260,8 @@ def missing_token_text(accounts: Collection[str]) -> str:
         "Send them now with: flask paycheckout payouts send --login; or set PAYCHECKOUT_ACCESS_TOKEN, and reconcile"
         " sends them"
     )
-    remedies = [own] if named else []
-    remedies += [default] if "" in accounts else []
-    return f"No access token is configured{of}. {'. '.join(remedies)}"
+    ways = ([own] if named else []) + ([default] if "" in accounts else [])
+    return f"No access token is configured{of}. {'. '.join(ways)}"
 
 
 def payout_name(payout: Any) -> str:

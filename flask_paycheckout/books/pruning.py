@@ -27,12 +27,12 @@ from flask_paycheckout.checkouts.payments import PAYMENT_COLUMNS
 from flask_paycheckout.checkouts.ruling import COMPLETED
 from flask_paycheckout.checkouts.states import FINAL, Reason, Status
 from flask_paycheckout.database.connections import autocommit
-from flask_paycheckout.database.database_errors import is_passing
+from flask_paycheckout.database.database_errors import is_lock_timeout, is_lost_race
 from flask_paycheckout.database.models import Models
-from flask_paycheckout.parts import Parts
-from flask_paycheckout.parts.logs import about
 from flask_paycheckout.payouts.payout_states import PayoutStatus
 from flask_paycheckout.text import first_line
+from flask_paycheckout.wiring import Wiring
+from flask_paycheckout.wiring.logs import about
 
 # The most rows in one transaction.
 _ROWS = 200
@@ -74,7 +74,7 @@ class Pruning:
     :param pause: waits for so many seconds.
     """
 
-    parts: Parts
+    wiring: Wiring
     pause: Callable[[float], object] = time.sleep
 
     def run(self, older_than: timedelta, *, dry_run: bool = False) -> Pruned:
@@ -82,11 +82,11 @@ class Pruning:
 
         :param dry_run: only count it.
         """
-        now, settings = self.parts.clock(), self.parts.settings
+        now, settings = self.wiring.clock(), self.wiring.settings
         before = earlier(now, older_than)
         # As long as a link to its order's page may be valid, an abandoned checkout tells what became of it.
         readable = max(settings.watch_for, settings.token_max_age)
-        models = self.parts.models
+        models = self.wiring.models
         prunable = Prunable(models, before, earlier(now, readable))
         of_checkouts, of_payouts = (
             table.update().values(history="", pruned_at=now).where(table.c.history != "")
@@ -104,7 +104,7 @@ class Pruning:
         counts: Counter[str] = Counter()
         for counted_as, removal in removals.items():
             found = select(removal.table.c.id).where(cast("Condition", removal.whereclause))
-            for page in pages(autocommit(self.parts.engine()), found, ["id"], _ROWS):
+            for page in pages(autocommit(self.wiring.engine()), found, ["id"], _ROWS):
                 ids = [row["id"] for row in page]
                 removed = len(ids) if dry_run else self._removed_each(removal, ids)
                 counts[counted_as] += removed
@@ -120,7 +120,7 @@ class Pruning:
         except Exception as error:
             if len(ids) == 1:
                 told = "row %d of %s cannot be pruned: %s", ids[0], removal.table.description, first_line(error)
-                self.parts.log.warning("rows that are pruned", *told, extra=about(), error=error)
+                self.wiring.log.warning("rows that are pruned", *told, extra=about(), error=error)
                 return 0
         return sum(self._removed_each(removal, [one]) for one in ids)
 
@@ -131,10 +131,10 @@ class Pruning:
         # Not those that another transaction holds; SQLite has one writer, and no such locks.
         free = select(locked.id).where(locked.id.in_(ids)).with_for_update(skip_locked=True)
         try:
-            with self.parts.engine().begin() as connection:
+            with self.wiring.engine().begin() as connection:
                 removed = connection.execute(removal.where(table.c.id.in_(free))).rowcount
         except DBAPIError as error:
-            if not is_passing(error):
+            if not (is_lock_timeout(error) or is_lost_race(error)):
                 raise
             return 0
         self.pause(min(time.monotonic() - began, _LONGEST_PAUSE))
@@ -197,7 +197,7 @@ class Prunable:
         """A payout at its end, all of whose events may go."""
         p = self.models.payouts.c
         # A token transfer that was sent has no next step, and is at its end.
-        ended = and_(p.status == PayoutStatus.SENT, p.next_attempt_at.is_(None))
+        ended = and_(p.status == PayoutStatus.SENT, p.due_at.is_(None))
         return and_(
             p.moved_at < self.before,
             or_(p.status.in_([PayoutStatus.COMPLETED, PayoutStatus.CANCELLED]), ended),
@@ -206,9 +206,9 @@ class Prunable:
         )
 
     def _is_told(self) -> Condition:
-        """Whether an event's last receiver ran long ago, or it was superseded then."""
+        """Whether an event's last receiver ran long ago, or it was superseded then, or nobody has listened since."""
         e = self.models.events.c
-        told_at = func.coalesce(e.delivered_at, e.superseded_at)
+        told_at = func.coalesce(e.delivered_at, e.superseded_at, e.occurred_at)
         return func.coalesce(and_(e.next_attempt_at.is_(None), told_at < self.before), False)
 
     def _are_told(self, *about: Condition) -> Condition:

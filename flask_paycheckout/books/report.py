@@ -11,8 +11,14 @@ from typing import Any
 
 from sqlalchemy import Table, func, select
 
-from flask_paycheckout.books import payment_alarms, payout_alarms  # noqa: F401 - they register their alarms
-from flask_paycheckout.books.alarms import REGISTERED, Alarm, Look, Severity
+from flask_paycheckout.books import (  # noqa: F401 - they register their alarms
+    desk_alarms,
+    order_alarms,
+    payment_alarms,
+    payout_alarms,
+    service_alarms,
+)
+from flask_paycheckout.books.alarms import REGISTERED, Alarm, Look, Severity, alarms_of
 from flask_paycheckout.checkouts.states import Status
 from flask_paycheckout.errors import payout_status_text
 from flask_paycheckout.payouts.payout_states import PayoutStatus
@@ -108,12 +114,13 @@ def _sums(counts: Counts, states: type[StrEnum]) -> dict[str, int]:
 
 def find_alarms(look: Look) -> tuple[Alarm, ...]:
     """All alarms, the most urgent first, and of these the oldest."""
-    found = [
-        replace(one, kind=kind, severity=Severity.NOTE if one.is_note else severity)
-        for kind, (severity, find) in REGISTERED.items()
-        for one in find(look)
-    ]
-    return tuple(sorted(found, key=lambda one: (one.severity.rank, one.since, one.key)))
+    found = alarms_of(look, {name: kind.find(look) for name, kind in REGISTERED.items()})
+    alarms = (
+        replace(alarm, kind=name, severity=Severity.NOTE if alarm.is_note else kind.severity, page=kind.page)
+        for name, kind in REGISTERED.items()
+        for alarm in found[name]
+    )
+    return tuple(sorted(alarms, key=lambda alarm: (alarm.severity.rank, alarm.since, alarm.key)))
 
 
 @dataclass(frozen=True)
@@ -132,7 +139,7 @@ def read_gauges(look: Look, accounts: int | Sequence[str]) -> Gauges:
     :param accounts: the merchant accounts that are listed, or how many of them.
     """
     names = look.merchants.names(accounts) if isinstance(accounts, int) else accounts
-    alarms = Counter({(kind, severity): 0 for kind, (severity, _) in REGISTERED.items()})
+    alarms = Counter({(name, kind.severity): 0 for name, kind in REGISTERED.items()})
     for alarm in find_alarms(look):
         alarms[alarm.kind, alarm.severity] += alarm.count
     return Gauges(

@@ -10,21 +10,21 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
-from sqlalchemy import Boolean, Index, Integer, String, Text, false
+from sqlalchemy import Boolean, Index, Integer, String, Text
 from sqlalchemy.orm import Mapped, declared_attr, mapped_column
 
-from flask_paycheckout.checkouts.payments import PAYMENT_COLUMNS, Payment, payment_of
+from flask_paycheckout.checkouts.payments import PAYMENT_COLUMNS, Amount, Payment, amount_of, payment_of
 from flask_paycheckout.checkouts.schedule import PAGE_VALID
 from flask_paycheckout.database.mapping import MOMENT, ROW_ID, PaymentTable, partial_index
 from flask_paycheckout.database.order_ids import MAX_ID
-from flask_paycheckout.parts.logs import about
 from flask_paycheckout.totals import Pay, Receive, Total
+from flask_paycheckout.wiring.logs import about
 
 MONEY_TO_PAY_BACK = (
     "CASE WHEN (status IN ('paid', 'rejected') AND paid_order_id IS NULL OR status = 'paid' AND reason = 'excess')"
-    " AND payback IS NULL THEN 1 ELSE 0 END = 1"
+    " AND payback IS NULL AND payment_completed_at IS NOT NULL THEN 1 ELSE 0 END = 1"
 )
-"""The SQL condition for money that paid no order and was not yet recorded as paid back or kept.
+"""The SQL condition for money that paid no order and was neither refunded nor recorded as kept.
 
 Written as text, because a database uses a partial index only for exactly the same condition; as a single term, because
 SQLite would read all rows without a paid order along the unique column, which it takes for a single one.
@@ -42,7 +42,7 @@ class TotalMixin:
     total_other_currency: Mapped[str | None] = mapped_column(String(72))
     """The other side's currency: `receive_in` of a Pay, `pay_in` of a Receive."""
 
-    total_parts: Mapped[bool] = mapped_column(Boolean, server_default=false())
+    total_parts: Mapped[bool] = mapped_column(Boolean)
     """Whether the total may be paid by several payments: `parts` of a Pay."""
 
     total_now: Mapped[str | None] = mapped_column(String(64))
@@ -66,13 +66,15 @@ class CheckoutMixin(TotalMixin, PaymentTable):
     @declared_attr.directive
     def __table_args__(cls) -> tuple[Any, ...]:  # noqa: N805 - it is a class
         # The first serves counts by state, held payments and the newest payments.
-        arrived = "payment_completed_at IS NOT NULL"
+        arrived, reads = "payment_completed_at IS NOT NULL", "next_read_at IS NOT NULL"
         return (
             Index("ix_paycheckout_checkout_state", "status", "moved_at", "id"),
-            # For audits: what nothing is known to have arrived for.
-            partial_index("ix_paycheckout_checkout_unpaid", "created_at", "id", where="payment_completed_at IS NULL"),
-            # For the due reads of one of many merchant accounts.
-            Index("ix_paycheckout_checkout_account", "account", "next_read_at"),
+            # For figures, and for audits of checkouts without money.
+            Index("ix_paycheckout_checkout_made", "created_at", "id"),
+            # For the reads that are due, of all merchant accounts or of one: only rows that wait for one, so that a
+            # decided checkout is in neither.
+            partial_index("ix_paycheckout_checkout_next_read_at", "next_read_at", where=reads),
+            partial_index("ix_paycheckout_checkout_account", "account", "next_read_at", where=reads),
             # For the report and the owner's lists of one account.
             Index("ix_paycheckout_checkout_account_state", "account", "status", "moved_at", "id"),
             Index("ix_paycheckout_checkout_account_id", "account", "id"),
@@ -96,7 +98,7 @@ class CheckoutMixin(TotalMixin, PaymentTable):
     order_id: Mapped[str] = mapped_column(String(MAX_ID))
     """The shop's own id."""
 
-    account: Mapped[str] = mapped_column(String(MAX_ID), server_default="")
+    account: Mapped[str] = mapped_column(String(MAX_ID))
     """The name of the merchant account that it was made with; empty for the one of the settings."""
 
     client_id: Mapped[str | None] = mapped_column(String(MAX_ID))
@@ -126,7 +128,7 @@ class CheckoutMixin(TotalMixin, PaymentTable):
     moved_at: Mapped[datetime] = mapped_column(MOMENT)
     """The time when the state, or the deposit's status, last changed."""
 
-    next_read_at: Mapped[datetime | None] = mapped_column(MOMENT, index=True)
+    next_read_at: Mapped[datetime | None] = mapped_column(MOMENT)
     """The time of reconcile's next read of the deposit; None when only a webhook causes another one.
 
     Of a part, while its order is not paid, the time of the next look at what the order costs.
@@ -187,14 +189,11 @@ class CheckoutMixin(TotalMixin, PaymentTable):
     """The time when the deposit was first read as completed; NULL until then, and once it is not completed any more."""
 
     payback: Mapped[str | None] = mapped_column(String(16))
-    """For money that did not pay the order: `paid_back`, `kept`, or None until one of them is recorded.
+    """`kept` for money that paid no order, or came too much, and that a person keeps; None until that is recorded.
 
-    `refunded` while refunds that are neither cancelled nor failed, with what was paid back by hand, cover all that
-    arrived; None again once one of them has failed or was cancelled.
+    `refunded` while refunds that are neither cancelled nor failed cover all that arrived; None again once one of them
+    has failed or was cancelled.
     """
-
-    paid_back_amount: Mapped[str | None] = mapped_column(String(255))
-    """The sum that persons have recorded as paid back by hand: exact text, NULL while there is none."""
 
     refunded_amount: Mapped[str | None] = mapped_column(String(255))
     """The sum of its refunds that are neither cancelled nor failed: exact text, NULL while there is none."""
@@ -225,8 +224,15 @@ class CheckoutMixin(TotalMixin, PaymentTable):
 
     @property
     def payment(self) -> Payment | None:
-        """The money that arrived, as the deposit reported it; None before."""
+        """The money that arrived, as the deposit reported it; None before, and once the service took it back."""
         return payment_of({name: getattr(self, name) for name in PAYMENT_COLUMNS})
+
+    @property
+    def taken_back(self) -> Amount | None:
+        """The amount that had arrived, and that the service no longer reports as paid; else None."""
+        if self.payment_completed_at is not None:
+            return None
+        return amount_of(self.payment_paid_amount, self.payment_paid_currency)
 
     def __repr__(self) -> str:
         # Without the URL, with which anybody could pay: reprs end up in logs.

@@ -11,19 +11,19 @@ from functools import partial
 from typing import Any
 
 from flask_paycheckout.checkouts.checkout_model import CheckoutMixin
-from flask_paycheckout.checkouts.moves import Decision, Move, Moved, Moves
-from flask_paycheckout.checkouts.payments import arrived_of
-from flask_paycheckout.checkouts.ruling import Balance, is_exact
+from flask_paycheckout.checkouts.moves import Decision, Move, Moved, Moves, accept, reject
+from flask_paycheckout.checkouts.payments import arrived_of, whole_units
+from flask_paycheckout.checkouts.ruling import Free, OrderPayments
 from flask_paycheckout.checkouts.shop_answers import OrderTotalFailed, OrderTotals, is_in_parts
 from flask_paycheckout.checkouts.states import TRANSITIONS, Evidence, Reason, Status
 from flask_paycheckout.checkouts.stored import Checkouts
 from flask_paycheckout.database.deeds import who_and_why, yes_or_no
 from flask_paycheckout.database.history import Entry, line
+from flask_paycheckout.database.transactions import ShopTransaction
 from flask_paycheckout.errors import TransitionRefused
 from flask_paycheckout.events.outbox import Outbox
-from flask_paycheckout.events.shop_transaction import ShopTransaction
-from flask_paycheckout.parts import Parts
 from flask_paycheckout.totals import Pay, Total
+from flask_paycheckout.wiring import Wiring
 
 _ACCEPTING: dict[str, str] = {
     Reason.AMOUNT_MISMATCH: "the order is paid with what arrived",
@@ -64,7 +64,7 @@ _MAX_ROUNDS = 8
 class Resolutions:
     """Records decisions on held payments of one app."""
 
-    parts: Parts
+    wiring: Wiring
     checkouts: Checkouts
     moves: Moves
     outbox: Outbox
@@ -73,7 +73,7 @@ class Resolutions:
     """Adds a claimable refund of a checkout to the running transaction: id, amount, by, why."""
 
     def resolve(
-        self, checkout_id: str, accept: bool, by: str, why: str, *, as_part: bool = False, refund_excess: bool = False
+        self, checkout_id: str, accepted: bool, by: str, why: str, *, as_part: bool = False, refund_excess: bool = False
     ) -> CheckoutMixin:
         """Record a person's decision on a held payment, with name and reason.
 
@@ -82,24 +82,24 @@ class Resolutions:
         :raises UnknownCheckout: no such checkout is stored.
         :raises TransitionRefused: the checkout is not held, or cannot be accepted like this.
         :raises ReceiverFailed: an atomic receiver raised; nothing was recorded.
-        :raises TypeError: `accept`, `as_part` or `refund_excess` is neither True nor False.
+        :raises TypeError: `accepted`, `as_part` or `refund_excess` is neither True nor False.
         :raises ValueError: `by` or `why` is empty or too long, or a payment is rejected as a part or with a refund.
         """
         by, why = who_and_why(by, why)
         as_part, refund_excess = yes_or_no("as_part", as_part), yes_or_no("refund_excess", refund_excess)
-        decision = Decision(yes_or_no("accept", accept), by, why, as_part, refund_excess)
-        if (as_part or refund_excess) and not accept:
+        decision = Decision(yes_or_no("accept", accepted), by, why, as_part, refund_excess)
+        if (as_part or refund_excess) and not accepted:
             raise ValueError("as_part and refund_excess are for accepted payments; refund a rejected one by itself")
-        evidence = Evidence.ACCEPTED if accept else Evidence.REJECTED
+        evidence = Evidence.ACCEPTED if accepted else Evidence.REJECTED
         for _ in range(_MAX_ROUNDS):
             checkout = self.checkouts.require(checkout_id)
             if (checkout.status, evidence) not in TRANSITIONS:
                 raise TransitionRefused(checkout_id, checkout.status, evidence)
-            now = self.parts.clock()
-            if accept:
+            now = self.wiring.clock()
+            if accepted:
                 moved = self._accept(checkout, decision, now)
             else:
-                moved = self.moves.move(checkout, decided(checkout, decision, now, evidence), now)
+                moved = self.moves.move(checkout, rejection(checkout, decision, now), now)
             if moved is not None:
                 self.outbox.deliver(moved.events)
                 return self.checkouts.require(checkout_id)
@@ -107,36 +107,39 @@ class Resolutions:
 
     def choices(self, checkout: CheckoutMixin) -> dict[str, Move]:
         """The ways of `HOW_TO_ACCEPT` in which a held payment can be accepted now, each with the move that it is."""
-        choices, now = dict[str, Move](), self.parts.clock()
-        total, balance = self.totals.answers.total_now(checkout.order_id), self.checkouts.balance(checkout.order_id)
+        choices, now = dict[str, Move](), self.wiring.clock()
+        total, payments = (
+            self.totals.answers.total_now(checkout.order_id),
+            self.checkouts.order_payments(checkout.order_id),
+        )
         for name, how in HOW_TO_ACCEPT.items():
             with suppress(TransitionRefused):
-                move = self._accepted(checkout, Decision(True, "", "", *how), now, total, balance)
+                move = self._accepted(checkout, Decision(True, "", "", *how), now, total, payments)
                 if name != "part" or move.to is Status.PART:
                     choices[name] = move
         return choices
 
     def _accept(self, checkout: CheckoutMixin, decision: Decision, now: datetime) -> Moved | None:
-        def decide(transaction: ShopTransaction) -> Move:
+        def decide(transaction: ShopTransaction, payments: Callable[[], OrderPayments]) -> Move:
             # Also for the lock that it takes: the shop's order is locked before our checkouts, as in settlement. In the
             # other order the two could deadlock.
-            return planned(transaction, self.totals.total(transaction, checkout))
+            total = self.totals.total(transaction, checkout)
+            return self._accepted(checkout, decision, now, total, payments())
 
-        def planned(transaction: ShopTransaction, total: Total | None, *, known: bool = True) -> Move:
-            balance = self.checkouts.balance(checkout.order_id, transaction.connection, lock=True)
-            return self._accepted(checkout, decision, now, total, balance, known=known)
+        def decide_alone(transaction: ShopTransaction, payments: Callable[[], OrderPayments]) -> Move:
+            return self._accepted(checkout, decision, now, None, payments(), known=False)
 
         with suppress(OrderTotalFailed):
             return self.moves.move(checkout, decide, now)
-        return self.moves.move(checkout, lambda transaction: planned(transaction, None, known=False), now)
+        return self.moves.move(checkout, decide_alone, now)
 
     def _accepted(
         self,
         checkout: CheckoutMixin,
         decision: Decision,
         now: datetime,
-        total: Total | None,
-        balance: Balance,
+        total: Total | Free | None,
+        payments: OrderPayments,
         *,
         known: bool = True,
     ) -> Move:
@@ -147,9 +150,11 @@ class Resolutions:
         :param known: whether the shop could say that.
         """
         as_part, refund_excess = decision.as_part, decision.refund_excess
-        plan = partial(decided, checkout, decision, now)
+        plan = partial(_acceptance, checkout, decision, now, pays=not payments.is_paid)
         refusal = partial(TransitionRefused, checkout.checkout_id, checkout.status, Evidence.ACCEPTED)
-        in_parts = as_part or balance.newest_part or is_in_parts(total) or is_in_parts(checkout.total)
+        if checkout.payment is None:
+            raise refusal("the service has taken its money back")
+        in_parts = as_part or payments.newest_part or is_in_parts(total) or is_in_parts(checkout.total)
         if not (in_parts or refund_excess):
             return plan(Evidence.ACCEPTED)
         if not known:
@@ -158,32 +163,43 @@ class Resolutions:
         basis = total if isinstance(total, Pay) else checkout.total
         arrived = arrived_of(checkout.payment, "pay")
         excess = None
-        if arrived is not None and balance.is_paid:
+        if arrived is not None and payments.is_paid:
             excess = arrived.amount
         elif arrived is not None and arrived.currency == basis.currency:
-            excess = balance.excess(basis, arrived.amount)
-        if arrived is None or excess is None or not is_exact(arrived):
+            excess = payments.excess(basis, arrived.amount)
+        if arrived is None or excess is None or whole_units(arrived.amount, arrived.currency) <= 0:
             if as_part or refund_excess:
                 raise refusal("it cannot be set off against what the order costs")
             return plan(Evidence.ACCEPTED)
         if refund_excess and excess <= 0:
             raise refusal("no more arrived than is left to pay")
-        if excess > 0 and not refund_excess and (as_part or not balance.is_paid):
+        if excess > 0 and not refund_excess and (as_part or not payments.is_paid):
             raise refusal("more arrived than is left to pay: refund the excess too, or reject it")
         then = None
         if refund_excess:
             back = min(excess, arrived.amount)
             then = partial(self.refund, checkout.checkout_id, back, decision.by, decision.why, None)
-        if balance.is_paid or not isinstance(basis, Pay):
-            return plan(Evidence.ACCEPTED, then=then)
+        if payments.is_paid or not isinstance(basis, Pay):
+            return plan(Evidence.ACCEPTED, excess=excess, then=then)
         evidence = Evidence.ACCEPTED_AS_PART if as_part and excess < 0 else Evidence.ACCEPTED
-        rest = balance.rest(basis, arrived.amount)
-        return plan(evidence, rest=rest, excess=excess, then=then)
+        balance = payments.balance(basis, arrived.amount)
+        return plan(evidence, balance=balance, excess=excess, then=then)
 
 
-def decided(checkout: CheckoutMixin, decision: Decision, now: datetime, evidence: Evidence, **more: Any) -> Move:
-    """The move of a held payment that a person decides on."""
-    to = TRANSITIONS[checkout.status, evidence]
-    entry = line(now, Entry.RESOLVED, to=to, by=decision.by, why=decision.why, rule=evidence)
-    # Of a part; that of a decided checkout is cleared with its move.
-    return Move(to, entry, checkout.reason, decision, {"next_read_at": now}, **more)
+def _acceptance(
+    held: CheckoutMixin, decision: Decision, now: datetime, evidence: Evidence, *, pays: bool, **more: Any
+) -> Move:
+    to = TRANSITIONS[held.status, evidence]
+    # Of a part, the time of the next look at what its order costs.
+    values = {"next_read_at": now}
+    return accept(decision, held, to, _entry(decision, now, evidence), values, pays=pays and to is Status.PAID, **more)
+
+
+def rejection(held: CheckoutMixin, decision: Decision, now: datetime) -> Move:
+    """The move of a held payment that a person rejects."""
+    return reject(decision, held, _entry(decision, now, Evidence.REJECTED))
+
+
+def _entry(decision: Decision, now: datetime, evidence: Evidence) -> str:
+    to = TRANSITIONS[Status.HELD, evidence]
+    return line(now, Entry.RESOLVED, to=to, by=decision.by, why=decision.why, rule=evidence)

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import sys
 import time
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections import Counter, deque
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from concurrent.futures import Executor, Future
 from dataclasses import dataclass
 from datetime import datetime
@@ -22,12 +22,145 @@ from flask_paycheckout.checkouts.checkout_model import CheckoutMixin
 from flask_paycheckout.checkouts.stored import Checkouts
 from flask_paycheckout.client import Deposit, NotFound
 from flask_paycheckout.clock import Clock
-from flask_paycheckout.service.limits import AccountLimits
 
 # Seconds after which an answer is late: others get its place, and what has become due meanwhile.
 _LATE = 1.0
 Result = TypeVar("Result")
 Read = Future[Deposit | None]
+
+# One failure may concern a single checkout; failures of three different ones in a row are an outage.
+_PROBES = 3
+# Each of several accounts may have a quarter of the reads under way, however many accounts there are.
+_SHARE = 4
+# The most accounts that the limits remember.
+_MOST_KEPT = 10_000
+
+
+@dataclass
+class _Answers:
+    """How the reads of one account are answered."""
+
+    failures: int = 0
+    """The reads in a row without a reliable answer."""
+
+    answered: bool = False
+    """Whether one was answered in this round."""
+
+    window: int = 1
+    """The reads that may be under way: one more after each answer, and half after each failure, like TCP's window."""
+
+
+class AccountLimits:
+    """The reads that one process may have under way, of each merchant account, and of all together.
+
+    With several accounts, a read whose answer is late takes no place from the others: it counts for its own account
+    only. So a process has twice as many reads under way at most.
+
+    :param most: the upper limit for all accounts together.
+    """
+
+    def __init__(self, most: int) -> None:
+        self.most = most
+        self._answers: dict[str, _Answers] = {}
+        self._under_way: Counter[str] = Counter()
+        self._late: Counter[str] = Counter()
+        """The reads under way whose answers are late; `_under_way` counts the others."""
+
+        self._working: set[str] = set()
+        """The accounts of this round that may have more to read."""
+
+    def begin_round(self, accounts: Collection[str]) -> None:
+        """Begin a round that reads deposits of these accounts."""
+        if len(self._answers) > _MOST_KEPT:
+            self._answers.clear()
+        self._under_way.clear()
+        self._late.clear()
+        self._working.clear()
+        self.add(accounts)
+
+    def add(self, accounts: Collection[str]) -> None:
+        """Let these accounts take part in the round too; one that failed begins with a single probe."""
+        for account in accounts:
+            answers = self._answers.setdefault(account, _Answers())
+            if account not in self._working and not self._late[account]:
+                answers.answered = False
+                if answers.failures >= _PROBES:
+                    answers.failures, answers.window = _PROBES - 1, 1
+        self._working.update(accounts)
+
+    @property
+    def has_room(self) -> bool:
+        """Whether so many more reads of all accounts may begin now that it is worth a look at each."""
+        return self._free >= max(1, self.most // _SHARE // 2)
+
+    def room(self, account: str) -> int:
+        """How many more reads of an account may be claimed now, at most half of its limit.
+
+        0 while so few may begin that it is not worth a statement. If one claim took more than half, the places that are
+        free soon after would be too few for another one, and stay free.
+        """
+        if self.closed(account):
+            return 0
+        size = min(self._answers[account].window, self._share_of(account))
+        room = min(size - self._under_way[account] - self._late[account], self._free)
+        return min(room, (size + 1) // 2) if room >= max(1, size // 2) else 0
+
+    def troubled(self, account: str) -> bool:
+        """Whether the account's last read failed."""
+        return self._answers[account].failures > 0
+
+    def closed(self, account: str) -> bool:
+        """Whether no further read of an account is worth a try in this round, since it would fail as well.
+
+        After an answer in this round, as many failures are allowed as reads may be under way, so that a few checkouts
+        that always fail do not delay the others.
+        """
+        answers = self._answers.get(account, _Answers())
+        return answers.failures >= max(_PROBES, self._share_of(account) if answers.answered else 0)
+
+    def begun(self, account: str) -> None:
+        """Count a read as under way until its result is stored."""
+        self._under_way[account] += 1
+
+    def late(self, account: str) -> None:
+        """Count a read that is under way as one whose answer is late."""
+        self._under_way[account] -= 1
+        self._late[account] += 1
+
+    def over(self, account: str, *, late: bool) -> None:
+        """Count a read as over.
+
+        :param late: whether it was counted as late.
+        """
+        (self._late if late else self._under_way)[account] -= 1
+
+    def tell(self, account: str, *, answered: bool, late: bool) -> None:
+        """Record whether a read got a reliable answer; that there is no such deposit is one too.
+
+        :param late: whether it was counted as late: a few more failures like it would hold up the round.
+        """
+        answers = self._answers[account]
+        if answered:
+            answers.failures, answers.answered, answers.window = 0, True, min(answers.window + 1, self.most)
+        else:
+            answers.failures += _PROBES if late else 1
+            answers.window = max(1, answers.window // 2)
+        if self.closed(account):
+            self.finished(account)
+
+    def finished(self, account: str) -> None:
+        """Leave an account's share of the reads to the others, since nothing more of it can be read now."""
+        self._working.discard(account)
+
+    @property
+    def _free(self) -> int:
+        room = self.most - self._under_way.total()
+        return min(room, self.most + room - self._late.total())
+
+    def _share_of(self, account: str) -> int:
+        """An equal share of the reads, at least a quarter, among this account and those whose answers are not late."""
+        late = sum(1 for other, reads in self._late.items() if reads and other != account)
+        return max(1, self.most // _SHARE, self.most // max(1, len(self._working) - late))
 
 
 @dataclass(eq=False)

@@ -1,4 +1,8 @@
-"""Moves of checkouts between states: each is one conditional statement, with its event in the same transaction."""
+"""Moves of checkouts: each is one conditional statement, with what it records and announces in the same transaction.
+
+A verb says what a piece of evidence makes of a checkout: `await_money`, `take_part`, `confirm`, `hold`, `abandon`,
+`accept` and `reject`; of money that has arrived, `reverse` and `restore`.
+"""
 
 from __future__ import annotations
 
@@ -10,31 +14,39 @@ from functools import cached_property
 from typing import Any, NamedTuple, cast
 
 import msgspec
-from sqlalchemy import ColumnElement, Connection, exists, select, update
+from sqlalchemy import ColumnElement, Connection, exists, func, or_, select, update
 from sqlalchemy.exc import IntegrityError
 
 from flask_paycheckout.checkouts.checkout_model import CheckoutMixin, total_columns
-from flask_paycheckout.checkouts.ruling import Rest
-from flask_paycheckout.checkouts.states import LIVE, OPEN, SIGNAL_OF, Reason, Status
-from flask_paycheckout.checkouts.stored import Checkouts
+from flask_paycheckout.checkouts.payments import EXACT, amount_of, whole_units
+from flask_paycheckout.checkouts.ruling import Balance, OrderPayments
+from flask_paycheckout.checkouts.states import LIVE, OPEN, Reason, Status
+from flask_paycheckout.checkouts.stored import Checkouts, change_excess
+from flask_paycheckout.database.connections import lost_races_ignored
 from flask_paycheckout.database.database_errors import cut_row
 from flask_paycheckout.database.deeds import record_deed
 from flask_paycheckout.database.history import Entry, line
 from flask_paycheckout.database.order_ids import request_of
-from flask_paycheckout.database.state_table import lost_races_ignored
-from flask_paycheckout.events.event_writer import EventWriter
+from flask_paycheckout.database.transactions import ShopTransaction, ShopTransactions
 from flask_paycheckout.events.events import HeldEvent, NewEvent
-from flask_paycheckout.events.shop_transaction import ShopTransaction, ShopTransactions
+from flask_paycheckout.events.receivers import EventWriter
 from flask_paycheckout.totals import Total
 
 Row = Mapping[Any, Any]
+Values = dict[str, Any]
+
+# The signals of a payment request, by those of an order; no other one fires for it.
+_OF_REQUEST = {"order_paid": "request_paid"}
+# The signals that are sent once for an order, and those that may be sent several times for a checkout.
+_OF_ORDER = {"order_paid", "request_paid"}
+_REPEATED = {"order_pending", "order_abandoned", "payment_reversed"}
 
 
 class _MoneyArrived(Exception):
     """Money of the order arrived meanwhile, so the transaction that would store another checkout is rolled back."""
 
 
-class Asked(NamedTuple):
+class NewCheckout(NamedTuple):
     """The money that a new checkout asks for."""
 
     total: Total
@@ -59,27 +71,93 @@ class Decision(msgspec.Struct, frozen=True):
 
 
 class Move(msgspec.Struct, frozen=True):
-    """A change of a checkout's state, to be stored."""
+    """A change of a checkout's state, to be stored; the verbs below make it."""
 
     to: Status
     entry: str
     """The line for the history."""
 
-    reason: str | None = None
-    decision: Decision | None = None
-    """A person's decision, which may accept this payment although another one paid the order."""
+    signals: tuple[str, ...]
+    """The signals that announce it, in this order; `order_abandoned` only where nothing of the order is live."""
 
-    values: Mapping[str, Any] = msgspec.field(default_factory=dict)
+    values: Values = {}
     """Further columns of the checkout with their values."""
 
-    rest: Rest | None = None
+    reason: str | None = None
+    pays: bool = False
+    """Whether the order is paid by it; the database refuses a second such move of an order."""
+
+    decision: Decision | None = None
+    balance: Balance | None = None
     """The sums that are paid and left after it; None unless the order is paid in parts."""
 
     excess: Decimal = Decimal(0)
-    """By how much the order is paid with more than it costs, negative for less; stored where `rest` is known."""
+    """By how much the order is paid with more than it costs, negative for less; stored where `balance` is known."""
 
     then: Callable[[], object] | None = None
     """Called in the same transaction after it; its error rolls both back."""
+
+
+Decide = Callable[[ShopTransaction, Callable[[], OrderPayments]], Move]
+"""Decides a move in its transaction, given a function that returns the order's payments, once the shop was asked."""
+
+
+def await_money(entry: str, values: Values) -> Move:
+    """The customer picked a payment method."""
+    return Move(Status.PENDING, entry, ("order_pending",), values)
+
+
+def abandon(entry: str, values: Values, reason: Reason) -> Move:
+    """No money arrived on it in time."""
+    return Move(Status.ABANDONED, entry, ("order_abandoned",), values, reason)
+
+
+def hold(entry: str, values: Values, reason: Reason | None) -> Move:
+    """Money arrived that a person must decide about."""
+    return Move(Status.HELD, entry, ("payment_held",), values, reason)
+
+
+def take_part(entry: str, values: Values, balance: Balance | None) -> Move:
+    """A part of what the order costs arrived."""
+    return Move(Status.PART, entry, ("order_part_paid",), values, balance=balance)
+
+
+def confirm(entry: str, values: Values, balance: Balance | None, excess: Decimal = Decimal(0)) -> Move:
+    """It pays its order, alone or with the parts before.
+
+    :param excess: by how much more arrived than the order costs.
+    """
+    too_much = excess > 0
+    signals = ("order_paid", "payment_held") if too_much else ("order_paid",)
+    reason = Reason.EXCESS if too_much else None
+    return Move(Status.PAID, entry, signals, values, reason, pays=True, balance=balance, excess=excess)
+
+
+def accept(decision: Decision, held: CheckoutMixin, to: Status, entry: str, values: Values, **more: Any) -> Move:
+    """A person accepts a held payment: it pays its order, is a part of that, or stays beside what paid it."""
+    announces = {Status.PART: ("order_part_paid",), Status.PAID: ("order_paid",) if more.get("pays") else ()}
+    return Move(to, entry, ("payment_resolved", *announces[to]), values, held.reason, decision=decision, **more)
+
+
+def reject(decision: Decision, held: CheckoutMixin, entry: str) -> Move:
+    """A person rejects a held payment."""
+    signals = ("payment_resolved", "order_abandoned")
+    return Move(Status.REJECTED, entry, signals, reason=held.reason, decision=decision)
+
+
+def reverse(checkout: CheckoutMixin, entry: str, values: Values) -> Move:
+    """The service took back what had arrived; the state stays."""
+    return Move(Status(checkout.status), entry, ("payment_reversed",), values | {"payback": None}, checkout.reason)
+
+
+def restore(checkout: CheckoutMixin, entry: str, values: Values) -> Move:
+    """What the service had taken back has arrived after all."""
+    paid = amount_of(checkout.payment_paid_amount, checkout.payment_paid_currency)
+    payback = None
+    if paid is not None and paid.amount > 0:
+        left = EXACT.subtract(paid.amount, Decimal(checkout.refunded_amount or 0))
+        payback = None if whole_units(left, paid.currency) else "refunded"
+    return Move(Status(checkout.status), entry, (), values | {"payback": payback}, checkout.reason)
 
 
 class Moved(msgspec.Struct, frozen=True):
@@ -105,7 +183,7 @@ class Moves:
         order_id: str,
         checkout_id: str,
         url: str,
-        asked: Asked,
+        new: NewCheckout,
         now: datetime,
         replaces: CheckoutMixin | None,
         client_id: str | None,
@@ -114,13 +192,14 @@ class Moves:
 
         The unique `current_order_id` decides between simultaneous starts, in any number of processes.
         """
-        c, times = self.checkouts.table.c, self.events.parts.settings.remind_after
+        c, times = self.checkouts.table.c, self.events.wiring.settings.remind_after
+        signals = _signals(order_id, ("checkout_created",))
         # Reminders of a request are counted from its making.
         reminds = times and replaces is None and request_of(order_id) is None
         row = {
             "checkout_id": checkout_id,
             "order_id": order_id,
-            "account": asked.account,
+            "account": new.account,
             "client_id": client_id,
             "current_order_id": order_id,
             "url": url,
@@ -133,23 +212,23 @@ class Moves:
             "reads": 0,
             "failed_reads": 0,
             "webhooks": 0,
-            "history": line(now, Entry.CREATED, total=asked.due, replaces=replaces and replaces.checkout_id),
-            **total_columns(asked.total),
-            "due_amount": None if asked.due.amount == asked.total.amount else f"{asked.due.amount:f}",
+            "history": line(now, Entry.CREATED, total=new.due, replaces=replaces and replaces.checkout_id),
+            **total_columns(new.total),
+            "due_amount": None if new.due.amount == new.total.amount else f"{new.due.amount:f}",
         }
-        in_session = self.events.has_atomic(SIGNAL_OF[Status.CREATED])
+        in_session = any(map(self.events.has_atomic, signals))
         try:
             with lost_races_ignored(), self.transactions.begin_for(shop=in_session) as (connection, shop):
                 if replaces is not None:
                     older = update(self.checkouts.table).where(c.id == replaces.id)
                     connection.execute(older.values(current_order_id=None))
-                    if self._has_other_due(connection, order_id, asked):
+                    if self._has_other_due(connection, order_id, new):
                         # An older checkout was paid while this one was being made, so give out no page for its money.
                         # Without an older checkout there is nothing to check, or the unique column refuses the row.
                         raise _MoneyArrived
                 stored = connection.execute(self._insert, row).mappings().one()
-                event = self._store_event(connection, shop, Status.CREATED, stored, now)
-                return Moved(cast("CheckoutMixin", event.subject), (event,))
+                events = [self._tell(connection, shop, name, stored, now) for name in signals]
+                return self._moved(stored, events)
             return None
         except _MoneyArrived:
             return None
@@ -162,34 +241,29 @@ class Moves:
             cut_row(error)
             raise
 
-    def _has_other_due(self, connection: Connection, order_id: str, asked: Asked) -> bool:
+    def _has_other_due(self, connection: Connection, order_id: str, new: NewCheckout) -> bool:
         """Whether the order is settled, or parts of it leave something else to pay than a new checkout asks for."""
         counts = self.checkouts.counts(order_id, connection)
         if Status.PAID in counts or Status.HELD in counts:
             return True
-        return Status.PART in counts and self.checkouts.balance(order_id, connection).due(asked.total) != asked.due
+        return Status.PART in counts and self.checkouts.order_payments(order_id, connection).due(new.total) != new.due
 
-    def move(
-        self, checkout: CheckoutMixin, move: Move | Callable[[ShopTransaction], Move], now: datetime
-    ) -> Moved | None:
+    def move(self, checkout: CheckoutMixin, move: Move | Decide, now: datetime) -> Moved | None:
         """Move a checkout and store its events, in one transaction.
-
-        The event of a person's decision comes before the event of the state.
 
         :param move: the move, or a function that decides it in the transaction, where it may call the shop's
             `order_total`. An error that it raises rolls the transaction back.
         :returns: None when the checkout, or another one of its order, moved meanwhile.
         :raises ReceiverFailed: an atomic receiver raised; nothing was stored.
         """
-        in_session = not isinstance(move, Move) or any(
-            map(self.events.has_atomic, (SIGNAL_OF[move.to], signal_of(move.to, move.decision)))
-        )
+        signals = _signals(checkout.order_id, move.signals if isinstance(move, Move) else ())
+        in_session = not isinstance(move, Move) or any(map(self.events.has_atomic, signals))
         c = self.checkouts.table.c
         try:
             with lost_races_ignored(), self.transactions.begin_for(shop=in_session) as (connection, shop):
                 if not isinstance(move, Move):
-                    self.checkouts.lock_writer(connection)
-                    move = move(cast("ShopTransaction", shop))
+                    payments = self.checkouts.payments_in(connection, checkout.order_id)
+                    move = move(cast("ShopTransaction", shop), payments)
                 return self.move_in(connection, shop, checkout, move, now)
             return None
         except IntegrityError as error:
@@ -217,97 +291,135 @@ class Moves:
         :returns: None when the checkout moved meanwhile.
         :raises ReceiverFailed: an atomic receiver raised; the caller must roll back.
         """
-        to, order_id = move.to, checkout.order_id
-        values = {**move.values, "status": to.value, "reason": move.reason and str(move.reason)}
-        values |= {"moved_at": now, "revision": checkout.revision + 1}
-        pays = to is Status.PAID
-        if move.decision or to in (Status.ABANDONED, Status.REJECTED):
-            # Lock the order's checkouts, so that only one transaction at a time decides that the order is abandoned. A
-            # payment needs no lock, since the unique column decides.
-            pays = not self.checkouts.lock_order(connection, order_id) and pays
-        if pays:
-            # The unique column lets the database refuse a second payment of the order.
-            values["paid_order_id"] = order_id
-            values["excess"] = None if move.rest is None else f"{move.excess:f}"
-        # The deposit of a decided checkout is never read again, whatever a webhook asks for.
-        cleared = () if to in OPEN or to is Status.PART else ("next_read_at",)
-        row = self.checkouts.change(connection, checkout, values, move.entry, always=True, cleared=cleared)
+        if "order_abandoned" in move.signals:
+            # Only one transaction at a time decides that the order is abandoned.
+            self.checkouts.lock_order(connection, checkout.order_id)
+        before = self.checkouts.models.row_of(checkout)
+        row = self._change(connection, before, move, now)
         if row is None:
             return None
-        self.checkouts.book(connection, self.checkouts.models.row_of(checkout), row, now)
-        if pays and move.rest is not None:
-            self.checkouts.look_at_parts(connection, order_id, None)
-        events: list[HeldEvent] = []
-
-        def tell(status: Status, **more: Any) -> None:
-            # Each from what the receivers of the one before have left.
-            after = self.checkouts.models.row_of(cast("CheckoutMixin", events[-1].subject)) if events else row
-            events.append(self._store_event(connection, shop, status, after, now, leased=leased, **more))
-
-        if move.decision is not None:
-            by, why = move.decision.by, move.decision.why
-            deeds = self.checkouts.models.deeds
-            record_deed(connection, deeds, now, by, "decided", checkout.checkout_id, why, order_id)
-            tell(to, decision=move.decision)
-        if self._is_news(connection, checkout, to, pays):
-            extra = {"paid": f"{move.rest.paid:f}", "left": f"{move.rest.left:f}"} if move.rest and not pays else None
-            tell(to, extra=extra)
-            if move.reason == Reason.EXCESS:
-                tell(Status.HELD)
+        self._record(connection, checkout, before, row, move, now)
+        events = self._announce(connection, shop, row, move, now, leased)
         if move.then is not None:
             move.then()
-        return Moved(cast("CheckoutMixin", events[-1].subject) if events else self.checkouts.made(row), tuple(events))
+        return self._moved(row, events)
 
-    def _exists(self, condition: ColumnElement[bool]) -> bool:
-        ((found,),) = self.checkouts.rows(select(exists().select_from(self.checkouts.table).where(condition)))
-        return bool(found)
+    # The steps of a move
 
-    def _is_news(self, connection: Connection, checkout: CheckoutMixin, to: Status, pays: bool) -> bool:
-        """Whether a signal is sent for this move; none is for an accepted second payment."""
-        if to is Status.PAID:
-            return pays
-        if to in (Status.ABANDONED, Status.REJECTED):
-            # Announce abandonment only when no other checkout of the order can still be paid.
-            return self.checkouts.order_status(checkout.order_id, connection) not in LIVE
-        return True
+    def _change(self, connection: Connection, before: Row, move: Move, now: datetime) -> Row | None:
+        """Change the row; None when it has changed meanwhile."""
+        values = {**move.values, "status": move.to.value, "reason": move.reason and str(move.reason)}
+        values["revision"] = before["revision"] + 1
+        if move.to != before["status"]:
+            values["moved_at"] = now
+        if move.pays:
+            # The unique column lets the database refuse a second payment of the order.
+            values["paid_order_id"] = before["order_id"]
+            values["excess"] = None if move.balance is None else f"{move.excess:f}"
+        # The deposit of a decided checkout is never read again, whatever a webhook asks for.
+        cleared = () if move.to in OPEN or move.to is Status.PART else ("next_read_at",)
+        return self.checkouts.change(connection, before, values, move.entry, always=True, cleared=cleared)
 
-    def _store_event(
+    def _record(
+        self, connection: Connection, checkout: CheckoutMixin, before: Row, row: Row, move: Move, now: datetime
+    ) -> None:
+        """Book the money, record a person's decision, and plan what follows for the order."""
+        order_id, models = checkout.order_id, self.checkouts.models
+        self.checkouts.book(connection, before, row, now)
+        if move.decision is not None:
+            by, why = move.decision.by, move.decision.why
+            record_deed(connection, models.deeds, now, by, "decided", checkout.checkout_id, why, order_id)
+        if move.pays and move.balance is not None:
+            self.checkouts.look_at_parts(connection, order_id, None)
+        if move.to == checkout.status:
+            self._count_again(connection, checkout, row)
+        elif move.to in (Status.ABANDONED, Status.REJECTED):
+            self._remind_again(connection, order_id, now)
+
+    def _announce(
         self,
         connection: Connection,
         shop: ShopTransaction | None,
-        status: Status,
+        row: Row,
+        move: Move,
+        now: datetime,
+        leased: bool,
+    ) -> list[HeldEvent]:
+        """Store the events of the move, each of the row as the receivers of the one before have left it."""
+        events: list[HeldEvent] = []
+        for name in _signals(row["order_id"], move.signals):
+            if name == "order_abandoned" and self.checkouts.order_status(row["order_id"], connection) in LIVE:
+                continue
+            after = self.checkouts.models.row_of(cast("CheckoutMixin", events[-1].subject)) if events else row
+            events.append(self._tell(connection, shop, name, after, now, move, leased=leased))
+        return events
+
+    def _tell(
+        self,
+        connection: Connection,
+        shop: ShopTransaction | None,
+        name: str,
         row: Row,
         now: datetime,
+        move: Move | None = None,
         *,
-        decision: Decision | None = None,
         leased: bool = True,
-        extra: Mapping[str, str] | None = None,
     ) -> HeldEvent:
         """Store the event of a row that was just changed, and run its atomic receivers.
 
         :param shop: the transaction of the shop's session; None when the signal has no atomic receiver.
-        :param decision: the decision that the event is about; None when it is about the state.
         :param leased: whether the caller delivers the event after the commit.
-        :param extra: further keywords for its receivers; those of a decision come from it.
         """
-        name, order_id, checkout_id = signal_of(status, decision), row["order_id"], row["checkout_id"]
-        once = f"order:{order_id}" if name == "order_paid" else f"{row['revision']}:{checkout_id}"
-        told = {"accepted": decision.accepted, "by": decision.by, "why": decision.why} if decision else extra
-        # Only `payment_held` passes the reason as a keyword; other receivers find it on the checkout.
-        reason = row["reason"] if status is Status.HELD else None
-        return self.events.store(
-            connection,
-            shop,
-            NewEvent(name, once, checkout_id, order_id, reason=reason, extra=told),
-            self.checkouts,
-            row,
-            now,
-            leased=leased,
-            # An excess is told after the payment, of the row as its receivers left it.
-            decided=decision is None and status not in OPEN and row["reason"] != Reason.EXCESS,
-        )
+        order_id, checkout_id, extra = row["order_id"], row["checkout_id"], None
+        if move and name == "payment_resolved" and move.decision:
+            extra = {"accepted": move.decision.accepted, "by": move.decision.by, "why": move.decision.why}
+        elif move and name == "order_part_paid" and move.balance:
+            extra = {"paid": f"{move.balance.paid:f}", "left": f"{move.balance.left:f}"}
+        # Other receivers find the reason on the checkout.
+        reason = row["reason"] if name == "payment_held" else None
+        # The same after a try that failed, although the revision may have changed by then.
+        once = f"{row['revision']}:{checkout_id}" if name in _REPEATED else f"{reason == Reason.EXCESS}:{checkout_id}"
+        if name in _OF_ORDER:
+            once = f"order:{order_id}"
+        event = NewEvent(name, once, checkout_id, order_id, reason=reason, extra=extra)
+        is_last = move is not None and move.to not in OPEN and name == move.signals[-1]
+        return self.events.store(connection, shop, event, self.checkouts, row, now, leased=leased, decided=is_last)
+
+    def _moved(self, row: Row, events: list[HeldEvent]) -> Moved:
+        return Moved(cast("CheckoutMixin", events[-1].subject) if events else self.checkouts.made(row), (*events,))
+
+    def _count_again(self, connection: Connection, before: CheckoutMixin, after: Row) -> None:
+        """Take a payment that was taken back, or has come after all, into account of what its order was overpaid."""
+        paid = amount_of(after["payment_paid_amount"], after["payment_paid_currency"])
+        if paid is not None and (before.status == Status.PART or before.paid_order_id is not None):
+            kept = EXACT.subtract(paid.amount, Decimal(before.refunded_amount or 0))
+            gone = EXACT.minus(kept) if before.taken_back else kept
+            change_excess(connection, self.checkouts.table, before.order_id, gone)
+
+    def _remind_again(self, connection: Connection, order_id: str, now: datetime) -> None:
+        """Make the reminder due whose time passed while a payment of the order was under way, if there is one.
+
+        The event of a time that was told already is not stored again.
+        """
+        times = self.events.wiring.settings.remind_after
+        if not times:
+            return
+        reference, table = request_of(order_id), self.checkouts.table
+        if reference is None:
+            first = select(func.min(table.c.id)).where(table.c.order_id == order_id).scalar_subquery()
+            is_counted_from = table.c.id == first
+        else:
+            table = self.checkouts.models.requests
+            is_counted_from = table.c.reference == reference
+        c = table.c
+        missed = is_counted_from, c.created_at <= now - times[0], or_(c.remind_at.is_(None), c.remind_at > now)
+        connection.execute(update(table).where(*missed).values(remind_at=now))
 
     # Statements
+
+    def _exists(self, condition: ColumnElement[bool]) -> bool:
+        ((found,),) = self.checkouts.rows(select(exists().select_from(self.checkouts.table).where(condition)))
+        return bool(found)
 
     @cached_property
     def _insert(self) -> Any:
@@ -315,6 +427,8 @@ class Moves:
         return self.checkouts.table.insert().returning(*self.checkouts.table.c)
 
 
-def signal_of(status: Status, decision: Decision | None) -> str:
-    """The name of the signal for this state, or for the decision that led to it."""
-    return "payment_resolved" if decision else SIGNAL_OF[status]
+def _signals(order_id: str, signals: tuple[str, ...]) -> tuple[str, ...]:
+    """The signals to send about an order: those of a payment request where the order belongs to one."""
+    if not signals or request_of(order_id) is None:
+        return signals
+    return tuple(_OF_REQUEST[name] for name in signals if name in _OF_REQUEST)

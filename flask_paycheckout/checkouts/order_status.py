@@ -16,12 +16,12 @@ from flask_paycheckout.checkouts.checkout_model import CheckoutMixin, about_chec
 from flask_paycheckout.checkouts.ruling import ReadCause
 from flask_paycheckout.checkouts.settlement import Settlement
 from flask_paycheckout.checkouts.start import is_crowded
-from flask_paycheckout.checkouts.states import OPEN, FoundBy, Status, best_of
+from flask_paycheckout.checkouts.states import OPEN, UNFINISHED, FoundBy, Status, best_of
 from flask_paycheckout.checkouts.stored import NEWEST, Checkouts
 from flask_paycheckout.database.database_errors import is_unavailable
-from flask_paycheckout.parts import Parts
 from flask_paycheckout.service.calls import READ, NotAsked, Service
 from flask_paycheckout.service.limits import SingleFlight
+from flask_paycheckout.wiring import Wiring
 
 # The least time between two reads that a waiting customer may cause, whatever the schedule says.
 _PAGE_COOLDOWN = timedelta(seconds=5)
@@ -48,6 +48,14 @@ class OrderStatus(msgspec.Struct, frozen=True):
 
     unrecorded: bool = False
     """Whether the database could not record just now what the service says of a payment."""
+
+    unread: bool = False
+    """Whether a deposit cannot be read now, so that nobody here knows whether it was paid."""
+
+    @property
+    def is_unsure(self) -> bool:
+        """Whether a payment may have arrived that is not stored."""
+        return self.unrecorded or self.unread
 
     @property
     def final(self) -> bool:
@@ -81,7 +89,10 @@ class _Read(Enum):
     """The result of the read of one checkout."""
 
     LEFT = auto()
-    """Others make it, or it may not be made now."""
+    """Others make it."""
+
+    REFUSED = auto()
+    """The service may not be called now."""
 
     MADE = auto()
     UNRECORDED = auto()
@@ -92,7 +103,7 @@ class _Read(Enum):
 class OrderStatuses:
     """Gives the status of orders of one app, and reads their newest deposits when these are due."""
 
-    parts: Parts
+    wiring: Wiring
     checkouts: Checkouts
     settlement: Settlement
     service: Service
@@ -107,12 +118,15 @@ class OrderStatuses:
         stored = self.stored(order_id)
         if stored.status in (Status.PAID, Status.HELD):
             return stored
-        now = self.parts.clock()
+        now = self.wiring.clock()
         reads = [self._read(one, now) for one in stored.newest[:NEWEST] if self._is_due(one, now)]
         if _Read.MADE in reads:
             stored = self.stored(order_id)
         crowded = is_crowded(self.checkouts, order_id, stored.counts, now)
-        return replace(stored, crowded=crowded, unrecorded=_Read.UNRECORDED in reads and not stored.final)
+        fails = any(one.failed_reads and one.status in UNFINISHED for one in stored.newest[:NEWEST])
+        unread = (fails or _Read.REFUSED in reads) and stored.status in (*UNFINISHED, Status.PART)
+        unrecorded = _Read.UNRECORDED in reads and not stored.final
+        return replace(stored, crowded=crowded, unrecorded=unrecorded, unread=unread)
 
     def stored(self, order_id: str) -> OrderStatus:
         """The order's status as it is stored; nothing is read from the service."""
@@ -123,16 +137,15 @@ class OrderStatuses:
             counts = self.checkouts.counts(order_id)
         return OrderStatus(newest, counts, best_of(counts))
 
-    def has_moved(self, seen: CheckoutMixin) -> bool:
-        """Read a checkout if a visit of its page may do so now, and return whether its state has changed by that.
+    def refreshed(self, seen: CheckoutMixin) -> CheckoutMixin:
+        """Read a checkout if a visit of its page may do so now, and return it as it is stored then.
 
         The read leaves half of a web request's time to what follows.
         """
-        now = self.parts.clock()
-        if not self._is_due(seen, now):
-            return False
-        read = self._read(seen, now, spare=self.service.web_timeout / 2)
-        return read is _Read.MADE and self.checkouts.require(seen.checkout_id).status != seen.status
+        now = self.wiring.clock()
+        if not self._is_due(seen, now) or self._read(seen, now, spare=self.service.web_timeout / 2) is _Read.REFUSED:
+            return seen
+        return self.checkouts.require(seen.checkout_id)
 
     def _is_due(self, checkout: CheckoutMixin, now: datetime) -> bool:
         """Whether a status page should read this checkout: it is due, or the newest one after its cool-down."""
@@ -146,7 +159,7 @@ class OrderStatuses:
         cooldown = _ABANDONED_COOLDOWN if checkout.status == Status.ABANDONED else _PAGE_COOLDOWN
         # A read that is under way is planned again for the end of its claim. While the service is slow, visits must not
         # pile up reads; a read that was only planned so makes a page wait for one cool-down.
-        if due is not None and now - cooldown < due - self.parts.claim <= now:
+        if due is not None and now - cooldown < due - self.wiring.claim <= now:
             return False
         # A time in the future is from before the clock was set back.
         last = checkout.last_read_at
@@ -162,12 +175,12 @@ class OrderStatuses:
                     reading = self.checkouts.claim_page_read(checkout, now)
                     if reading is None:
                         return _Read.LEFT
-                    permit.until -= spare
+                    permit.slot.until -= spare
                     self.settlement.settle_loaded(reading, permit, ReadCause(FoundBy.STATUS_PAGE, now))
         except NotAsked:
-            return _Read.LEFT
+            return _Read.REFUSED
         except Exception as error:
-            self.parts.log.exception(
+            self.wiring.log.exception(
                 "reads for status pages",
                 "checkout %s could not be read for its status page",
                 checkout.checkout_id,

@@ -8,14 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from datetime import datetime
-from decimal import Context, Decimal, InvalidOperation
-from typing import TYPE_CHECKING, Any
+from datetime import UTC, datetime
+from decimal import ROUND_DOWN, Context, Decimal, InvalidOperation
+from typing import Any
 
 from flask_paycheckout.clock import as_utc
-
-if TYPE_CHECKING:
-    from flask_paycheckout.client import Deposit
+from flask_paycheckout.totals import decimals_of
 
 # Longer than any currency or bank name, and than any number that the client accepts.
 _MAX_TEXT = 255
@@ -36,6 +34,18 @@ class Amount:
 
     def __str__(self) -> str:
         return f"{self.amount:f} {self.currency}"
+
+
+def whole_units(amount: Decimal, currency: str) -> Decimal:
+    """An amount rounded down to its currency's smallest unit, because nobody can pay less; tokens stay exact."""
+    try:
+        places = decimals_of(currency)
+    except ValueError:
+        # The service's own code, which no one here knows.
+        places = None
+    whole = amount if places is None else amount.quantize(Decimal(1).scaleb(-places), ROUND_DOWN, EXACT)
+    # As it was written, where nothing is left out.
+    return amount if whole == amount else whole
 
 
 def sums_of(amounts: Iterable[Amount | None]) -> tuple[Amount, ...]:
@@ -120,15 +130,6 @@ PAYMENT_COLUMNS = (
 """The columns of the checkout table that hold a payment."""
 
 
-def payment_method(deposit: Deposit) -> str | None:
-    """The payment method in a deposit: the bank's code, else its name, else `crypto`; None while unknown."""
-    fiat, crypto = deposit.payment_fiat, deposit.payment_crypto
-    if fiat:
-        return _text(fiat.bank_code) or _text(fiat.bank_name) or ("crypto" if crypto else None)
-    # The interface does not show what is in it, which may be nothing.
-    return None if crypto is None else "crypto"
-
-
 def arrived_of(payment: Payment | None, total_kind: str) -> Amount | None:
     """The amount that arrived on the side that was asked for: what the customer paid, or what the shop receives."""
     if payment is None:
@@ -136,23 +137,24 @@ def arrived_of(payment: Payment | None, total_kind: str) -> Amount | None:
     return payment.received if total_kind == "receive" else payment.paid
 
 
-def payment_columns(deposit: Deposit, now: datetime) -> dict[str, str | datetime | None]:
+def payment_columns(sent: Mapping[str, Any], now: datetime) -> dict[str, str | datetime | None]:
     """The columns for the money of a completed deposit.
 
+    :param sent: the deposit as plain data, in which each field that the service left out is None.
     :param now: the time when the deposit was first read as completed.
     """
-    fee, fiat, exchange = deposit.fee, deposit.payment_fiat, deposit.exchange_info
+    fee, rates, bank = sent["fee"] or {}, sent["exchange_info"] or {}, sent["payment_fiat"] or {}
     return {
-        "payment_paid_amount": _number_text(deposit.input_amount),
-        "payment_paid_currency": _text(deposit.input_currency),
-        "payment_received_amount": _number_text(deposit.output_amount),
-        "payment_received_currency": _text(deposit.output_currency),
-        "payment_fee_amount": _number_text(fee.amount) if fee else None,
-        "payment_fee_percentage": _number_text(fee.percentage) if fee else None,
-        "payment_fee_currency": _text(fee.currency) if fee else None,
-        "payment_method": payment_method(deposit),
-        "payment_bank_name": _text(fiat.bank_name) if fiat else None,
-        "payment_rate": _number_text(exchange.exchange_rate) if exchange else None,
+        "payment_paid_amount": _number_text(sent["input_amount"]),
+        "payment_paid_currency": _text(sent["input_currency"]),
+        "payment_received_amount": _number_text(sent["output_amount"]),
+        "payment_received_currency": _text(sent["output_currency"]),
+        "payment_fee_amount": _number_text(fee.get("amount")),
+        "payment_fee_percentage": _number_text(fee.get("percentage")),
+        "payment_fee_currency": _text(fee.get("currency")),
+        "payment_method": _method(bank, sent["payment_crypto"]),
+        "payment_bank_name": _text(bank.get("bank_name")),
+        "payment_rate": _number_text(rates.get("exchange_rate")),
         "payment_completed_at": now,
     }
 
@@ -165,32 +167,39 @@ def payment_of(columns: Mapping[Any, Any]) -> Payment | None:
     completed_at = columns["payment_completed_at"]
     if completed_at is None:
         return None
-    percentage = _number(columns["payment_fee_percentage"])
-    fee = PaymentFee(_number(columns["payment_fee_amount"]), percentage, columns["payment_fee_currency"])
+    percentage = number_of(columns["payment_fee_percentage"])
+    fee = PaymentFee(number_of(columns["payment_fee_amount"]), percentage, columns["payment_fee_currency"])
     return Payment(
         amount_of(columns["payment_paid_amount"], columns["payment_paid_currency"]),
         amount_of(columns["payment_received_amount"], columns["payment_received_currency"]),
         None if fee == PaymentFee(None, None, None) else fee,
         columns["payment_method"],
         columns["payment_bank_name"],
-        _number(columns["payment_rate"]),
-        as_utc(completed_at),
+        number_of(columns["payment_rate"]),
+        completed_at if completed_at.tzinfo is UTC else as_utc(completed_at),
     )
 
 
 def amount_of(amount: str | None, currency: str | None) -> Amount | None:
     """The amount in two columns; None where one is missing, or holds what is no number."""
-    number = _number(amount)
+    number = number_of(amount)
     return None if number is None or not currency else Amount(number, currency)
 
 
-def _number(text: str | None) -> Decimal | None:
+def number_of(text: str | None) -> Decimal | None:
     """Parse a stored number; None for invalid text, which another program wrote."""
     try:
         number = None if text is None else Decimal(text)
     except InvalidOperation:
         return None
     return number if number is not None and number.is_finite() else None
+
+
+def _method(bank: Mapping[str, Any], crypto: object) -> str | None:
+    """The payment method: the bank's code, else its name, else `crypto`; None while unknown."""
+    # The interface does not show what is in `paymentCrypto`, which may be nothing.
+    wallet = None if crypto is None or (bank and not crypto) else "crypto"
+    return (bank and (_text(bank["bank_code"]) or _text(bank["bank_name"]))) or wallet
 
 
 def _number_text(number: Decimal | None) -> str | None:

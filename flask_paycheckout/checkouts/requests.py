@@ -24,9 +24,9 @@ from flask_paycheckout.database.mapping import MOMENT, ROW_ID, PaymentTable, par
 from flask_paycheckout.database.order_ids import MAX_ID, order_of_request, request_of, require_order_id
 from flask_paycheckout.database.state_table import StateTable
 from flask_paycheckout.errors import UnknownRequest, WithdrawalRefused
-from flask_paycheckout.parts import Parts
 from flask_paycheckout.text import one_line
 from flask_paycheckout.totals import Pay, Receive, Total
+from flask_paycheckout.wiring import Wiring
 
 MAX_TITLE = 255
 MAX_NOTE = 1000
@@ -113,14 +113,11 @@ def new_reference() -> str:
 class PaymentRequests(StateTable[RequestMixin]):
     """The payment requests of one app."""
 
-    parts: Parts
+    wiring: Wiring
 
+    mapped = "Request"
     key = "reference"
     unknown = UnknownRequest
-
-    @property
-    def model(self) -> type[RequestMixin]:
-        return self.models.Request
 
     # Making and withdrawing
 
@@ -138,7 +135,7 @@ class PaymentRequests(StateTable[RequestMixin]):
 
         :param reference: that of a form, which makes one request only; by default a new one.
         """
-        now = self.parts.clock()
+        now = self.wiring.clock()
         if not isinstance(total, (Pay, Receive)):
             raise TypeError(f"total must be Pay or Receive, not {type(total).__name__}; write Pay('12.50', 'USD')")
         headline = one_line("title", title, MAX_TITLE)
@@ -147,10 +144,10 @@ class PaymentRequests(StateTable[RequestMixin]):
         end = None if expires is None else moment_after(now, expires)
         if end is not None and end <= now:
             raise ValueError("expires must be later than now, or nobody could ever pay")
-        first = next(iter(self.parts.settings.remind_after), None)
+        first = next(iter(self.wiring.settings.remind_after), None)
         values = {
             "reference": reference or new_reference(),
-            "account": self.parts.require_account(account),
+            "account": self.wiring.require_account(account),
             "title": headline,
             "note": None if note is None else one_line("note", note, MAX_NOTE),
             "asked_by": None if by is None else stored_name(who_and_why(by, "-")[0]),
@@ -159,11 +156,11 @@ class PaymentRequests(StateTable[RequestMixin]):
             "remind_at": None if first is None else now + first,
             **total_columns(total),
         }
-        session = self.parts.sessions.of_context()
+        session = self.wiring.sessions.of_context()
         model: Any = self.model
         made = cast("RequestMixin", session.scalars(insert(model).values(values).returning(model)).one())
         if made.asked_by is not None:
-            connection = session.connection(bind_arguments={"clause": self.table})
+            connection = self.wiring.sessions.connection_of(session)
             deeds = self.models.deeds
             record_deed(connection, deeds, now, made.asked_by, "requested", made.reference, order_id=made.order_id)
         return made
@@ -183,7 +180,7 @@ class PaymentRequests(StateTable[RequestMixin]):
         :returns: the stored one where there is one with this reference already.
         """
         reference = reference or new_reference()
-        with self.parts.sessions.own() as session:
+        with self.wiring.sessions.own() as session:
             try:
                 self.add(total, title, note, expires, account, by, reference)
                 session.commit()
@@ -197,10 +194,10 @@ class PaymentRequests(StateTable[RequestMixin]):
     def withdraw(self, reference: str, by: str, why: str) -> RequestMixin:
         """Withdraw a request; arguments and errors as for `PayCheckout.withdraw_request`."""
         by, why = who_and_why(by, why)
-        now, table = self.parts.clock(), self.table
+        now, table = self.wiring.clock(), self.table
         checkouts = self.models.checkouts.c
         this = table.c.reference == require_order_id(reference, "reference")
-        with begin_limited(self.parts.engine()) as connection:
+        with begin_limited(self.wiring.engine()) as connection:
             # SQLite takes its one write lock, and a server the row's lock, before the order is looked at.
             withdrawn = update(table).where(this, table.c.withdrawn_at.is_(None)).values(withdrawn_at=now)
             changed = connection.execute(withdrawn).rowcount == 1
@@ -226,7 +223,7 @@ class PaymentRequests(StateTable[RequestMixin]):
     def has_ended(self, order_id: str, connection: Connection | None) -> bool:
         """Whether the request whose order id this is has expired or was withdrawn; False for an order of the shop."""
         found = self.of_an_order(order_id, connection)
-        return found is not None and found.status("unpaid", self.parts.clock()) != "unpaid"
+        return found is not None and found.status("unpaid", self.wiring.clock()) != "unpaid"
 
     def payable_in(self, connection: Connection, order_id: str) -> Total | None:
         """The total that a request asks for now; None where it cannot be paid.
@@ -235,7 +232,7 @@ class PaymentRequests(StateTable[RequestMixin]):
         """
         locked = select(self.table).where(self.table.c.reference == request_of(order_id)).with_for_update()
         found = next(iter(self.loaded(locked, connection)), None)
-        return found.total if found is not None and found.status("unpaid", self.parts.clock()) == "unpaid" else None
+        return found.total if found is not None and found.status("unpaid", self.wiring.clock()) == "unpaid" else None
 
     def require_order(self, order_id: object) -> str:
         """Return a valid order id unchanged: one of the shop, or that of a request.
@@ -246,7 +243,7 @@ class PaymentRequests(StateTable[RequestMixin]):
         """
         checked = require_order_id(order_id)
         reference = request_of(checked)
-        if reference is None or self.find(reference, self.parts.sessions.open_connection()) is not None:
+        if reference is None or self.find(reference, self.wiring.sessions.open_connection()) is not None:
             return checked
         raise ValueError(
             "order_id must not begin with 'request:', as the ids of payment requests do, and there is no such request."

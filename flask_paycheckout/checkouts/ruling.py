@@ -5,28 +5,29 @@ Of an order that is paid in parts, also what is left of it, and whether a paymen
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from datetime import datetime
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from flask_paycheckout.checkouts.checkout_model import CheckoutMixin, problem_columns
 from flask_paycheckout.checkouts.payments import (
     EXACT,
     Amount,
+    Payment,
     arrived_of,
     payment_columns,
-    payment_method,
     payment_of,
+    whole_units,
 )
 from flask_paycheckout.checkouts.schedule import BETWEEN_MISSES, PAGE_GONE, Schedule
-from flask_paycheckout.checkouts.states import Evidence, FoundBy, Reason, Status
+from flask_paycheckout.checkouts.states import OPEN, Evidence, FoundBy, Reason, Status
 from flask_paycheckout.database.history import Entry, line
-from flask_paycheckout.totals import Pay, Total, positive_amount
+from flask_paycheckout.totals import Pay, Total
 
 if TYPE_CHECKING:
-    from flask_paycheckout.checkouts.checkout_model import CheckoutMixin
     from flask_paycheckout.client import Deposit
 
 
@@ -42,24 +43,24 @@ class Comparison(msgspec.Struct, frozen=True):
     agrees: bool
 
 
-def compare(checkout_id: str, due: Total, deposit: Deposit) -> tuple[Comparison, ...]:
+def compare(checkout_id: str, due: Total, sent: Mapping[str, Any]) -> tuple[Comparison, ...]:
     """Compare the deposit's id, and currency and amount of the side that was asked for.
 
     `Pay` fixes the customer's side (`inputAmount`), `Receive` the shop's (`outputAmount`). An amount that the
     service did not send as a JSON number arrives as None, and never agrees.
+
+    :param sent: the deposit as plain data.
     """
-    if isinstance(due, Pay):
-        side, currency, amount = "input", deposit.input_currency, deposit.input_amount
-    else:
-        side, currency, amount = "output", deposit.output_currency, deposit.output_amount
+    side = "input" if isinstance(due, Pay) else "output"
+    currency, amount = sent[f"{side}_currency"], sent[f"{side}_amount"]
     return (
-        _same("depositId", checkout_id, deposit.deposit_id),
+        _same("depositId", checkout_id, sent["deposit_id"]),
         _same(f"{side}Currency", due.currency, currency),
         Comparison(
             f"{side}Amount",
             f"{due.amount:f}",
             _shown(amount),
-            isinstance(amount, Decimal) and amount == due.amount,
+            type(amount) is Decimal and amount == due.amount,
         ),
     )
 
@@ -69,7 +70,8 @@ def _same(field: str, asked: str, seen: str | None) -> Comparison:
 
 
 def _shown(value: object) -> str:
-    return "nothing" if value is None else str(value)[:_SHOWN]
+    digits = f"{value:f}" if isinstance(value, Decimal) else str(value)
+    return "nothing" if value is None else digits[:_SHOWN]
 
 
 COMPLETED = "completed"
@@ -92,11 +94,11 @@ class Ruling(msgspec.Struct, frozen=True):
     error: str | None = None
     """The error of the shop's `order_total`, if it raised."""
 
-    rest: Rest | None = None
+    balance: Balance | None = None
     """The sums that are paid and left with this payment; None unless the order is paid in parts."""
 
 
-class Rest(msgspec.Struct, frozen=True):
+class Balance(msgspec.Struct, frozen=True):
     """How much of an order is paid, and how much is left."""
 
     paid: Decimal
@@ -108,12 +110,22 @@ class Rest(msgspec.Struct, frozen=True):
     currency: str
 
 
-class Balance(msgspec.Struct, frozen=True):
+class Free(msgspec.Struct, frozen=True):
+    """The total of an order that costs nothing, which `Pay` cannot hold."""
+
+    currency: str
+    amount: Decimal = Decimal(0)
+
+    def __str__(self) -> str:
+        return f"{self.amount:f} {self.currency}"
+
+
+class OrderPayments(msgspec.Struct, frozen=True):
     """The payments that count for an order, less their refunds."""
 
     paid: Decimal
     currency: str | None
-    """None while there is no payment, or the service did not report its currency."""
+    """None while there is no payment that was not given back whole, or the service did not report its currency."""
 
     newest_part: str | None
     """The checkout id of the part that came last; None without a part."""
@@ -122,14 +134,16 @@ class Balance(msgspec.Struct, frozen=True):
     is_paid: bool
     """Whether a payment has paid the order."""
 
-    def excess(self, total: Total | None, amount: Decimal = Decimal(0)) -> Decimal | None:
+    def excess(self, total: Total | Free | None, amount: Decimal = Decimal(0)) -> Decimal | None:
         """By how much a further payment would exceed what is left of this total; negative where it does not.
+
+        Less than the currency's smallest unit counts as nothing, because nobody can pay it or give it back.
 
         None where the payments cannot be set off against it: it fixes the shop's side, or has another currency.
         """
-        if not isinstance(total, Pay) or self.currency not in (None, total.currency):
+        if not isinstance(total, (Pay, Free)) or self.currency not in (None, total.currency):
             return None
-        return EXACT.subtract(EXACT.add(self.paid, amount), total.amount)
+        return whole_units(EXACT.subtract(EXACT.add(self.paid, amount), total.amount), total.currency)
 
     def due(self, total: Total) -> Total | None:
         """The total that the next checkout asks for; None where nothing is left, or that cannot be reckoned."""
@@ -139,35 +153,36 @@ class Balance(msgspec.Struct, frozen=True):
         left = EXACT.minus(excess)
         return Pay(min(total.now or left, left), total.currency, receive_in=total.receive_in)
 
-    def rest(self, total: Pay, amount: Decimal = Decimal(0)) -> Rest:
+    def balance(self, total: Pay | Free, amount: Decimal = Decimal(0)) -> Balance:
         """The sums that are paid and left of this total, with a further payment of this amount."""
         paid = EXACT.add(self.paid, amount)
-        return Rest(paid, max(EXACT.subtract(total.amount, paid), Decimal(0)), total.currency)
+        left = whole_units(EXACT.subtract(total.amount, paid), total.currency)
+        return Balance(paid, max(left, Decimal(0)), total.currency)
 
 
-def is_exact(amount: Amount | None) -> bool:
-    """Whether an amount that arrived can be a part: positive, and with no more decimals than its currency has."""
-    try:
-        return amount is not None and positive_amount(amount.amount, amount.currency) > 0
-    except (ValueError, TypeError):
-        return False
+def _is_exact(amount: Amount | None) -> bool:
+    """Whether an amount that arrived is a part without a person: positive, and in whole units of its currency."""
+    return amount is not None and 0 < amount.amount == whole_units(amount.amount, amount.currency)
 
 
-def rule_on_part(arrived: Amount | None, total: Total, balance: Balance, compared: tuple[Comparison, ...]) -> Ruling:
+def rule_on_part(
+    paid: Amount | None, total: Total, payments: OrderPayments, compared: tuple[Comparison, ...]
+) -> Ruling:
     """Rule on a payment of an order that is paid in parts: it may be less than what is left, and never more.
 
+    :param paid: what the customer paid.
     :param total: what the order costs now.
     :param compared: the comparisons so far.
     """
-    excess = balance.excess(total, Decimal(0) if arrived is None else arrived.amount)
-    if excess is None or not isinstance(total, Pay) or (arrived is not None and arrived.currency != total.currency):
+    excess = payments.excess(total, Decimal(0) if paid is None else paid.amount)
+    if excess is None or not isinstance(total, Pay) or (paid is not None and paid.currency != total.currency):
         return Ruling(Evidence.DEPOSIT_DISAGREES, Reason.ORDER_CHANGED, compared)
-    left, fits = balance.rest(total).left, excess <= 0 and is_exact(arrived)
-    compared += (Comparison("left to pay", f"{left:f}", _shown(arrived and arrived.amount), fits),)
-    if arrived is None or not fits:
+    left, fits = payments.balance(total).left, excess <= 0 and _is_exact(paid)
+    compared += (Comparison("left to pay", f"{left:f}", _shown(paid and paid.amount), fits),)
+    if paid is None or not fits:
         return Ruling(Evidence.DEPOSIT_DISAGREES, Reason.AMOUNT_MISMATCH, compared)
     evidence = Evidence.DEPOSIT_AGREES if excess == 0 else Evidence.DEPOSIT_IS_PART
-    return Ruling(evidence, None, compared, rest=balance.rest(total, arrived.amount))
+    return Ruling(evidence, None, compared, balance=payments.balance(total, paid.amount))
 
 
 class ReadCause(msgspec.Struct):
@@ -187,9 +202,10 @@ class ReadCause(msgspec.Struct):
             return {}
         return {"webhooks": 1, "webhook_read_at": self.webhook_at, "webhook_due_at": None}
 
-    def prepend_to(self, entry: str) -> str:
-        """An entry for the history, preceded by that of the webhook."""
-        return entry if self.webhook_at is None else line(self.webhook_at, Entry.WEBHOOK) + entry
+    @property
+    def entry(self) -> str:
+        """The line of the webhook for the history, before the one about its read; empty without a webhook."""
+        return "" if self.webhook_at is None else line(self.webhook_at, Entry.WEBHOOK)
 
 
 class Reading(msgspec.Struct):
@@ -207,13 +223,35 @@ class Reading(msgspec.Struct):
     closed_statuses: Collection[str]
     """Deposit statuses that end a deposit without a payment, in lower case."""
 
-    columns: dict[str, Any] = msgspec.field(default_factory=dict)
+    columns: dict[str, Any] = {}
     """The columns that the read sets, whether it moves the checkout or not."""
 
-    @property
-    def status(self) -> str | None:
-        """The deposit's status in lower case; None without a deposit."""
-        return None if self.deposit is None else status_of(self.deposit)
+    sent: dict[str, Any] = {}
+    """The deposit as plain data; empty without a deposit."""
+
+    reported: str = "not found"
+    """The deposit's status as the service wrote it."""
+
+    status: str | None = None
+    """The deposit's status in lower case; None without a deposit."""
+
+    money: dict[str, Any] = {}
+    """The columns for the money of a completed deposit; empty without a deposit."""
+
+    method: str | None = None
+    """The payment method that this read names; otherwise the method of an earlier read."""
+
+    read_first: Amount | None = None
+    """The amount that an earlier read has stored, and the books keep; None before."""
+
+    def __post_init__(self) -> None:
+        if self.deposit is not None:
+            self.sent = self.deposit.to_dict()
+            self.money, self.reported = payment_columns(self.sent, self.now), self.sent["status"]
+            self.status = self.reported.lower()
+        self.method = self.money.get("payment_method") or self.checkout.payment_method
+        if self.checkout.payment_completed_at is not None:
+            self.read_first = arrived_of(self.checkout.payment, self.checkout.total_kind)
 
     @property
     def is_stalled(self) -> bool:
@@ -224,32 +262,37 @@ class Reading(msgspec.Struct):
         return self.cause.at - checkout.moved_at >= self.schedule.patience(self.method)
 
     @property
-    def method(self) -> str | None:
-        """The payment method in this read, or else in an earlier one."""
-        return (payment_method(self.deposit) if self.deposit is not None else None) or self.checkout.payment_method
+    def payment(self) -> Payment | None:
+        """The money that arrived; None where another amount was read first, which the books keep."""
+        payment = payment_of(self.money)
+        return payment if self.read_first in (None, arrived_of(payment, self.checkout.total_kind)) else None
 
     @property
-    def arrived(self) -> Amount | None:
-        """The amount on the side that was asked for; None where it is unknown, or another one than was read first."""
-        assert self.deposit is not None  # noqa: S101 - without a deposit no money arrived
-        arrived = arrived_of(payment_of(payment_columns(self.deposit, self.now)), self.checkout.total_kind)
-        return arrived if self.read_first in (None, arrived) else None
+    def is_in_doubt(self) -> bool:
+        """Whether a decided payment is not found for the first time: one moment's error is not proof."""
+        if self.deposit is not None or self.checkout.status in OPEN or self.checkout.payment_completed_at is None:
+            return False
+        since = self.checkout.not_found_since
+        return since is None or self.cause.at < since + BETWEEN_MISSES
 
     @property
-    def read_first(self) -> Amount | None:
-        """The amount that an earlier read has stored, and the books keep; None before."""
-        return arrived_of(self.checkout.payment, self.checkout.total_kind)
+    def look_back(self) -> Evidence | None:
+        """The evidence about money that had arrived for a decided checkout; None where nothing has changed."""
+        was_here, is_here = self.checkout.payment_completed_at is not None, self.status == COMPLETED
+        if was_here is is_here or self.is_in_doubt:
+            return None
+        return Evidence.DEPOSIT_RESTORED if is_here else Evidence.DEPOSIT_REVERSED
 
     @property
     def problem(self) -> str | None:
         """A warning about this read for people, although it is applied."""
         checkout, status = self.checkout, self.status
+        if self.is_in_doubt:
+            return None
         if checkout.payment_paid_amount is not None and status != COMPLETED:
             paid = f"{checkout.payment_paid_amount} {checkout.payment_paid_currency}"
             is_now = "is not found" if status is None else f"has the status {status[:64]!r}"
-            return (
-                f"the deposit was completed ({paid} paid) before it was applied, and {is_now} now: ask the service why"
-            )
+            return f"the deposit was completed ({paid} paid), and {is_now} now: ask the service why"
         if status is None:
             late = checkout.webhooks > 0 and self.cause.at > checkout.created_at + PAGE_GONE
             return "a webhook announced a payment that the service does not find" if late else None
@@ -260,10 +303,25 @@ class Reading(msgspec.Struct):
             )
         return None
 
+    def columns_of_read(self) -> dict[str, Any]:
+        """The columns that this read and its webhook set."""
+        checkout, now = self.checkout, self.now
+        columns: dict[str, Any] = {"reads": checkout.reads + 1, "last_read_at": now}
+        if checkout.payment_completed_at is not None and self.status != COMPLETED and not self.is_in_doubt:
+            # The service changed its answer, so the books take the money back. The amounts stay for reports.
+            columns["payment_completed_at"] = None
+        columns["not_found_since"] = None if self.deposit is not None else checkout.not_found_since or self.cause.at
+        if self.status is not None:
+            columns["deposit_status"] = self.status[:64]
+            if self.status == COMPLETED:
+                # Also when the move fails, as it must always be visible that the money has arrived.
+                columns |= self.money | {"payment_completed_at": checkout.payment_completed_at or now}
+            columns["payment_method"] = self.method
+        return columns | self.cause.columns | problem_columns(checkout, self.problem, now)
+
     def entry(self, what: Entry, **facts: object) -> str:
         """The line for the history, after that of the webhook."""
-        shown = "not found" if self.deposit is None else self.deposit.status[:64]
-        return self.cause.prepend_to(line(self.now, what, via=self.cause.via, deposit=shown, **facts))
+        return self.cause.entry + line(self.now, what, via=self.cause.via, deposit=self.reported[:64], **facts)
 
 
 def rule_on(reading: Reading) -> Ruling:
@@ -272,10 +330,10 @@ def rule_on(reading: Reading) -> Ruling:
     if deposit is None:
         return Ruling(_evidence_of_absence(reading))
     if reading.status == COMPLETED:
-        compared = compare(checkout.checkout_id, checkout.due, deposit)
+        compared = compare(checkout.checkout_id, checkout.due, reading.sent)
         if reading.read_first is not None:
-            first, again = str(reading.read_first), _shown(reading.arrived)
-            compared += (Comparison("read first", first, again, reading.arrived is not None),)
+            again = arrived_of(reading.payment, checkout.total_kind)
+            compared += (Comparison("read first", str(reading.read_first), _shown(again), again is not None),)
         if all(comparison.agrees for comparison in compared):
             return Ruling(Evidence.DEPOSIT_AGREES, None, compared)
         return Ruling(Evidence.DEPOSIT_DISAGREES, Reason.AMOUNT_MISMATCH, compared)

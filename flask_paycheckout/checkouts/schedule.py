@@ -26,6 +26,7 @@ HOURLY = timedelta(hours=1)
 """The longest time between two reads of a pending deposit."""
 
 _SOON = timedelta(seconds=10)
+_LOOK = timedelta(minutes=30)
 _MOMENT = timedelta(seconds=1)
 
 
@@ -92,9 +93,9 @@ class Schedule(msgspec.Struct, frozen=True):
 def next_look(moved_at: datetime, now: datetime) -> datetime:
     """The time at which an order with a part is looked at again: in each round at first, when it is likely to change.
 
-    After a day that is every half hour.
+    Later that is every half hour, however old the part is.
     """
-    return now + (now - moved_at) / 60
+    return now + min((now - moved_at) / 60, _LOOK)
 
 
 def after_failures(failures: int, now: datetime) -> datetime:

@@ -17,25 +17,35 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from flask_paycheckout.checkouts.checkout_model import CheckoutMixin, about_checkout, problem_columns
 from flask_paycheckout.checkouts.deposits import NotMadeByThisClient, read_deposit
-from flask_paycheckout.checkouts.moves import Move, Moved, Moves
+from flask_paycheckout.checkouts.moves import (
+    Move,
+    Moved,
+    Moves,
+    abandon,
+    await_money,
+    confirm,
+    hold,
+    restore,
+    reverse,
+    take_part,
+)
 from flask_paycheckout.checkouts.part_payments import PartPayments
-from flask_paycheckout.checkouts.payments import payment_columns
-from flask_paycheckout.checkouts.ruling import COMPLETED, ReadCause, Reading, Ruling, rule_on, status_of
-from flask_paycheckout.checkouts.schedule import SELDOM, Schedule, after_failures
+from flask_paycheckout.checkouts.ruling import COMPLETED, OrderPayments, ReadCause, Reading, Ruling, rule_on
+from flask_paycheckout.checkouts.schedule import BETWEEN_MISSES, SELDOM, Schedule, after_failures
 from flask_paycheckout.checkouts.shop_answers import OrderTotalFailed, OrderTotals
-from flask_paycheckout.checkouts.states import OPEN, REASON_OF, TRANSITIONS, FoundBy, Status
+from flask_paycheckout.checkouts.states import OPEN, REASON_OF, TRANSITIONS, Evidence, FoundBy, Status
 from flask_paycheckout.checkouts.stored import Checkouts
 from flask_paycheckout.client import Deposit, PaymentsError, TransportFailed
 from flask_paycheckout.database.history import Entry, line
+from flask_paycheckout.database.transactions import ShopTransaction
 from flask_paycheckout.errors import ConfigurationError, ReceiverFailed
 from flask_paycheckout.events.events import HeldEvent
 from flask_paycheckout.events.outbox import Outbox
-from flask_paycheckout.events.shop_transaction import ShopTransaction
-from flask_paycheckout.parts import Parts
-from flask_paycheckout.parts.observations import Observed
 from flask_paycheckout.service.calls import READ, Permit, Service
 from flask_paycheckout.service.record import READS
 from flask_paycheckout.text import first_line
+from flask_paycheckout.wiring import Wiring
+from flask_paycheckout.wiring.observations import Observed
 
 # The most characters of an error's text that are stored.
 _MAX_PROBLEM = 500
@@ -65,7 +75,7 @@ class Settled(msgspec.Struct, frozen=True):
 class Settlement:
     """Applies reads of deposits to the checkouts of one app."""
 
-    parts: Parts
+    wiring: Wiring
     checkouts: Checkouts
     moves: Moves
     outbox: Outbox
@@ -75,13 +85,15 @@ class Settlement:
 
     @cached_property
     def _schedule(self) -> Schedule:
-        return Schedule(self.parts.settings.pending_for, self.parts.settings.watch_for)
+        return Schedule(self.wiring.settings.pending_for, self.wiring.settings.watch_for)
 
-    def settle(self, checkout_id: str, via: FoundBy = FoundBy.SETTLE) -> CheckoutMixin:
+    def settle(self, checkout_id: str, via: FoundBy = FoundBy.SETTLE, *, again: bool = False) -> CheckoutMixin:
         """Read the deposit now, apply the result, and deliver the events.
 
-        Idempotent, and safe to call concurrently. The deposit of a paid, rejected or held checkout is not read. Of a
+        Idempotent, and safe to call concurrently. A deposit whose money has arrived is read only after a webhook. Of a
         part the shop is asked what the order costs now: the parts may reach it without another payment.
+
+        :param again: read it in any case.
 
         :raises UnknownCheckout: no such checkout is stored.
         :raises flask_paycheckout.client.PaymentsError: there was no usable answer; nothing changed.
@@ -89,10 +101,10 @@ class Settlement:
         checkout = self.checkouts.require(checkout_id)
         if checkout.status == Status.PART and self.part_payments.try_to_complete(checkout.order_id):
             return self.checkouts.require(checkout_id)
-        if checkout.status not in OPEN:
+        if checkout.status not in OPEN and checkout.webhook_due_at is None and not again:
             return checkout
         with self.service.permit(READ, checkout.account) as permit:
-            settled = self.settle_loaded(checkout, permit, ReadCause(via, self.parts.clock()))
+            settled = self.settle_loaded(checkout, permit, ReadCause(via, self.wiring.clock()))
         # A receiver may have changed the row.
         return self.checkouts.require(checkout_id) if settled.events else settled.checkout
 
@@ -129,14 +141,15 @@ class Settlement:
         """
         outcome = "failed"
         try:
-            settled = self._decide(checkout, self._read(checkout, read, cause), cause)
+            apply = self._decide if checkout.status in OPEN else self._look_back
+            settled = apply(checkout, self._read(checkout, read, cause), cause)
             outcome = "moved" if settled.moved else "failed" if settled.failed else "unchanged"
             return settled
         except PaymentsError:
             outcome = "no_answer"
             raise
         finally:
-            self.parts.observers.record(Observed.READ, cause.via.name.lower(), outcome, account=checkout.account)
+            self.wiring.observers.record(Observed.READ, cause.via.name.lower(), outcome, account=checkout.account)
 
     # The read
 
@@ -161,11 +174,13 @@ class Settlement:
 
         :param columns: the columns that a read has set before the failure, and its webhook.
         """
-        now = self.parts.clock()
+        if checkout.status not in OPEN:
+            return self._note_unread(checkout, error, columns, cause)
+        now = self.wiring.clock()
         failures = checkout.failed_reads + 1
         problem = _problem(error)[:_MAX_PROBLEM]
         # Only the first of several failures in a row, so that a long outage does not fill the history.
-        entry = cause.prepend_to(line(now, what, error=problem[:200]) if failures == 1 else "") or None
+        entry = cause.entry + (line(now, what, error=problem[:200]) if failures == 1 else "")
         columns = columns | problem_columns(checkout, problem, now, failures)
         due: datetime | None = after_failures(failures, now)
         # The deposit is read again until PAYCHECKOUT_WATCH_FOR is over, and longer where money was seen.
@@ -178,7 +193,26 @@ class Settlement:
         has_money = checkout.payment_paid_amount is not None or "payment_paid_amount" in columns
         if watched is None and not has_money:
             due, columns = None, columns | _NO_PROBLEM
-        noted = self.checkouts.note(checkout, entry, next_read_at=due, **columns)
+        noted = self.checkouts.note(checkout, entry or None, next_read_at=due, **columns)
+        if noted is not None:
+            cause.webhook_at = None
+        return noted or checkout
+
+    def _note_unread(
+        self, checkout: CheckoutMixin, error: BaseException, columns: dict[str, Any], cause: ReadCause
+    ) -> CheckoutMixin:
+        """Store that money which had arrived could not be looked at again; that is tried until the service answers."""
+        now, failures = self.wiring.clock(), checkout.failed_reads + 1
+        due: datetime | None = after_failures(failures, now)
+        if isinstance(error, NotMadeByThisClient):
+            # These keys may never find it.
+            due, failures = None, 0
+        elif checkout.taken_back is None:
+            columns = columns | problem_columns(checkout, _problem(error)[:_MAX_PROBLEM], now, failures)
+        entry = cause.entry + (line(now, Entry.NO_ANSWER, error=_problem(error)[:200]) if failures == 1 else "")
+        planned = due or self._schedule.next_read(checkout.status, checkout.created_at, checkout.moved_at, now)
+        values = columns | {"failed_reads": failures, "webhook_due_at": due, "next_read_at": planned}
+        noted = self.checkouts.note(checkout, entry or None, **values)
         if noted is not None:
             cause.webhook_at = None
         return noted or checkout
@@ -188,7 +222,7 @@ class Settlement:
 
         The checkout's `problem` has the error.
         """
-        self.parts.log.exception(
+        self.wiring.log.exception(
             "settling payments",
             "checkout %s of order %s could not be settled",
             checkout.checkout_id,
@@ -202,10 +236,10 @@ class Settlement:
         events: list[HeldEvent] = []
         moved = False
         for _ in range(_MAX_ROUNDS):
-            closed = self.parts.settings.closed_deposit_statuses
-            reading = Reading(checkout, deposit, cause, self.parts.clock(), self._schedule, closed)
+            closed = self.wiring.settings.closed_deposit_statuses
+            reading = Reading(checkout, deposit, cause, self.wiring.clock(), self._schedule, closed)
             if not moved:
-                reading.columns = self._columns_of_read(reading) | cause.columns
+                reading.columns = reading.columns_of_read()
             try:
                 ruling = rule_on(reading)
                 moves = (checkout.status, ruling.evidence) in TRANSITIONS
@@ -237,25 +271,36 @@ class Settlement:
                 break
         return Settled(checkout, moved, tuple(events))
 
-    # The statements
+    def _look_back(self, checkout: CheckoutMixin, deposit: Deposit | None, cause: ReadCause) -> Settled:
+        """Apply a read of a deposit whose money has arrived: it stays, was taken back, or came after all."""
+        for _ in range(_MAX_ROUNDS):
+            closed = self.wiring.settings.closed_deposit_statuses
+            reading = Reading(checkout, deposit, cause, self.wiring.clock(), self._schedule, closed)
+            columns = reading.columns_of_read() | {"webhook_due_at": None}
+            due = self._schedule.next_read(checkout.status, checkout.created_at, checkout.moved_at, reading.now)
+            columns["next_read_at"] = due
+            evidence = reading.look_back
+            if evidence is None:
+                if reading.is_in_doubt:
+                    columns["webhook_due_at"] = columns["next_read_at"] = reading.now + BETWEEN_MISSES
+                noted = self.checkouts.note(checkout, reading.entry(Entry.READ), **columns)
+                stored = None if noted is None else Moved(noted, ())
+            else:
+                verb = reverse if evidence is Evidence.DEPOSIT_REVERSED else restore
+                try:
+                    entry = reading.entry(Entry.MOVED, to=checkout.status, rule=evidence)
+                    stored = self.moves.move(checkout, verb(checkout, entry, columns), reading.now)
+                except ReceiverFailed as error:
+                    self.log_unsettled(checkout)
+                    noted = self._note_unread(checkout, error, cause.columns, cause)
+                    return Settled(noted, False, (), failed=True)
+            if stored is not None:
+                cause.webhook_at = None
+                return Settled(stored.checkout, evidence is not None, stored.events)
+            checkout = self.checkouts.require(checkout.checkout_id)
+        return Settled(checkout, False, ())
 
-    @staticmethod
-    def _columns_of_read(reading: Reading) -> dict[str, Any]:
-        checkout, deposit, now = reading.checkout, reading.deposit, reading.now
-        columns: dict[str, Any] = {"reads": checkout.reads + 1, "last_read_at": now}
-        columns |= problem_columns(checkout, reading.problem, now)
-        if checkout.payment_completed_at is not None and reading.status != COMPLETED:
-            # The service took its word back, and so do the books; the amounts stay, to be reported.
-            columns["payment_completed_at"] = None
-        if deposit is None:
-            columns["not_found_since"] = checkout.not_found_since or reading.cause.at
-        else:
-            columns["deposit_status"] = status_of(deposit)[:64]
-            if reading.status == COMPLETED:
-                # Also when the move fails, as it must always be visible that the money has arrived.
-                columns |= payment_columns(deposit, checkout.payment_completed_at or now)
-            columns["payment_method"] = reading.method
-        return columns
+    # The statements
 
     def _note_read(self, reading: Reading) -> CheckoutMixin | None:
         """Store a read that moves nothing, and plan the next one; a new deposit status restarts the schedule."""
@@ -274,8 +319,10 @@ class Settlement:
     def _move(self, reading: Reading, ruling: Ruling) -> Moved | None:
         checkout, now = reading.checkout, reading.now
 
-        def decide(transaction: ShopTransaction) -> Move:
-            return self._plan(reading, self.totals.rule(transaction, checkout, ruling, reading.arrived))
+        def decide(transaction: ShopTransaction, payments: Callable[[], OrderPayments]) -> Move:
+            payment = reading.payment
+            paid = None if payment is None else payment.paid
+            return self._plan(reading, self.totals.rule(transaction, checkout, ruling, paid, payments))
 
         final = ruling
         if self.totals.asks_about(checkout, ruling):
@@ -296,11 +343,18 @@ class Settlement:
         values = {"next_read_at": due, **reading.columns}
         if reading.deposit is not None and to in (Status.PART, Status.PAID, Status.HELD):
             values["found_by"] = reading.cause.via.value
-        reason = REASON_OF.get(ruling.evidence) if to is Status.ABANDONED else ruling.reason
         entry = reading.entry(
             Entry.MOVED, to=to, rule=ruling.evidence, reason=ruling.reason, error=ruling.error, compared=compared
         )
-        return Move(to, entry, reason, values=values, rest=ruling.rest)
+        if to is Status.PENDING:
+            return await_money(entry, values)
+        if to is Status.ABANDONED:
+            return abandon(entry, values, REASON_OF[ruling.evidence])
+        if to is Status.HELD:
+            return hold(entry, values, ruling.reason)
+        if to is Status.PART:
+            return take_part(entry, values, ruling.balance)
+        return confirm(entry, values, ruling.balance)
 
 
 def _raise(error: Exception) -> None:

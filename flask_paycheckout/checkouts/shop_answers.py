@@ -6,25 +6,27 @@ from collections.abc import Callable
 from contextlib import nullcontext
 from contextvars import ContextVar
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 from sqlalchemy.exc import DBAPIError
 
 from flask_paycheckout.checkouts.checkout_model import CheckoutMixin, about_checkout
+from flask_paycheckout.checkouts.order_problems import OrderProblems, ProblemKind
 from flask_paycheckout.checkouts.payments import Amount
-from flask_paycheckout.checkouts.ruling import Comparison, Ruling, rule_on_part
+from flask_paycheckout.checkouts.ruling import Comparison, Free, OrderPayments, Ruling, rule_on_part
 from flask_paycheckout.checkouts.states import OPEN, Evidence, Reason, Status
 from flask_paycheckout.checkouts.stored import Checkouts
 from flask_paycheckout.config.accounts import Account
 from flask_paycheckout.database.database_errors import is_passing
 from flask_paycheckout.database.order_ids import request_of, require_account_name
+from flask_paycheckout.database.transactions import ShopTransaction, ShopTransactions
 from flask_paycheckout.errors import ConfigurationError
-from flask_paycheckout.events.shop_transaction import ShopTransaction, ShopTransactions
-from flask_paycheckout.parts import Parts
-from flask_paycheckout.parts.logs import about
 from flask_paycheckout.text import first_line
 from flask_paycheckout.totals import NothingToPay, Pay, Receive, Total
+from flask_paycheckout.wiring import Wiring, without_request
+from flask_paycheckout.wiring.logs import about
 
 if TYPE_CHECKING:
     from flask_paycheckout.checkouts.requests import PaymentRequests
@@ -34,13 +36,27 @@ if TYPE_CHECKING:
 _asking: ContextVar[frozenset[str]] = ContextVar("flask_paycheckout_asking", default=frozenset())
 
 
+class ShopFailed(Exception):
+    """A function of the shop failed, so that an order of it cannot be paid."""
+
+    def __init__(self, function: ProblemKind, error: Exception) -> None:
+        self.function = function
+        self.error = error
+        super().__init__(f"{function} failed: {first_line(error)}")
+
+
 @dataclass(frozen=True)
 class ShopAnswers:
-    """Calls the callbacks of one app's shop, each in a transaction of the shop's session that is not committed."""
+    """Calls the callbacks of one app's shop, each in a transaction of the shop's session that is not committed.
 
-    parts: Parts
+    `order_total`, `account_of` and `account` see no request: they are also asked when a webhook comes, and by
+    reconcile, and must not give another answer then.
+    """
+
+    wiring: Wiring
     transactions: ShopTransactions
     requests: PaymentRequests
+    problems: OrderProblems
 
     def total_in(self, transaction: ShopTransaction, order_id: str) -> Total | None:
         """The order's present total, asked in this transaction; None: it cannot be paid."""
@@ -48,7 +64,7 @@ class ShopAnswers:
             return self.requests.payable_in(transaction.connection, order_id)
         asking = _asking.set(_asking.get() | {order_id})
         try:
-            total = transaction.call(self.parts.callbacks.pricing, order_id)
+            total = without_request(transaction.call, self.wiring.callbacks.pricing, order_id)
         finally:
             _asking.reset(asking)
         if total is not None and not isinstance(total, (Pay, Receive)):
@@ -60,45 +76,62 @@ class ShopAnswers:
 
     def is_payable_in(self, transaction: ShopTransaction, order_id: str) -> bool:
         """Whether the order can be paid now, asked in this transaction."""
-        try:
-            return self.total_in(transaction, order_id) is not None
-        except NothingToPay:
-            return False
+        return isinstance(self.total_or_free_in(transaction, order_id), (Pay, Receive))
 
-    def total_now(self, order_id: str) -> Total | None:
+    def total_or_free_in(self, transaction: ShopTransaction, order_id: str) -> Total | Free | None:
+        """The order's present total like `total_in`, or that it costs nothing."""
+        try:
+            return self.total_in(transaction, order_id)
+        except NothingToPay as nothing:
+            return Free(nothing.currency)
+
+    def total_now(self, order_id: str) -> Total | Free | None:
         """The order's present total, as a running transaction of the shop's session sees it.
 
         None where it cannot be paid, or the shop cannot say what it costs, or is just being asked.
         """
         if order_id in _asking.get():
             return None
-        session = self.parts.sessions.of_context()
+        session = self.wiring.sessions.of_context()
         running = self.transactions.within(session) if session.in_transaction() else None
         try:
             with nullcontext(running) if running else self.transactions.open() as transaction:
-                return self.total_in(transaction, order_id)
+                return self.total_or_free_in(transaction, order_id)
         except Exception:
-            self.parts.log.exception("order_total", "order_total failed for order %s", order_id, extra=about(order_id))
+            self.wiring.log.exception("order_total", "order_total failed for order %s", order_id, extra=about(order_id))
             return None
 
     def order(self, order_id: str) -> tuple[Total | None, str]:
-        """The order's present total, None if it cannot be paid, and the name of its merchant account."""
-        with self.transactions.open() as transaction:
-            total = self.total_in(transaction, order_id)
-            # The shop may know no account of an order that cannot be paid, or no such order at all.
-            return total, "" if total is None else self.account_of(order_id)
+        """The order's present total, None if it cannot be paid, and the name of its merchant account.
+
+        :raises NothingToPay: it costs nothing.
+        :raises ShopFailed: a function of the shop failed, and trying again is not known to help.
+        """
+        asked = ProblemKind.ORDER_TOTAL
+        try:
+            with self.transactions.open() as transaction:
+                total = self.total_in(transaction, order_id)
+                asked = ProblemKind.ACCOUNT_OF
+                # The shop may know no account of an order that cannot be paid, or no such order at all.
+                return total, "" if total is None else self.account_of(order_id)
+        except NothingToPay:
+            raise
+        except Exception as error:
+            if is_passing(error):
+                raise
+            raise ShopFailed(asked, error) from error
 
     def account_of(self, order_id: str) -> str:
         """The name of the order's merchant account; "" is the one of the settings."""
         if request_of(order_id) is not None:
-            found = self.requests.of_an_order(order_id, self.parts.sessions.open_connection())
+            found = self.requests.of_an_order(order_id, self.wiring.sessions.open_connection())
             return "" if found is None else found.account
-        account_of = self.parts.callbacks.account_of
+        account_of = self.wiring.callbacks.account_of
         return require_account_name("" if account_of is None else self._ask(account_of, order_id))
 
     def account(self, name: str) -> Account | None:
         """The keys of a merchant account; None: there is no such account."""
-        account = self.parts.callbacks.account
+        account = self.wiring.callbacks.account
         found: Account | None = None if account is None else self._ask(account, name)
         return found
 
@@ -107,29 +140,37 @@ class ShopAnswers:
 
         A second one would not see an order that the shop is just making, and may wait for its locks.
         """
-        if self.parts.sessions.open_connection() is not None:
-            return self.parts.call_shop(function, name)
+        if self.wiring.sessions.open_connection() is not None:
+            return without_request(self.wiring.call_shop, function, name)
         with self.transactions.open() as transaction:
-            return transaction.call(function, name)
+            return without_request(transaction.call, function, name)
 
     def order_url(self, order_id: str) -> str | None:
         """The address of the shop's own page of an order; None for a payment request, or when its `order_url` fails."""
-        url: str | None = None
         try:
-            if request_of(order_id) is None:
-                url = self.parts.call_shop(self.parts.callbacks.order_url, order_id)
-        except Exception:
+            return self.ask_order_url(order_id)
+        except Exception as error:
             # The customer has paid, or must learn what to do: a link is not worth that.
-            self.parts.log.exception("order_url", "order_url failed for order %s", order_id, extra=about(order_id))
+            self.wiring.log.exception("order_url", "order_url failed for order %s", order_id, extra=about(order_id))
+            self.problems.record(ProblemKind.ORDER_URL, order_id, error)
+            return None
+
+    def ask_order_url(self, order_id: str) -> str | None:
+        """The address of the shop's own page of an order; an error of its `order_url` is raised."""
+        url: object = None
+        if request_of(order_id) is None:
+            url = self.wiring.call_shop(self.wiring.callbacks.order_url, order_id)
+        if url is not None and not isinstance(url, str):
+            raise TypeError(f"order_url must return a string or None, not {type(url).__name__}")
         return url
 
 
-# Errors of `order_total` that come from the database, or from who ends a worker or greenlet that takes too long, may be
-# a fault of the shop. If they repeat, they count as one.
-_TRIES = 2
+# When an error of `order_total` that may come from elsewhere counts as the shop's: an unknown one of the database after
+# this time since the payment arrived, and one of whatever ends a worker that takes too long after these tries.
+_UNKNOWN, _TRIES = timedelta(hours=1), 2
 
 
-def is_in_parts(total: Total | None) -> bool:
+def is_in_parts(total: Total | Free | None) -> bool:
     """Whether several payments may pay this total."""
     return isinstance(total, Pay) and total.parts
 
@@ -149,55 +190,69 @@ class OrderTotals:
     checkouts: Checkouts
     answers: ShopAnswers
 
-    def total(self, transaction: ShopTransaction, checkout: CheckoutMixin) -> Total | None:
+    def total(self, transaction: ShopTransaction, checkout: CheckoutMixin) -> Total | Free | None:
         """The total that the order costs now; None when it cannot be paid.
 
         :raises OrderTotalFailed: the shop's function raised, and trying again is not known to help.
         """
         try:
-            return self.answers.total_in(transaction, checkout.order_id)
+            return self.answers.total_or_free_in(transaction, checkout.order_id)
         except (ConfigurationError, KeyboardInterrupt):
             raise
         except BaseException as error:
-            # Only an open checkout's failures are counted, since its money arrived, and only its payment would be held.
-            first = checkout.payment_completed_at is None
-            tries_left = checkout.status in OPEN and (first or checkout.failed_reads < _TRIES)
-            maybe = isinstance(error, DBAPIError) or not isinstance(error, Exception)
-            if is_passing(error) or (tries_left and maybe):
+            if is_passing(error) or self._may_pass(checkout, error):
                 raise
             text, fields = "order_total failed for order %s, whose money has come", about_checkout(checkout)
-            self.answers.parts.log.exception("order_total", text, checkout.order_id, extra=fields)
+            self.answers.wiring.log.exception("order_total", text, checkout.order_id, extra=fields)
             raise OrderTotalFailed(error) from error
+
+    def _may_pass(self, checkout: CheckoutMixin, error: BaseException) -> bool:
+        """Whether an error that may be the shop's is not taken for its own yet, so that the payment is not held."""
+        if checkout.status not in OPEN:
+            return False
+        arrived_at = checkout.payment_completed_at
+        if isinstance(error, DBAPIError):
+            return arrived_at is None or self.answers.wiring.clock() < arrived_at + _UNKNOWN
+        return not isinstance(error, Exception) and (arrived_at is None or checkout.failed_reads < _TRIES)
 
     def asks_about(self, checkout: CheckoutMixin, ruling: Ruling) -> bool:
         """Whether the shop is asked about a payment: it agrees, or may be a part of what its order costs."""
         if ruling.evidence is Evidence.DEPOSIT_AGREES:
             return True
         arrived = ruling.evidence is Evidence.DEPOSIT_DISAGREES and isinstance(checkout.total, Pay)
-        return arrived and (is_in_parts(checkout.total) or bool(self.checkouts.balance(checkout.order_id).newest_part))
+        return arrived and (
+            is_in_parts(checkout.total) or bool(self.checkouts.order_payments(checkout.order_id).newest_part)
+        )
 
     def rule(
-        self, transaction: ShopTransaction, checkout: CheckoutMixin, ruling: Ruling, arrived: Amount | None
+        self,
+        transaction: ShopTransaction,
+        checkout: CheckoutMixin,
+        ruling: Ruling,
+        paid: Amount | None,
+        payments_now: Callable[[], OrderPayments],
     ) -> Ruling:
         """Ask the shop whether it still wants a payment, in the transaction that moves the checkout.
 
-        :param arrived: the amount that the customer paid; None where that is unknown.
+        :param paid: the amount that the customer paid; None where that is unknown.
+        :param payments_now: returns the order's payments.
         :raises OrderTotalFailed: the shop could not say it.
         """
         total = self.total(transaction, checkout)
-        balance = self.checkouts.balance(checkout.order_id, transaction.connection, lock=True)
-        in_parts = balance.newest_part or is_in_parts(total) or is_in_parts(checkout.total)
-        reason = None if in_parts or total == checkout.total else Reason.ORDER_CHANGED
-        if total is None:
+        payments = payments_now()
+        asked = checkout.total
+        in_parts = payments.newest_part or is_in_parts(total) or is_in_parts(asked)
+        reason = None if in_parts or total == asked else Reason.ORDER_CHANGED
+        if not isinstance(total, (Pay, Receive)):
             reason = Reason.ORDER_NOT_PAYABLE
         found = "not payable" if total is None else str(total)
-        compared = (*ruling.compared, Comparison("order_total now", str(checkout.total), found, not reason))
+        compared = (*ruling.compared, Comparison("order_total now", str(asked), found, not reason))
         # The move itself refuses a second payment of the order; this gives the reason to hold it.
-        reason = Reason.DUPLICATE if balance.is_paid else reason
-        if reason or total is None:
+        reason = Reason.DUPLICATE if payments.is_paid else reason
+        if reason or not isinstance(total, (Pay, Receive)):
             return Ruling(Evidence.DEPOSIT_DISAGREES, reason, compared)
         if in_parts:
-            return rule_on_part(arrived, total, balance, compared)
+            return rule_on_part(paid, total, payments, compared)
         return msgspec.structs.replace(ruling, compared=compared)
 
     def rule_without(self, checkout: CheckoutMixin, agrees: Ruling, failure: OrderTotalFailed) -> Ruling:

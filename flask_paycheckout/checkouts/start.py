@@ -10,23 +10,33 @@ import copy
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from operator import attrgetter
 from threading import get_ident
 from typing import NamedTuple
 
-from sqlalchemy.exc import OperationalError
+from sqlalchemy.exc import DBAPIError
 
 from flask_paycheckout.checkouts.checkout_model import CheckoutMixin
-from flask_paycheckout.checkouts.moves import Asked, Moves
+from flask_paycheckout.checkouts.moves import Moves, NewCheckout
+from flask_paycheckout.checkouts.order_problems import OrderProblems, ProblemKind
 from flask_paycheckout.checkouts.part_payments import PartPayments
 from flask_paycheckout.checkouts.schedule import PAGE_VALID
-from flask_paycheckout.checkouts.shop_answers import ShopAnswers
-from flask_paycheckout.checkouts.states import Status, best_of
+from flask_paycheckout.checkouts.shop_answers import ShopAnswers, ShopFailed
+from flask_paycheckout.checkouts.states import UNFINISHED, Status, best_of
 from flask_paycheckout.checkouts.stored import Checkouts
-from flask_paycheckout.client import PaymentsError, RequestRefused, TransportFailed, Unauthorized
+from flask_paycheckout.client import (
+    PaymentsError,
+    RateLimited,
+    RequestRefused,
+    ServiceFault,
+    TransportFailed,
+    Unauthorized,
+)
 from flask_paycheckout.client.resources.checkouts import CheckoutLink
 from flask_paycheckout.database.database_errors import is_lock_timeout
-from flask_paycheckout.database.order_ids import MAX_ID, require_order_id
+from flask_paycheckout.database.order_ids import MAX_ID, request_of, require_order_id
 from flask_paycheckout.errors import (
+    AmountRefused,
     OrderNotPayable,
     OrderSettled,
     StartContended,
@@ -34,27 +44,45 @@ from flask_paycheckout.errors import (
     UnsafeCheckoutUrl,
 )
 from flask_paycheckout.events.outbox import Outbox
-from flask_paycheckout.parts import Parts
+from flask_paycheckout.per_process import Guarded
 from flask_paycheckout.security.origins import require_allowed
-from flask_paycheckout.service.calls import CREATE, NotAsked, Permit, Service, is_answer
-from flask_paycheckout.service.limits import Cooldown, OngoingCall, SingleFlight
+from flask_paycheckout.service.accounts import AccountUnavailable
+from flask_paycheckout.service.calls import CREATE, READ, NotAsked, Permit, Service
+from flask_paycheckout.service.limits import OngoingCall, SingleFlight
 from flask_paycheckout.service.record import START
-from flask_paycheckout.totals import NothingToPay
+from flask_paycheckout.totals import NothingToPay, Total
+from flask_paycheckout.wiring import Wiring
 
 # The least time that a payment page must still be valid for a customer to be sent to it.
 _USEFUL = timedelta(seconds=30)
 # The most by which the clock of the host that made a page may be ahead of this one's. A page from later is from before
 # the clock was set back, and nobody knows how long it is valid.
 _AHEAD = timedelta(minutes=2)
-_UNFINISHED = (Status.CREATED, Status.PENDING)
 _MAX_ROUNDS = 4
+# A read so short ago shows whether a page that is over was paid; longer than the cool-down of reads for pages.
+_FRESH = timedelta(seconds=30)
 # The most valid payment pages of an order: each change of its total makes one. Of one total there is one at a time, so
 # that nobody who presses the button again and again keeps the customer out.
 _MOST_OPEN = 20
 # Seconds after which an order at that limit may be tried again, since pages expire.
 _CROWDED = 300.0
-# The time for which what the service refused is not sent again.
-_REFUSED = timedelta(seconds=5)
+# The time for which what the service refused is not sent again, and the most of which a process remembers that.
+_REFUSED, _MOST_REFUSALS = timedelta(seconds=5), 1000
+
+# Why an order is not payable.
+_NOT_WANTED = (
+    "order_total returned None for it."
+    " Return Pay or Receive while a payment of the order is wanted, and offer no payment otherwise."
+)
+_ENDED = "the payment request has expired or was withdrawn. Make another one."
+_FREE = (
+    "it costs nothing, and the service takes positive amounts only."
+    " Close a free order in your own code, show no pay button for it, and let order_total return None."
+)
+_NOT_RECKONED = (
+    "a part of it has arrived that cannot be set off against {total}."
+    " Let order_total return a Pay in the currency of that part, or give the part back first."
+)
 
 
 def is_crowded(checkouts: Checkouts, order_id: str, counts: Mapping[str, int], now: datetime) -> bool:
@@ -62,8 +90,12 @@ def is_crowded(checkouts: Checkouts, order_id: str, counts: Mapping[str, int], n
 
     :param counts: its number of checkouts in each status.
     """
-    unfinished = sum(counts.get(status, 0) for status in _UNFINISHED)
-    return unfinished >= _MOST_OPEN and checkouts.count_pages(order_id, _UNFINISHED, now - PAGE_VALID) >= _MOST_OPEN
+    unfinished = sum(counts.get(status, 0) for status in UNFINISHED)
+    return unfinished >= _MOST_OPEN and checkouts.count_pages(order_id, now - PAGE_VALID) >= _MOST_OPEN
+
+
+class EarlierUnread(NotAsked):
+    """No page is made while the deposit of the one before, whose time is over, cannot be read."""
 
 
 class Started(NamedTuple):
@@ -79,37 +111,47 @@ class Starter:
     """Starts the checkouts of one app.
 
     :param origins_of: returns the origins to which an account's customers may be redirected.
-    :param has_moved: reads a checkout like a visit of its status page, and returns whether it has moved.
+    :param refreshed: reads a checkout like a visit of its status page, and returns it as it is stored then.
     """
 
-    parts: Parts
+    wiring: Wiring
     checkouts: Checkouts
     moves: Moves
     outbox: Outbox
     service: Service
     answers: ShopAnswers
     part_payments: PartPayments
+    problems: OrderProblems
     origins_of: Callable[[str], tuple[str, ...]]
-    has_moved: Callable[[CheckoutMixin], bool]
+    refreshed: Callable[[CheckoutMixin], CheckoutMixin]
     _starting: SingleFlight = field(default_factory=SingleFlight, init=False)
-    _refused: Cooldown = field(default_factory=lambda: Cooldown(_REFUSED), init=False)
+    _refusals: Guarded[dict[str, tuple[datetime, RequestRefused]]] = field(
+        default_factory=lambda: Guarded(dict), init=False
+    )
+    """By order and total, the service's last refusals, the earliest first."""
 
     def start(self, order_id: str) -> Started:
         """Return the order's usable checkout for its present total, or make one.
 
-        :raises UncommittedChanges: the shop's session holds changes that are not committed.
         :raises OrderNotPayable: `order_total` returned None, or a total of zero.
         :raises ReceiverFailed: an atomic receiver of `checkout_created` raised.
         :raises OrderSettled: the order is paid, or a payment of it is held.
+        :raises ShopFailed: a function of the shop failed.
+        :raises AmountRefused: the service refuses this very checkout.
         :raises UnsafeCheckoutUrl: the service's URL is outside the allowed origins.
         :raises StartContended: other starts of this order were always faster.
         :raises TooManyAttempts: the order has reached its limit of open payment pages.
         :raises flask_paycheckout.client.PaymentsError: the service refused or could not be reached.
         """
         require_order_id(order_id)
-        self.parts.sessions.refuse_uncommitted(f"start({order_id!r})", only_if_blocking=False)
         try:
             return self._start(order_id)
+        except AccountUnavailable as error:
+            self.problems.record(ProblemKind.ACCOUNT, order_id, error, account=error.account)
+            raise ShopFailed(ProblemKind.ACCOUNT, error) from error
+        except ShopFailed as failed:
+            self.problems.record(failed.function, order_id, failed.error)
+            raise
         finally:
             self.service.record.write()
 
@@ -118,34 +160,18 @@ class Starter:
             ended_before = self._starting.last_ended
             counts = self.checkouts.counts(order_id)
             _refuse_settled(order_id, counts)
-            try:
-                total, account = self.answers.order(order_id)
-            except NothingToPay:
-                raise OrderNotPayable(order_id, free=True) from None
-            except OperationalError as error:
-                if is_lock_timeout(error):
-                    raise StartContended(order_id, locked=True) from error
-                raise
-            if total is None:
-                raise OrderNotPayable(order_id)
-            due, _ = self.part_payments.due(order_id, total, has_part=Status.PART in counts)
-            if due is None:
-                # The order became cheaper, so that its parts may reach what it costs now.
-                self.part_payments.complete(order_id)
-                _refuse_settled(order_id, self.checkouts.counts(order_id))
-                raise OrderNotPayable(order_id)
-            asked = Asked(total, due, account)
+            asked = self._asked(order_id, counts)
+            due = asked.due
             # Without any checkout, no one is current.
             current = self.checkouts.current(order_id) if counts else None
             if current is not None and self._usable(current, asked):
                 return Started(current, False)
-            if is_crowded(self.checkouts, order_id, counts, self.parts.clock()):
+            if is_crowded(self.checkouts, order_id, counts, self.wiring.clock()):
                 raise TooManyAttempts(order_id, _MOST_OPEN, _CROWDED)
-            if wait := self._refused.left(f"{order_id} {due}", self.parts.clock()):
-                raise NotAsked(CREATE, "the service refused this order a moment ago", wait)
+            self._repeat_refusal(f"{order_id} {due}")
             with self._starting.join(order_id) as (ongoing, mine):
                 if not (mine or ongoing.thread == get_ident()):
-                    self._wait_for(ongoing, account)
+                    self._wait_for(ongoing, asked.account)
                     continue
                 if self._starting.last_ended is not ended_before:
                     # Another thread may have made it meanwhile. What another process has made, the unique column tells.
@@ -157,9 +183,45 @@ class Starter:
                 return Started(made, True)
         raise StartContended(order_id)
 
-    def _usable(self, current: CheckoutMixin, asked: Asked) -> bool:
+    def _asked(self, order_id: str, counts: Mapping[str, int]) -> NewCheckout:
+        """The money that the order's next checkout asks for; errors as for `start`."""
+        try:
+            total, account = self.answers.order(order_id)
+        except NothingToPay:
+            self._complete(order_id, counts)
+            raise OrderNotPayable(order_id, _FREE) from None
+        except DBAPIError as error:
+            if is_lock_timeout(error):
+                raise StartContended(order_id, locked=True) from error
+            raise
+        if total is None:
+            raise OrderNotPayable(order_id, _NOT_WANTED if request_of(order_id) is None else _ENDED)
+        due, _ = self.part_payments.due(order_id, total, has_part=Status.PART in counts)
+        if due is None:
+            self._complete(order_id, counts)
+            raise OrderNotPayable(order_id, _NOT_RECKONED.format(total=total))
+        return NewCheckout(total, due, account)
+
+    def _complete(self, order_id: str, counts: Mapping[str, int]) -> None:
+        """Let the parts of an order that became cheaper pay it, if they reach what it costs now.
+
+        :raises OrderSettled: they did.
+        """
+        if Status.PART in counts:
+            self.part_payments.complete(order_id)
+            _refuse_settled(order_id, self.checkouts.counts(order_id))
+
+    def due_now(self, order_id: str) -> Total:
+        """The total that the order's next checkout would ask for; errors as for `start`."""
+        counts = self.checkouts.counts(order_id)
+        _refuse_settled(order_id, counts)
+        asked = self._asked(order_id, counts)
+        self.service.accounts.client_of(asked.account)
+        return asked.due
+
+    def _usable(self, current: CheckoutMixin, asked: NewCheckout) -> bool:
         # Also while a method is picked: a second page would only be a second way to pay.
-        if self._is_over(current) or current.status not in _UNFINISHED:
+        if self._is_over(current) or current.status not in UNFINISHED:
             return False
         if (current.total, current.due, current.account) != asked:
             return False
@@ -174,40 +236,75 @@ class Starter:
         return True
 
     def _is_over(self, current: CheckoutMixin) -> bool:
-        return not -_AHEAD < self.parts.clock() - current.created_at < PAGE_VALID - _USEFUL
+        return not -_AHEAD < self.wiring.clock() - current.created_at < PAGE_VALID - _USEFUL
 
-    def _make(self, order_id: str, asked: Asked, replaces: CheckoutMixin | None) -> CheckoutMixin | None:
+    def _make(self, order_id: str, asked: NewCheckout, replaces: CheckoutMixin | None) -> CheckoutMixin | None:
         """Make the order's checkout; called by one thread of the process at a time."""
-        # Reads are minutes apart by now, and the customer may just have paid there.
-        if replaces and replaces.status in _UNFINISHED and self._is_over(replaces) and self.has_moved(replaces):
+        if replaces and replaces.status in UNFINISHED and self._is_over(replaces) and self._has_moved(replaces, asked):
             return None
         # The permit comes first: a call that was not allowed must not be recorded as a failure.
         with self.service.permit(CREATE, asked.account) as permit, self.service.record.call(START, asked.account):
             link, client_id = self._create(permit, order_id, asked)
-            now = self.parts.clock()
+            now = self.wiring.clock()
             # What an atomic receiver refuses keeps customers from paying as much as what the service refuses.
             stored = self.moves.store(order_id, link.id, link.url, asked, now, replaces, client_id)
         if stored is None:
             return None
         self.outbox.deliver(stored.events)
-        if all(event.delivered for event in stored.events):
+        if not any(map(attrgetter("lease_token"), stored.events)):
             return stored.checkout
-        # A receiver may have changed the row.
+        # A receiver that ran after the commit may have changed the row.
         return self.checkouts.find(link.id)
 
-    def _create(self, permit: Permit, order_id: str, asked: Asked) -> tuple[CheckoutLink, str | None]:
+    def _has_moved(self, replaces: CheckoutMixin, asked: NewCheckout) -> bool:
+        """Whether a new read shows that an expired payment page was paid, or has ended.
+
+        :raises EarlierUnread: it cannot be read, so that the customer may have paid there.
+        """
+        checkout = self.refreshed(replaces)
+        if checkout.status != replaces.status:
+            return True
+        now, read_at = self.wiring.clock(), checkout.last_read_at
+        if checkout.failed_reads or read_at is None or not now - _FRESH < read_at <= now:
+            client = self.service.accounts.client_of(asked.account, CREATE)
+            # What the present keys cannot find would keep the customer from paying for ever.
+            if client.client_id == checkout.client_id:
+                raise EarlierUnread(READ, "the deposit of an earlier page, where the customer may have paid", 10.0)
+        return False
+
+    def _create(self, permit: Permit, order_id: str, asked: NewCheckout) -> tuple[CheckoutLink, str | None]:
         """Create a checkout at the service, and name the client id that made it; it is not stored yet."""
         try:
             link, client_id = permit.ask(lambda client: (client.checkouts.create(asked.due), client.client_id))
-        except RequestRefused as error:
-            # Refused keys are not about this order, and the shop may have replaced them by the next try.
-            if is_answer(error) and not isinstance(error, Unauthorized):
-                self._refused.begin(f"{order_id} {asked.due}", self.parts.clock())
+        except (Unauthorized, ServiceFault):
+            # Not about this order. The shop may have replaced refused keys by the next try.
             raise
+        except RequestRefused as error:
+            refusal = error if isinstance(error, RateLimited) else AmountRefused(order_id, asked.due, error)
+            with self._refusals.held() as refusals:
+                refusals[f"{order_id} {asked.due}"] = self.wiring.clock(), refusal
+            if refusal is not error:
+                self.problems.record(ProblemKind.REFUSED, order_id, error, account=asked.account, due=asked.due)
+            raise refusal from None
         if not 0 < len(link.id) <= MAX_ID or not link.id.isprintable():
             raise TransportFailed(CREATE, "the answer's id cannot be stored")
         require_allowed(link.url, self.origins_of(asked.account))
         return link, client_id
+
+    def _repeat_refusal(self, asked: str) -> None:
+        """Give the service's refusal again, if it came a moment ago.
+
+        :raises flask_paycheckout.client.RequestRefused: it did.
+        """
+        now = self.wiring.clock()
+        with self._refusals.held() as refusals:
+            for earlier, (at, _) in list(refusals.items()):
+                # A time in the future is from before the clock was set back.
+                if not now - _REFUSED < at <= now or len(refusals) > _MOST_REFUSALS:
+                    del refusals[earlier]
+            _, refusal = refusals.get(asked, (now, None))
+        if refusal is not None:
+            raise copy.copy(refusal)
 
     def _wait_for(self, ongoing: OngoingCall, account: str) -> None:
         """Wait until another request has made this order's checkout.

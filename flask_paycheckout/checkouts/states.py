@@ -32,10 +32,17 @@ class Evidence(StrEnum):
     ACCEPTED_AS_PART = "a person accepted the held payment as a part of what is left to pay"
     REJECTED = "a person rejected the held payment"
     TOTAL_REACHED = "the parts that arrived reach what the order costs now"
+    DEPOSIT_REVERSED = "the service no longer reports the deposit as completed"
+    """The state stays, and the money is gone."""
+
+    DEPOSIT_RESTORED = "the service reports the deposit as completed again"
 
 
 OPEN = frozenset({Status.CREATED, Status.PENDING, Status.ABANDONED})
 """States that a read of the deposit can still change."""
+
+UNFINISHED = frozenset({Status.CREATED, Status.PENDING})
+"""States in which the customer may be paying."""
 
 _OF_MONEY = {
     Evidence.DEPOSIT_AGREES: Status.PAID,
@@ -104,17 +111,6 @@ UNREMINDED = frozenset({Status.PAID, Status.HELD, Status.PENDING})
 
 FINAL = frozenset({Status.PAID, Status.REJECTED})
 """States that never change."""
-
-SIGNAL_OF = {
-    Status.CREATED: "checkout_created",
-    Status.PENDING: "order_pending",
-    Status.PART: "order_part_paid",
-    Status.PAID: "order_paid",
-    Status.HELD: "payment_held",
-    Status.ABANDONED: "order_abandoned",
-    Status.REJECTED: "order_abandoned",
-}
-"""The signal of each state; `order_abandoned` is sent only when no other checkout of the order is live."""
 
 BEST_FIRST = (Status.PAID, Status.HELD, Status.PENDING, Status.PART, Status.CREATED, Status.ABANDONED)
 """An order has the first of these states that one of its checkouts is in."""

@@ -6,31 +6,42 @@ processes exactly one makes each read. Moves between states are in `checkouts.mo
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from decimal import Decimal
 from functools import cached_property
-from typing import Any
+from itertools import chain
+from typing import Any, NamedTuple
 
-from sqlalchemy import ColumnElement, Connection, Update, and_, case, func, literal, or_, select, update
+from sqlalchemy import ColumnElement, Connection, Table, Update, and_, case, func, literal, or_, select, update
 
 from flask_paycheckout.checkouts.checkout_model import CheckoutMixin
 from flask_paycheckout.checkouts.payments import EXACT, PAYMENT_COLUMNS, Payment, amount_of, payment_of
-from flask_paycheckout.checkouts.ruling import Balance
+from flask_paycheckout.checkouts.ruling import OrderPayments
 from flask_paycheckout.checkouts.schedule import HOURLY
-from flask_paycheckout.checkouts.states import COUNTED, OPEN, Status, best_of
-from flask_paycheckout.database.connections import begin_limited
+from flask_paycheckout.checkouts.states import COUNTED, OPEN, UNFINISHED, Reason, Status, best_of
+from flask_paycheckout.database.connections import begin_limited, lost_races_ignored
 from flask_paycheckout.database.history import Entry, appended, line
-from flask_paycheckout.database.state_table import Book, StateTable, is_of, lost_races_ignored, parameter
+from flask_paycheckout.database.state_table import Book, StateTable, is_of, parameter
 from flask_paycheckout.errors import UnknownCheckout
-from flask_paycheckout.parts import Parts
+from flask_paycheckout.wiring import Wiring
 
 NEWEST = 3
 """The number of an order's newest checkouts whose deposits a visit of its page may read; reconcile reads the others."""
 
-# More payments than an order has; anybody with its link may have them read.
-_MOST_PAYMENTS = 100
+MOST_PAYMENTS = 100
+"""More payments than an order has; anybody with its link may have them read."""
+
+
+class Arrival(NamedTuple):
+    """A payment that arrived, with its checkout and that one's status."""
+
+    checkout_id: str
+    status: str
+    payment: Payment
+
+
 # The most orders in one query; every database accepts so many parameters.
 _MOST_AT_ONCE = 500
 
@@ -39,16 +50,13 @@ _MOST_AT_ONCE = 500
 class Checkouts(StateTable[CheckoutMixin]):
     """The stored checkouts of one app's orders."""
 
-    parts: Parts
+    wiring: Wiring
     book: Book
 
+    mapped = "Checkout"
     key = "checkout_id"
     unknown = UnknownCheckout
     unmoved = ("id", "status", "revision")
-
-    @property
-    def model(self) -> type[CheckoutMixin]:
-        return self.models.Checkout
 
     def planned(self, columns: frozenset[str]) -> dict[str, Any]:
         """The new values of these columns; the earlier read that a newer webhook asked for is kept.
@@ -74,6 +82,7 @@ class Checkouts(StateTable[CheckoutMixin]):
             values["webhooks"] = c.webhooks + values["webhooks"]
             later = c.webhook_read_at > values["webhook_read_at"]
             values["webhook_read_at"] = case((later, c.webhook_read_at), else_=values["webhook_read_at"])
+        if "webhook_due_at" in values:
             values["webhook_due_at"] = case((hinted, c.webhook_due_at), else_=values["webhook_due_at"])
         return values
 
@@ -84,29 +93,29 @@ class Checkouts(StateTable[CheckoutMixin]):
         """
         return next(iter(self.of("current_order_id", order_id, connection)), None)
 
-    def hinted(self, checkout_id: str) -> CheckoutMixin | None:
-        """The checkout of this id if a webhook about it says anything new, detached from any session.
-
-        None for a decided checkout that has had a webhook: a hint changes nothing any more.
-        """
-        return next(iter(self.loaded(self._select_hinted, of_checkout_id=checkout_id)), None)
-
     def newest(self, order_id: str) -> Sequence[CheckoutMixin]:
         """The order's newest checkouts, newest first: `NEWEST`, and one more when there are older ones."""
         return self.loaded(self._select_newest, of_order_id=order_id)
 
-    def payments(self, order_id: str) -> list[Payment]:
-        """The newest payments that arrived for an order, newest first; at most `_MOST_PAYMENTS`."""
+    def arrivals(self, order_id: str) -> tuple[list[Arrival], list[bool]]:
+        """The newest payments of an order, and for each one that was taken back whether it had paid the order.
+
+        Newest first; at most `MOST_PAYMENTS` together.
+        """
         c = self.table.c
-        arrived = select(*(c[name] for name in PAYMENT_COLUMNS)).where(c.order_id == order_id)
-        newest = arrived.where(c.payment_completed_at.is_not(None)).order_by(c.id.desc()).limit(_MOST_PAYMENTS)
-        return [payment for row in self.rows(newest) if (payment := payment_of(row._mapping)) is not None]
+        arrived = c.payment_completed_at.is_not(None)
+        known = select(c.checkout_id, c.status, c.paid_order_id, *(c[name] for name in PAYMENT_COLUMNS))
+        here = c.order_id == order_id, arrived | (c.payment_paid_amount.is_not(None) & c.status.not_in(OPEN))
+        rows = self.rows(known.where(*here).order_by(c.id.desc()).limit(MOST_PAYMENTS))
+        paid = ((row, payment_of(row._mapping)) for row in rows)
+        arrivals = [Arrival(row.checkout_id, row.status, payment) for row, payment in paid if payment is not None]
+        return arrivals, [row.paid_order_id is not None for row in rows if row.payment_completed_at is None]
 
     def rejected(self, order_id: str) -> dict[str, str | None]:
         """The ids of an order's rejected payments, with what was recorded of paying them back."""
         c = self.table.c
-        rows = select(c.checkout_id, c.payback).where(c.order_id == order_id, c.status == Status.REJECTED.value)
-        return dict(self.rows(rows))
+        here = c.order_id == order_id, c.status == Status.REJECTED.value, c.payment_completed_at.is_not(None)
+        return dict(self.rows(select(c.checkout_id, c.payback).where(*here)))
 
     def counts(self, order_id: str, connection: Connection | None = None) -> dict[str, int]:
         """The number of an order's checkouts in each status.
@@ -115,10 +124,10 @@ class Checkouts(StateTable[CheckoutMixin]):
         """
         return dict(self.rows(self._count_by_status, connection, of_order_id=order_id))
 
-    def count_pages(self, order_id: str, statuses: Sequence[str], since: datetime) -> int:
-        """The number of an order's checkouts in these states that were made after a time."""
+    def count_pages(self, order_id: str, since: datetime) -> int:
+        """The number of an order's unfinished checkouts that were made after a time."""
         c = self.table.c
-        made = select(func.count()).where(c.order_id == order_id, c.status.in_(statuses), c.created_at > since)
+        made = select(func.count()).where(c.order_id == order_id, c.status.in_(UNFINISHED), c.created_at > since)
         return int(self.rows(made)[0][0])
 
     def order_statuses(self, order_ids: Sequence[str], connection: Connection | None = None) -> dict[str, str]:
@@ -138,23 +147,26 @@ class Checkouts(StateTable[CheckoutMixin]):
         """The status of one order; otherwise like `order_statuses`."""
         return best_of(self.counts(order_id, connection))
 
-    def balance(self, order_id: str, connection: Connection | None = None, *, lock: bool = False) -> Balance:
+    def order_payments(
+        self, order_id: str, connection: Connection | None = None, *, lock: bool = False
+    ) -> OrderPayments:
         """The payments that count for an order, less their refunds; all in the currency of its parts, if it has any.
 
         :param connection: the connection of the caller's transaction; None for one of its own.
         :param lock: lock the order's checkouts until that transaction ends; see `lock_order`.
         """
-        rows = self.rows(self._select_balance[lock], connection, of_order_id=order_id)
-        parts = [row for row in rows if row.status == Status.PART]
-        paid, currency = Decimal(0), None
-        for row in (counted := parts + [row for row in rows if row.paid_order_id is not None]):
-            arrived = amount_of(row.payment_paid_amount, row.payment_paid_currency)
-            if arrived and currency in (None, arrived.currency):
-                paid = EXACT.add(paid, EXACT.subtract(arrived.amount, Decimal(row.refunded_amount or 0)))
-                currency = arrived.currency
-        newest = max(parts, key=lambda row: (row.payment_completed_at, row.id), default=None)
-        is_paid = any(row.paid_order_id is not None for row in counted)
-        return Balance(paid, currency, newest and newest.checkout_id, bool(counted), is_paid)
+        return _payments_of(self.rows(self._select_order_payments[lock], connection, of_order_id=order_id))
+
+    def payments_in(self, connection: Connection, order_id: str) -> Callable[[], OrderPayments]:
+        """A function that gives an order's payments, to be called once the shop was asked, in this transaction.
+
+        They cannot change until it ends. On SQLite they are read at once, by the statement that takes the one write
+        lock before the shop reads its order; a server locks the checkouts after the shop's order.
+        """
+        if connection.dialect.name != "sqlite":
+            return lambda: self.order_payments(order_id, connection, lock=True)
+        payments = _payments_of(self.rows(self._lock_order_payments, connection, of_order_id=order_id))
+        return lambda: payments
 
     def part_orders(self, due_by: datetime, after: str, limit: int) -> list[str]:
         """The unpaid orders with parts whose total is to be asked for again, in the order of their ids.
@@ -163,7 +175,7 @@ class Checkouts(StateTable[CheckoutMixin]):
         """
         c = self.table.c
         due = select(c.order_id).where(c.next_read_at <= due_by, c.status == Status.PART.value, c.order_id > after)
-        return [row.order_id for row in self.rows(due.distinct().order_by(c.order_id).limit(limit))]
+        return [*chain.from_iterable(self.rows(due.distinct().order_by(c.order_id).limit(limit)))]
 
     def look_at_parts(
         self, connection: Connection, order_id: str, at: datetime | None, **failure: str | datetime | int | None
@@ -191,12 +203,13 @@ class Checkouts(StateTable[CheckoutMixin]):
         if moves_money:
             # A read or a move that began before must not be stored as if nobody had seen this.
             values["revision"] = checkout.revision + 1
+        loaded = self.models.row_of(checkout)
         with lost_races_ignored(), begin_limited(self.engine()) as connection:
-            row = self.change(connection, checkout, values, entry)
+            row = self.change(connection, loaded, values, entry)
             if row is None:
                 return None
             if moves_money:
-                self.book(connection, self.models.row_of(checkout), row, values["last_read_at"])
+                self.book(connection, loaded, row, values["last_read_at"])
             return self.made(row)
         return None
 
@@ -206,7 +219,9 @@ class Checkouts(StateTable[CheckoutMixin]):
         They are planned for later than any read of their state, or of what it abandoned were read in the future.
         """
         c = self.table.c
-        planned = and_(c.status.in_([Status.CREATED, Status.PENDING]), c.next_read_at > now + self.parts.claim + HOURLY)
+        planned = and_(
+            c.status.in_([Status.CREATED, Status.PENDING]), c.next_read_at > now + self.wiring.claim + HOURLY
+        )
         abandoned = and_(c.status == Status.ABANDONED, c.moved_at > now, c.last_read_at > now)
         misplanned = select(c.id).where(or_(planned, abandoned))
         # A query first, as SQLite has one writer.
@@ -222,7 +237,8 @@ class Checkouts(StateTable[CheckoutMixin]):
     def due_accounts(self, due_by: datetime) -> list[str]:
         """The names of the merchant accounts with reads that were due at this time."""
         c = self.table.c
-        return sorted(row[0] for row in self.rows(select(c.account).where(*self._is_due(due_by)).distinct()))
+        accounts = select(c.account).where(*self._is_due(due_by)).distinct()
+        return sorted(chain.from_iterable(self.rows(accounts)))
 
     def claim_due(
         self,
@@ -236,7 +252,7 @@ class Checkouts(StateTable[CheckoutMixin]):
     ) -> Sequence[CheckoutMixin]:
         """Claim due reads, and return their checkouts, oldest first.
 
-        If the claimant dies, its claim expires after `Parts.claim`.
+        If the claimant dies, its claim expires after `Wiring.claim`.
 
         :param due_by: claim reads that were due at this time.
         :param account: claim only reads of this merchant account.
@@ -266,8 +282,8 @@ class Checkouts(StateTable[CheckoutMixin]):
     ) -> CheckoutMixin | None:
         """Store a webhook, and make the read due.
 
-        Within the cool-down the read becomes due at its end, so that no webhook is lost and reads stay limited. Of a
-        decided checkout only the very first webhook is stored, as proof that webhooks arrive.
+        Within the cool-down the read becomes due at its end, so that no webhook is lost and reads stay limited. The
+        read of a decided checkout is due while `webhook_due_at` says so.
 
         :param read_at: when the last read for a webhook began, if that may not be stored yet.
         :returns: the checkout as it is now if this webhook may cause a read at once, else None.
@@ -275,12 +291,12 @@ class Checkouts(StateTable[CheckoutMixin]):
         c = self.table.c
         counting = update(self.table).where(c.id == checkout.id).values(webhooks=c.webhooks + 1)
         entry = {"history": appended(c.history, line(now, Entry.WEBHOOK), always=False)}
-        # At most one of these statements changes the row; a decided checkout is never open again.
         with begin_limited(self.engine()) as connection:
             # Conditions on the row as it is now: a move since it was loaded must not lose the webhook.
             if read_at is None or not now - cooldown < read_at <= now:
-                free = c.status.in_(OPEN), or_(c.webhook_read_at.is_(None), c.webhook_read_at <= now - cooldown)
-                reading = counting.where(*free).values(entry | {"webhook_read_at": now, "webhook_due_at": None})
+                free = or_(c.webhook_read_at.is_(None), c.webhook_read_at <= now - cooldown)
+                hint: Any = case((c.status.in_(OPEN), None), else_=literal(now, c.next_read_at.type))
+                reading = counting.where(free).values(entry | {"webhook_read_at": now, "webhook_due_at": hint})
                 row = connection.execute(reading.values(next_read_at=now).returning(*c)).mappings().one_or_none()
                 if row is not None:
                     return self.made(row)
@@ -289,22 +305,23 @@ class Checkouts(StateTable[CheckoutMixin]):
             sooner = case((c.next_read_at <= due, c.next_read_at), else_=due)
             # A time in the past belongs to an earlier webhook, whose deposit has been read since then.
             hint = case((c.webhook_due_at > now, c.webhook_due_at), else_=due)
-            waiting = counting.where(c.status.in_(OPEN)).values(next_read_at=sooner, webhook_due_at=hint)
-            if connection.execute(waiting).rowcount == 0:
-                connection.execute(counting.where(c.webhooks == 0).values(entry))
+            # The first one shows that webhooks arrive.
+            first = {"history": case((c.webhooks == 0, entry["history"]), else_=c.history)}
+            connection.execute(counting.values(first | {"next_read_at": sooner, "webhook_due_at": hint}))
         return None
 
     def _is_due(self, due_by: datetime) -> tuple[ColumnElement[bool], ...]:
         c = self.table.c
-        # A part has no deposit to read any more; see `PartPayments`.
-        return c.next_read_at <= due_by, c.status != Status.PART.value
+        # Of a part it is the time to ask what its order costs, unless a webhook came; see `PartPayments`.
+        return c.next_read_at <= due_by, or_(c.status.in_(OPEN), c.webhook_due_at <= due_by)
 
     def _claim_reads(self, claiming: Update, now: datetime) -> list[CheckoutMixin]:
         """Claim reads, and return their checkouts; the cool-down of a webhook begins with the read that it caused."""
         c = self.table.c
         hinted = c.webhook_due_at.is_not(None), literal(now, c.webhook_read_at.type)
-        read_at = case(hinted, else_=c.webhook_read_at)
-        planned = claiming.values(next_read_at=now + self.parts.claim, webhook_read_at=read_at, webhook_due_at=None)
+        read_at, until = case(hinted, else_=c.webhook_read_at), now + self.wiring.claim
+        due_at = case((c.status.in_(OPEN), None), else_=literal(until, c.webhook_due_at.type))
+        planned = claiming.values(next_read_at=until, webhook_read_at=read_at, webhook_due_at=due_at)
         return self.claimed(planned.returning(*c))
 
     # Inside a transaction of the caller
@@ -314,16 +331,9 @@ class Checkouts(StateTable[CheckoutMixin]):
 
         SQLite has no such locks: there the transaction must have written before, which locks everything.
         """
-        return self.balance(order_id, connection, lock=True).is_paid
+        return self.order_payments(order_id, connection, lock=True).is_paid
 
     # Statements
-
-    @cached_property
-    def _select_hinted(self) -> Any:
-        c = self.table.c
-        # Compared one by one, since SQLAlchemy writes an IN anew at each call.
-        is_news = or_(c.webhooks == 0, *(c.status == status for status in sorted(OPEN)))
-        return select(self.table).where(is_of(self.table, "checkout_id"), is_news)
 
     @cached_property
     def _select_newest(self) -> Any:
@@ -331,7 +341,7 @@ class Checkouts(StateTable[CheckoutMixin]):
         return rows.order_by(self.table.c.id.desc()).limit(NEWEST + 1)
 
     @cached_property
-    def _select_balance(self) -> dict[bool, Any]:
+    def _select_order_payments(self) -> dict[bool, Any]:
         """The statement by whether it locks; every row of the order then, since each of them may become a part."""
         c = self.table.c
         columns = c.id, c.checkout_id, c.status, c.paid_order_id, c.refunded_amount, c.payment_completed_at
@@ -340,6 +350,48 @@ class Checkouts(StateTable[CheckoutMixin]):
         return {False: rows.where(c.status.in_(COUNTED)), True: rows.with_for_update()}
 
     @cached_property
+    def _lock_order_payments(self) -> Any:
+        """A change of nothing, which takes the write lock also where it finds no payment."""
+        c, select_payments = self.table.c, self._select_order_payments[False]
+        changing = update(self.table).where(is_of(self.table, "order_id"), c.status.in_(COUNTED))
+        # Also not of a column of the shop's own that SQLAlchemy would set at each update.
+        same = {column: column for column in self.table.c if column.key == "revision" or column.onupdate is not None}
+        return changing.values(same).returning(*select_payments.selected_columns)
+
+    @cached_property
     def _count_by_status(self) -> Any:
         status = self.table.c.status
         return select(status, func.count()).where(is_of(self.table, "order_id")).group_by(status)
+
+
+def _payments_of(rows: Sequence[Any]) -> OrderPayments:
+    """The payments in rows of an order's checkouts."""
+    rows = sorted(rows, key=lambda row: row.id)
+    here = [row for row in rows if row.payment_completed_at is not None]
+    parts = [row for row in here if row.status == Status.PART]
+    is_paid = any(row.paid_order_id is not None for row in rows)
+    paid, currency = Decimal(0), None
+    for row in (counted := parts + [row for row in here if row.paid_order_id is not None]):
+        arrived = amount_of(row.payment_paid_amount, row.payment_paid_currency)
+        kept = arrived and EXACT.subtract(arrived.amount, Decimal(row.refunded_amount or 0))
+        # One that was given back whole does not decide in which currency an unpaid order is paid.
+        if arrived and (kept or is_paid) and currency in (None, arrived.currency):
+            paid, currency = EXACT.add(paid, kept or Decimal(0)), arrived.currency
+    newest = max(parts, key=lambda row: (row.payment_completed_at, row.id), default=None)
+    return OrderPayments(paid, currency, newest and newest.checkout_id, bool(counted), is_paid)
+
+
+def change_excess(connection: Connection, checkouts: Table, order_id: str, gone: Decimal) -> None:
+    """Count money that went from an order with parts against what exceeds its total; negative for what came back."""
+    c = checkouts.c
+    paid = c.paid_order_id == order_id, c.excess.is_not(None)
+    row = connection.execute(select(c.excess, c.reason, c.payback).where(*paid)).one_or_none()
+    if row is None:
+        return
+    excess = EXACT.subtract(Decimal(row.excess), gone)
+    values: dict[str, Any] = {"excess": f"{excess:f}"}
+    if excess > 0:
+        values["reason"] = Reason.EXCESS
+    if row.payback != "kept" and Reason.EXCESS in (row.reason, values.get("reason")):
+        values["payback"] = None if excess > 0 else "refunded"
+    connection.execute(update(checkouts).where(*paid).values(values))

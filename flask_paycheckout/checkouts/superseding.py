@@ -14,7 +14,8 @@ from flask_paycheckout.checkouts.stored import Checkouts
 from flask_paycheckout.events.event_model import EventMixin
 from flask_paycheckout.events.events import HeldEvent
 
-_ABANDONED, _PENDING, _REMINDER = "order_abandoned", "order_pending", "payment_reminder"
+_ABANDONED, _PENDING = "order_abandoned", "order_pending"
+_REMINDERS = "payment_reminder", "request_reminder"
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,8 +23,9 @@ class OrderSuperseding:
     """The `events.Superseding` of one app.
 
     `order_abandoned` is superseded while the order is created, pending, part, held or paid; `order_pending` once the
-    order is paid or held, or its own checkout is decided; `payment_reminder` once money is on its way, held or here, or
-    nobody can pay any more. All other events stay true.
+    order is paid or held, or its own checkout is decided; `payment_reminder` and `request_reminder` once money is on
+    its way, held or here, or nobody can pay any more; `claim_wanted` once the payout is claimed or cancelled. All other
+    events stay true.
     """
 
     checkouts: Checkouts
@@ -34,7 +36,7 @@ class OrderSuperseding:
         self, events: Sequence[HeldEvent | EventMixin], connection: Connection | None = None
     ) -> Sequence[HeldEvent | EventMixin]:
         """See `Superseding`."""
-        events = [event for event in events if event.name in (_ABANDONED, _PENDING, _REMINDER)]
+        events = [event for event in events if event.name in (_ABANDONED, _PENDING, *_REMINDERS)]
         if not events:
             return events
         order_id, c = events[0].order_id, self.checkouts.table.c
@@ -57,7 +59,9 @@ class OrderSuperseding:
 
     def is_unwanted(self, event: HeldEvent) -> bool:
         """See `Superseding`."""
-        if event.name != _REMINDER:
+        if event.name == "claim_wanted":
+            return getattr(event.subject, "status", None) != "claimable"
+        if event.name not in _REMINDERS:
             return False
         with self.answers.transactions.open() as transaction:
             return not self.answers.is_payable_in(transaction, event.order_id)

@@ -12,13 +12,12 @@ from sqlalchemy.exc import SQLAlchemyError
 from flask_paycheckout.checkouts.checkout_model import CheckoutMixin, about_checkout
 from flask_paycheckout.checkouts.ruling import ReadCause
 from flask_paycheckout.checkouts.settlement import Settlement
-from flask_paycheckout.checkouts.states import OPEN, FoundBy
+from flask_paycheckout.checkouts.states import FoundBy
 from flask_paycheckout.checkouts.stored import Checkouts
-from flask_paycheckout.database.order_ids import is_order_id
-from flask_paycheckout.parts import Parts
 from flask_paycheckout.service.accounts import AccountUnavailable
 from flask_paycheckout.service.calls import READ, NotAsked, Permit, Service
 from flask_paycheckout.service.limits import Cooldown, SingleFlight
+from flask_paycheckout.wiring import Wiring
 
 _WEBHOOKS = "reads for webhooks"
 _LATER = "webhook for checkout %s: not read now, reconcile will"
@@ -31,7 +30,7 @@ class Webhooks:
     :param defer: called with the checkout id to read it elsewhere; None to read at once.
     """
 
-    parts: Parts
+    wiring: Wiring
     checkouts: Checkouts
     settlement: Settlement
     service: Service
@@ -40,14 +39,13 @@ class Webhooks:
 
     @cached_property
     def _read_lately(self) -> Cooldown:
-        return Cooldown(self.parts.settings.webhook_cooldown)
+        return Cooldown(self.wiring.settings.webhook_cooldown)
 
     def receive(self, checkout_id: str) -> str:
         """Read the deposit if that is allowed now, and store the hint.
 
-        Returns once the hint is stored, or is provably useless: an unknown id, or another webhook for a checkout that
-        no read can change any more. Either costs one query of our own table. While an earlier webhook's read is under
-        way, or the service may not be called, the read is left to reconcile.
+        Returns once the hint is stored, or is provably useless: an unknown id, which costs one query of our own table.
+        While an earlier webhook's read is under way, or the service may not be called, the read is left to reconcile.
 
         The hint is stored with the result of its read, in the same statement, so a process that dies between has
         not answered the webhook. Its sender may send it again, and reconcile reads the deposit anyway. Until the
@@ -57,8 +55,7 @@ class Webhooks:
         :returns: what became of it: `useless`, `queued`, `read`, or `later` for a read that is left to reconcile.
         :raises sqlalchemy.exc.SQLAlchemyError: the hint could not be stored; the sender should try again.
         """
-        # The database is not queried for text that it cannot store.
-        checkout = self.checkouts.hinted(checkout_id) if is_order_id(checkout_id) else None
+        checkout = self.checkouts.find(checkout_id)
         if checkout is None:
             return "useless"
         if self.defer is not None:
@@ -74,7 +71,7 @@ class Webhooks:
                 pass
             except AccountUnavailable as error:
                 fields = about_checkout(checkout)
-                self.parts.log.warning(_WEBHOOKS, f"{_LATER}: %s", checkout_id, error, extra=fields)
+                self.wiring.log.warning(_WEBHOOKS, f"{_LATER}: %s", checkout_id, error, extra=fields)
         # The read under way may have come before the change that this webhook announces.
         self._note(checkout)
         return "later"
@@ -84,8 +81,8 @@ class Webhooks:
 
         A move since the checkout was loaded is found by the statement that stores the result.
         """
-        now = self.parts.clock()
-        if checkout.status not in OPEN or not self._may_read(checkout, now):
+        now = self.wiring.clock()
+        if not self._may_read(checkout, now):
             self._note(checkout)
             return False
         cause = ReadCause(FoundBy.WEBHOOK, now, webhook_at=now)
@@ -121,8 +118,8 @@ class Webhooks:
     def _left(self, reading: CheckoutMixin, *, heals: bool = False) -> None:
         """Log the error that leaves a read to reconcile."""
         fields = about_checkout(reading, heals=heals)
-        self.parts.log.exception(_WEBHOOKS, _LATER, reading.checkout_id, extra=fields)
+        self.wiring.log.exception(_WEBHOOKS, _LATER, reading.checkout_id, extra=fields)
 
     def _note(self, checkout: CheckoutMixin) -> CheckoutMixin | None:
-        now, lately = self.parts.clock(), self._read_lately
+        now, lately = self.wiring.clock(), self._read_lately
         return self.checkouts.note_webhook(checkout, now, lately.length, read_at=lately.begun_at(checkout.checkout_id))

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import getpass
+import io
 import os
+import sys
+from functools import cache
 from importlib import import_module
 from typing import Any
 
@@ -11,7 +15,7 @@ from flask.cli import AppGroup
 from sqlalchemy.exc import SQLAlchemyError
 
 from flask_paycheckout.errors import PayCheckoutError
-from flask_paycheckout.shop_functions import through
+from flask_paycheckout.shop_functions import Door, through
 from flask_paycheckout.text import visible
 
 # Imported when a command is looked up. A web process runs no commands, so it loads no reports, doctor or audit.
@@ -22,6 +26,25 @@ def load_commands() -> None:
     """Import the modules of the commands, which add them to the group."""
     for module in _MODULES:
         import_module(f"flask_paycheckout.{module}")
+
+
+def system_user() -> str:
+    """The name of the system's user who runs the command, for the record."""
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError, ImportError):
+        # A container may run with a number that no user has.
+        return "unknown"
+
+
+def _record_viewed() -> None:
+    """Record that this command shows what tells of persons: of the order or payout that it is about, if any."""
+    # Late: `flask` imports this module for every command of every package.
+    from flask_paycheckout.runtime import runtime
+
+    context = click.get_current_context()
+    order_id, reference = map(context.params.get, ("order_id", "reference"))
+    runtime().viewed(system_user(), order_id or reference or str(context.info_name), order_id)
 
 
 class _Plain(AppGroup):
@@ -40,8 +63,12 @@ class _Plain(AppGroup):
     def invoke(self, ctx: click.Context) -> Any:
         if os.environ.get("NO_COLOR"):
             ctx.color = False
+        for stream in (sys.stdout, sys.stderr):
+            if isinstance(stream, io.TextIOWrapper):
+                # A terminal of another encoding shows a name that it lacks by its escapes.
+                stream.reconfigure(errors="backslashreplace")
         try:
-            with through("command"):
+            with through(Door("command", system_user(), cache(_record_viewed))):
                 return super().invoke(ctx)
         except PayCheckoutError as error:
             raise click.ClickException(visible(str(error))) from None

@@ -5,53 +5,79 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import asdict
+from threading import Event
 
 import click
 
 from flask_paycheckout.books.audit.audit import Audit
 from flask_paycheckout.books.audit.findings import Finding, Verdict
-from flask_paycheckout.books.audit.reading import Stopped
-from flask_paycheckout.books.audit.results import AuditResult, store_audit
+from flask_paycheckout.books.audit.reading import Reads, Stopped
+from flask_paycheckout.books.periods import Period
 from flask_paycheckout.cli import paycheckout
-from flask_paycheckout.cli.options import counted, period_options, progress_bar, read_period, tell_each, until_stopped
-from flask_paycheckout.runtime import for_reading
+from flask_paycheckout.cli.options import (
+    counted,
+    period_options,
+    progress_bar,
+    read_period,
+    tell_each,
+    until_stopped,
+    usable,
+)
+from flask_paycheckout.runtime import for_reading, for_writing
 from flask_paycheckout.text import visible
 
 
 @paycheckout.command(short_help="Compare payments, payouts and the books with the service.")
 @period_options
-@click.option("--keep", is_flag=True, help="Keep how many agree and differ, for the owner's page of the month.")
+@click.option("--month", metavar="YYYY-MM", help="Compare a closed month again, for the page Books and its alarm.")
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON list of everything that was compared.")
-def audit(start: str | None, end: str | None, account: str | None, keep: bool, as_json: bool) -> None:
+def audit(start: str | None, end: str | None, account: str | None, month: str | None, as_json: bool) -> None:
     """Read deposits and disbursements again, and name what does not agree with the shop's rows, or with the books.
 
-    Changes nothing, neither here nor at the service, but for what --keep stores. The service is not asked about payouts
-    in tokens, since it does not show them again; their number is printed.
+    Changes nothing, neither here nor at the service. With --month it reads what differs again, so that payments and
+    payouts are settled by what the service says now, and keeps the result. The service is not asked about payouts in
+    tokens, since it does not show them again; their number is printed.
 
     Exit code 0: everything agrees. 1: something does not, could not be read, or is left to do. 2: an option cannot be
     used.
     """
+    if month is not None:
+        if start or end or account is not None:
+            raise click.UsageError("--month is used without --from, --to and --account.")
+        raise SystemExit(_compare_month(month, as_json))
     period = read_period(start, end, account)
-    counts: Counter[Verdict] = Counter()
-    notes: list[str] = []
     with until_stopped() as stopped:
-        shop = for_reading("the audit")
-        began = shop.clock()
-        compared = Audit(shop, period, stopped, shop.merchants, shop.payout_calls, shop.settlement.reading)
-        found = _told(compared, counts, notes, everything=as_json)
-        tell_each(as_json, map(asdict, found), map(str, found))
-    found_of = {str(verdict): counts[verdict] for verdict in Verdict}
+        raise SystemExit(_compare_period(period, stopped, as_json))
+
+
+def _compare_month(month: str, as_json: bool) -> int:
+    with usable("month"):
+        result = for_writing("the audit of a month").month_audits.compare(month)
+    if result is None:
+        raise click.ClickException("The service does not answer. reconcile goes on with it.")
+    findings = result.findings
+    tell_each(as_json, map(asdict, findings), map(str, findings))
     if not as_json:
-        click.echo(f"compared {counts.total()}: {counted(found_of)}")
+        counts = {"agreed": result.found.agreed, "differing": result.found.differing}
+        click.echo(f"compared {result.found.total}: {counted(counts)}")
+    return int(result.found.differing > 0)
+
+
+def _compare_period(period: Period, stopped: Event, as_json: bool) -> int:
+    shop, counts, notes = for_reading("the audit"), Counter[Verdict](), list[str]()
+    # The other half of the readers is for reconcile, which runs beside it.
+    reads = Reads(max(1, shop.settings.reconcile_readers // 2), stopped)
+    compared = Audit(shop, period, reads, shop.merchants, shop.payout_calls, shop.settlement.reading)
+    findings = _findings(compared, counts, notes, everything=as_json)
+    tell_each(as_json, map(asdict, findings), map(str, findings))
+    if not as_json:
+        click.echo(f"compared {counts.total()}: {counted({str(verdict): counts[verdict] for verdict in Verdict})}")
     for note in notes:
         click.echo(visible(note), err=True)
-    done = not stopped.is_set()
-    if done and keep:
-        store_audit(shop.engine(), shop.models.services, AuditResult(began, compared.rows.period, found_of))
-    raise SystemExit(0 if done and set(counts) <= {Verdict.AGREED} else 1)
+    return 0 if not stopped.is_set() and set(counts) <= {Verdict.AGREED} else 1
 
 
-def _told(compared: Audit, counts: Counter[Verdict], notes: list[str], *, everything: bool) -> Iterator[Finding]:
+def _findings(compared: Audit, counts: Counter[Verdict], notes: list[str], *, everything: bool) -> Iterator[Finding]:
     """Run an audit and yield its findings as they come, of those that agree only where `everything` is told.
 
     :param counts: counts all findings.
@@ -59,7 +85,7 @@ def _told(compared: Audit, counts: Counter[Verdict], notes: list[str], *, everyt
     """
     with progress_bar("Reading the service", compared.count) as update:
         try:
-            for findings in compared.run():
+            for _, findings in compared.run():
                 for finding in findings:
                     counts[finding.verdict] += 1
                     if everything or finding.verdict is not Verdict.AGREED:

@@ -13,7 +13,7 @@ from flask_paycheckout.books.alarms import number
 from flask_paycheckout.books.export import TOTALS, Books, Format, Sums, UnreadableBookings
 from flask_paycheckout.books.lists import deeds_of
 from flask_paycheckout.books.periods import Period
-from flask_paycheckout.cli import paycheckout
+from flask_paycheckout.cli import paycheckout, system_user
 from flask_paycheckout.cli.options import (
     counted,
     decision_options,
@@ -21,7 +21,6 @@ from flask_paycheckout.cli.options import (
     period_options,
     progress_bar,
     read_period,
-    system_user,
     tell,
     tell_each,
     time_options,
@@ -43,24 +42,26 @@ _MOST_DAYS = 36_500
     type=click.Choice([form.value for form in Format]),
     default=Format.CSV.value,
     show_default=True,
-    help="CSV for spreadsheets, or one JSON object per line.",
+    help="CSV with every column, one JSON object per line, or a file for bookkeepers and spreadsheets.",
 )
-def export(start: str | None, end: str | None, account: str | None, form: str) -> None:
+@click.option("--delimiter", metavar="C", help="The character between the columns of the file for bookkeepers.")
+def export(start: str | None, end: str | None, account: str | None, form: str, delimiter: str | None) -> None:
     """Write every movement of money once, oldest first: payments, held money, fees, refunds, payouts, and returns.
 
-    The time is the one at which the movement was stored, in UTC. A period that is over exports byte for byte the same
-    again.
+    The time is the one at which the movement was stored, in UTC; the file for bookkeepers has the date in
+    PAYCHECKOUT_TIME_ZONE. A period that is over exports byte for byte the same again.
     Totals by account and currency, and whatever is missing, go to standard error. The service is not called.
 
     Exit code 0: exported. 1: some bookings cannot be read; all others are exported. 2: the dates, or the account,
     cannot be used.
     """
-    period = read_period(start, end, account)
+    period, chosen = read_period(start, end, account), Format(form)
+    _require_delimiter(delimiter, chosen)
     shop, unreadable = for_reading("the export"), ""
     books, now = shop.books, shop.clock()
     books.record_export(period, system_user())
     try:
-        _write(books, period, Format(form))
+        _write(books, period, chosen, delimiter)
     except UnreadableBookings as error:
         unreadable = f"UNREADABLE: {error}"
     sums = books.sums(period)
@@ -69,12 +70,23 @@ def export(start: str | None, end: str | None, account: str | None, form: str) -
     sys.exit(bool(unreadable))
 
 
-def _write(books: Books, period: Period, form: Format) -> None:
+def _require_delimiter(delimiter: str | None, form: Format) -> None:
+    if delimiter is None:
+        return
+    if form is not Format.ACCOUNTING:
+        raise click.UsageError("--delimiter is for --format accounting only.")
+    if len(delimiter) != 1 or delimiter.isalnum() or delimiter in "\"'.-+\r\n":
+        raise click.BadParameter(
+            "it must be one character that no number has, such as ; , or a tab", param_hint="--delimiter"
+        )
+
+
+def _write(books: Books, period: Period, form: Format, delimiter: str | None) -> None:
     """Write an export to standard output, with a progress bar when only that is not a terminal."""
     out = sys.stdout.buffer
     count = (lambda: 0) if sys.stdout.isatty() else lambda: books.count(period)
     with progress_bar("Exporting", count) as update:
-        for part in books.text(period, form, update):
+        for part in books.text(period, form, update, delimiter):
             out.write(part.encode())
         # Now, so that a full disk or a closed pipe is noticed before any total is told.
         out.flush()
@@ -100,7 +112,7 @@ def _notes(found: Sums, is_closed: bool) -> Iterator[str]:
         )
 
 
-@paycheckout.command(short_help="List who looked at, decided, approved, exported and erased what.")
+@paycheckout.command(short_help="List who viewed, decided, approved, exported and erased what.")
 @time_options
 @json_option
 def deeds(start: str | None, end: str | None, as_json: bool) -> None:
@@ -116,7 +128,8 @@ def deeds(start: str | None, end: str | None, as_json: bool) -> None:
 
 def _deed_line(deed: Deed) -> str:
     why = f": {deed.why}" if deed.why else ""
-    return visible(f"{moment_text(deed.at)}  {deed.by} {deed.deed} {deed.subject} ({deed.through}){why}")
+    door = f"{deed.through} of {deed.system_user}" if deed.system_user else deed.through
+    return visible(f"{moment_text(deed.at)}  {deed.by} {deed.deed} {deed.subject} ({door}){why}")
 
 
 @paycheckout.command(short_help="Erase what is stored about the persons of an order.")
@@ -127,17 +140,23 @@ def _deed_line(deed: Deed) -> str:
 def erase(order_id: str, by: str, why: str, dry_run: bool, as_json: bool) -> None:
     """Erase names, masked destinations, notes and reasons of an order; the money and the books stay as they are.
 
-    Recipients that were made of what a customer typed are deleted at the service.
+    Recipients that were made of what a customer typed are deleted at the service. The reference of a payout or refund,
+    in place of the order's id, erases what is stored about its receiver.
 
-    Exit code 0: erased, or counted. 1: something must stay for now; erase again later. 2: an argument cannot be used.
+    Exit code 0: erased, or counted. 1: nothing is stored about it, or something must stay for now; erase again later.
+    2: an argument cannot be used.
     """
+    erasing = for_writing("erase()").erasing
     with usable():
-        erased = for_writing("erase()").erasing.erase(order_id, by, why, dry_run=dry_run)
+        erased = erasing.erase(order_id, None, by, why, dry_run=dry_run)
+        if not erased.found:
+            erased = erasing.erase(None, order_id, by, why, dry_run=dry_run)
     facts, verb = asdict(erased), "Would erase" if dry_run else "Erased"
     counts = {name: facts[name] for name in ("checkouts", "payouts", "recipients")}
     kept = (f"KEPT: {subject}: {reason}" for subject, reason in erased.kept.items())
-    tell(as_json, facts, f"{verb} the persons of {order_id}: {counted(counts)}.", *kept)
-    sys.exit(bool(erased.kept))
+    done = f"{verb} the persons of {order_id}: {counted(counts)}."
+    tell(as_json, facts, done if erased.found else f"Nothing is stored about {order_id}.", *kept)
+    sys.exit(bool(erased.kept) or not erased.found)
 
 
 @paycheckout.command(short_help="Remove old histories, delivered events and abandoned checkouts.")

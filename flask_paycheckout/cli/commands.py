@@ -22,7 +22,6 @@ from flask_paycheckout.cli.options import (
     log_in,
     progress_bar,
     require_one,
-    system_user,
     tell,
     until_stopped,
     usable,
@@ -110,10 +109,7 @@ def show(order_id: str, as_json: bool) -> None:
     with usable():
         explanation = shop.explain(order_id)
     tell(as_json, explanation.as_dict(), *str(explanation).splitlines())
-    is_stored = bool(explanation.attempts or explanation.payouts or explanation.request)
-    if is_stored:
-        shop.looked(system_user(), order_id, order_id)
-    raise SystemExit(0 if is_stored else 1)
+    raise SystemExit(0 if explanation.is_stored else 1)
 
 
 @paycheckout.command()
@@ -144,7 +140,7 @@ def resolve(
     --reject does not pay the order.
 
     None of them moves any money at once. A rejected payment, or an accepted second one, stays listed in `flask
-    paycheckout report` until `flask paycheckout payback` records whether it was paid back or is kept.
+    paycheckout report` until it is refunded, or `flask paycheckout keep` records that it is kept.
 
     Exit code 0: decided. 1: the checkout is not stored, or not held. 2: an option is missing or cannot be used.
     """
@@ -159,25 +155,21 @@ def resolve(
         click.echo(claim_line(shop.payouts.of_checkout(checkout_id)[-1].reference))
 
 
-@paycheckout.command(short_help="Record that money was paid back, or is kept.")
+@paycheckout.command(short_help="Record that money is kept.")
 @click.argument("checkout_id")
-@click.option("--done", is_flag=True, help="The money was paid back.")
-@click.option("--kept", is_flag=True, help="The money is kept.")
 @decision_options
-def payback(checkout_id: str, done: bool, kept: bool, by: str, why: str) -> None:
-    """Record that the money of a rejected payment, or of an accepted second one, was paid back or is kept.
+def keep(checkout_id: str, by: str, why: str) -> None:
+    """Record that the money of a rejected payment, of an accepted second one, of a part or of an excess is kept.
 
-    This moves no money; it removes the payment from the list in `flask paycheckout report`.
+    This moves no money; it removes the payment from the list in `flask paycheckout report`. Money that you have given
+    back yourself is a refund: flask paycheckout refund CHECKOUT_ID --by-hand.
 
-    Exit code 0: recorded. 1: the checkout is not stored, or not in that list. 2: an option is missing or cannot be
-    used.
+    Exit code 0: recorded. 1: the checkout is not stored, or its money cannot be kept. 2: an option is missing or cannot
+    be used.
     """
-    require_one(done, kept, "--done or --kept")
     with usable():
-        shop = for_writing(f"mark_paid_back({checkout_id!r})")
-        checkout = shop.paybacks.mark(checkout_id, by, why, kept)
-    money = f"the money of checkout {checkout.checkout_id} of order {checkout.order_id}"
-    click.echo(visible(f"{money} is marked as {'kept' if kept else 'paid back'}"))
+        checkout = for_writing(f"keep({checkout_id!r})").paybacks.keep(checkout_id, by, why)
+    click.echo(visible(f"the money of checkout {checkout.checkout_id} of order {checkout.order_id} is kept"))
 
 
 @paycheckout.command(short_help="Report the state of all payments, and what needs a person.")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import getpass
 import json
 import signal
 import sys
@@ -21,6 +20,7 @@ from flask_paycheckout.client.hidden import Hidden
 from flask_paycheckout.client.signing import header_value
 from flask_paycheckout.runtime import for_reading, runtime
 from flask_paycheckout.text import plain, visible
+from flask_paycheckout.totals import typed_amount
 
 F = TypeVar("F", bound=Callable[..., Any])
 T = TypeVar("T")
@@ -80,13 +80,14 @@ def known_account(name: str | None) -> str | None:
         return None if name is None else for_reading("the merchant account").merchants.require(name)
 
 
-def system_user() -> str:
-    """The name of the system's user who runs the command, for the record."""
-    try:
-        return getpass.getuser()
-    except (OSError, KeyError, ImportError):
-        # A container may run with a number that no user has.
-        return "unknown"
+def read_amount(given: str, name: str = "amount") -> str:
+    """The amount that a person typed, with a point before its decimals.
+
+    :param name: of the command's parameter that gave it.
+    :raises click.BadParameter: it cannot be read.
+    """
+    with usable(name):
+        return typed_amount(given)
 
 
 @contextmanager

@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 from flask.cli import with_appcontext
 
-from flask_paycheckout.books.explain import payout_story
+from flask_paycheckout.books.explain import payout_facts
 from flask_paycheckout.books.lists import page_of_payouts
 from flask_paycheckout.books.payout_alarms import missing_token_text, ready_payouts
 from flask_paycheckout.books.periods import Period
@@ -23,8 +23,8 @@ from flask_paycheckout.cli.options import (
     known_account,
     limit_option,
     log_in,
+    read_amount,
     require_one,
-    system_user,
     tell,
     tell_page,
     usable,
@@ -33,6 +33,7 @@ from flask_paycheckout.client import PaymentsError
 from flask_paycheckout.client.hidden import concealed
 from flask_paycheckout.errors import payout_status_text
 from flask_paycheckout.payouts.decisions import PayoutDecisions
+from flask_paycheckout.payouts.destinations import ByHand, facts_in
 from flask_paycheckout.payouts.payout_model import PayoutMixin
 from flask_paycheckout.payouts.payout_states import PayoutStatus
 from flask_paycheckout.runtime import for_reading, for_writing, runtime
@@ -49,7 +50,9 @@ from flask_paycheckout.views.order_urls import claim_line, claim_url, require_ad
 @paycheckout.command(short_help="Pay a customer's money back.")
 @click.argument("checkout_id")
 @click.option(
-    "--amount", metavar="AMOUNT", help="The amount, in the currency that was paid; all that is left by default."
+    "--amount",
+    metavar="AMOUNT",
+    help="The amount, in the currency that was paid; all that is left by default.",
 )
 @click.option(
     "--send",
@@ -57,29 +60,42 @@ from flask_paycheckout.views.order_urls import claim_line, claim_url, require_ad
     metavar="AMOUNT CURRENCY",
     help="Pay out this instead, such as 12.40 usdc-polygon; --amount is what it counts.",
 )
+@click.option("--by-hand", is_flag=True, help="You have given the money back yourself; nothing is sent.")
+@click.option("--reference", metavar="TEXT", help="Your own name of this refund: the same again makes no second one.")
+@click.option("--replaces", metavar="REFERENCE", help="The failed refund in whose place this one is made.")
 @decision_options
 @json_option
 def refund(
-    checkout_id: str, amount: str | None, send: tuple[str, str] | None, by: str, why: str, as_json: bool
+    checkout_id: str,
+    amount: str | None,
+    send: tuple[str, str] | None,
+    by_hand: bool,
+    reference: str | None,
+    replaces: str | None,
+    by: str,
+    why: str,
+    as_json: bool,
 ) -> None:
     """Pay the money of a checkout back, all of it or a part; print the refund's reference and its link.
 
     Send the link to the customer, who says on its page where the money goes. Then a person approves it. A held payment
-    is rejected by a refund.
+    is rejected by a refund. --by-hand records money that you have given back in cash, or by your own bank: the refund
+    is completed at once.
 
-    Exit code 0: stored. 1: there is no such money, or less of it is left. 2: an argument cannot be used.
+    Exit code 0: stored. 1: there is no such money, less of it is left, or the reference belongs to another refund. 2:
+    an argument cannot be used.
     """
+    amount = amount and read_amount(amount)
+    send = send and (read_amount(send[0], "send"), send[1])
     with usable():
         shop = for_writing(f"refund({checkout_id!r})")
         paid = shop.checkouts.find(checkout_id)
         require_address("" if paid is None else paid.account)
-        made = shop.payout_requests.refund_now(checkout_id, amount, by, why, send=send)
-    tell(
-        as_json,
-        asdict(payout_story(made)) | {"refund_url": claim_url(made.reference)},
-        f"refund {made.reference} of {payout_sum_text(made)} {payout_status_text(made.status)}",
-        claim_line(made.reference),
-    )
+        more = {"to": ByHand() if by_hand else None, "send": send, "reference": reference, "replaces": replaces}
+        made = shop.refunds.refund_now(checkout_id, amount, by, why, **more)
+    told = [f"refund {made.reference} of {payout_sum_text(made)} {payout_status_text(made.status)}"]
+    told += [] if by_hand else [claim_line(made.reference)]
+    tell(as_json, payout_facts(made) | {"refund_url": None if by_hand else claim_url(made.reference)}, *told)
 
 
 @paycheckout.group(invoke_without_command=True, short_help="List payouts and refunds, send them, decide on them.")
@@ -100,24 +116,25 @@ def payouts(context: click.Context, status: str | None, account: str | None, lim
     shop = for_reading("the list of payouts")
     wanted = PayoutStatus(status) if status else None
     page = page_of_payouts(shop.payouts, wanted, limit=limit, period=Period(account=known))
-    shop.looked(system_user(), "payouts")
     none = f"There are no payouts of the state {status}." if status else "There are no payouts."
-    tell_page(as_json, page, lambda payout: asdict(payout_story(payout)), _table, none)
+    tell_page(as_json, page, payout_facts, _table, none)
 
 
 def _table(listed: Sequence[PayoutMixin]) -> Iterator[str]:
     """A table of payouts; under each the problem that it has."""
-    rows = [["REFERENCE", "KIND", "ORDER", "TO", "STATUS", "SINCE", "AMOUNT"]]
+    rows = [["REFERENCE", "KIND", "ORDER", "STATUS", "SINCE", "AMOUNT"]]
     for one in listed:
         seen = f" (--seen {one.revision})" if one.status == PayoutStatus.WAITING else ""
-        status = payout_status_text(one.status) + seen
-        about = [one.reference + account_text(one.account), one.kind, one.order_id or "", one.destination or ""]
+        status = payout_status_text(one.shown_status) + seen
+        about = [one.reference + account_text(one.account), one.kind, one.order_id or ""]
         rows.append([*map(visible, about), status, moment_text(one.moved_at), payout_sum_text(one)])
-    problems = [None, *(one.problem for one in listed)]
-    for line, problem in zip(table_lines(rows, left=6), problems, strict=True):
+    heading, *lines = table_lines(rows, left=5)
+    yield heading
+    for line, one in zip(lines, listed, strict=True):
         yield line
-        if problem:
-            yield f"  problem: {visible(' '.join(problem.split()))}"
+        yield from (f"  {label}: {visible(value)}" for label, value in facts_in(one.destination).items())
+        if one.problem:
+            yield f"  Problem: {visible(' '.join(one.problem.split()))}"
 
 
 @payouts.command(short_help="Send payouts that are ready; follow those under way.")
@@ -215,7 +232,6 @@ def proof(reference: str, file: Path) -> None:
         file.write_bytes(shop.payout_calls.proof(reference))
     except (PaymentsError, OSError) as error:
         raise click.ClickException(visible(str(error))) from None
-    shop.looked(system_user(), reference)
     click.echo(visible(f"the transfer proof of {reference} is in {file}"))
 
 

@@ -10,18 +10,19 @@ import click
 from flask_paycheckout.books.lists import page_of_requests
 from flask_paycheckout.books.periods import moment_of
 from flask_paycheckout.checkouts.requests import ShownRequest
-from flask_paycheckout.cli import paycheckout
+from flask_paycheckout.cli import paycheckout, system_user
 from flask_paycheckout.cli.options import (
     account_option,
     json_option,
     known_account,
     limit_option,
-    system_user,
+    read_amount,
     tell,
     tell_page,
     usable,
 )
 from flask_paycheckout.runtime import for_reading, for_writing
+from flask_paycheckout.shop_functions import personal
 from flask_paycheckout.text import account_text, moment_text, table_lines, visible
 from flask_paycheckout.totals import Pay
 from flask_paycheckout.views.order_urls import request_url, require_address
@@ -48,9 +49,10 @@ def request(
     known = known_account(account) or ""
     with usable("expires"):
         end = None if expires is None else moment_of(expires, shop.settings_of(known).time_zone)
+    typed = read_amount(amount)
     with usable():
         require_address(known)
-        made = shop.requests.make(Pay(amount, currency), title, note, end, known, system_user())
+        made = shop.requests.make(Pay(typed, currency), title, note, end, known, system_user())
     facts = _facts(ShownRequest(made, "unpaid"))
     link = f"Send this link to the person who pays: {facts['url']}"
     tell(as_json, facts, f"request {made.reference} for {made.total}", link)
@@ -75,7 +77,7 @@ def _table(listed: Sequence[ShownRequest]) -> list[str]:
     rows = [["REFERENCE", "TITLE", "STATUS", "BEFORE", "AMOUNT"]]
     for one, status in listed:
         before = moment_text(one.expires_at) if one.expires_at else ""
-        about = visible(one.reference + account_text(one.account)), visible(one.title)
+        about = visible(one.reference + account_text(one.account)), visible(personal(one.title))
         rows.append([*about, status, before, str(one.total)])
     return table_lines(rows, left=4)
 
@@ -85,7 +87,7 @@ def _facts(listed: ShownRequest) -> dict[str, Any]:
     made, total = listed.request, listed.request.total
     names = "reference", "order_id", "account", "title", "note", "created_at", "expires_at", "withdrawn_at"
     facts = {name: getattr(made, name) for name in names}
-    return facts | {
+    return personal(facts) | {
         "amount": total.amount,
         "currency": total.currency,
         "status": listed.status,

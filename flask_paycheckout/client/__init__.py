@@ -33,7 +33,138 @@ Every call ends within the client's `timeout`, retries included, with a record o
 
 from __future__ import annotations
 
-import lazy_loader
+from typing import TYPE_CHECKING
 
-# Without `__dir__`: `pydoc` would load all of these names and bury the text above under their pages.
-__getattr__, _, __all__ = lazy_loader.attach_stub(__name__, __file__)
+if TYPE_CHECKING:
+    from flask_paycheckout.client.client import (
+        AsyncPaymentsClient as AsyncPaymentsClient,
+        PaymentsClient as PaymentsClient,
+    )
+    from flask_paycheckout.client.errors import (
+        Invalid as Invalid,
+        NotFound as NotFound,
+        OutcomeUnknown as OutcomeUnknown,
+        PaymentsError as PaymentsError,
+        RateLimited as RateLimited,
+        RequestRefused as RequestRefused,
+        ServiceFault as ServiceFault,
+        TransportFailed as TransportFailed,
+        Unauthorized as Unauthorized,
+    )
+    from flask_paycheckout.client.paging import Page as Page
+    from flask_paycheckout.client.records import (
+        Activity as Activity,
+        Record as Record,
+        ResponseInfo as ResponseInfo,
+    )
+    from flask_paycheckout.client.resources.auth import (
+        Login as Login,
+        Organization as Organization,
+        User as User,
+    )
+    from flask_paycheckout.client.resources.checkouts import CheckoutLink as CheckoutLink
+    from flask_paycheckout.client.resources.crypto_disbursements import (
+        CryptoBatch as CryptoBatch,
+        CryptoDisbursement as CryptoDisbursement,
+        CryptoReceiver as CryptoReceiver,
+        FeeConfig as FeeConfig,
+        FeeEstimate as FeeEstimate,
+    )
+    from flask_paycheckout.client.resources.deposits import (
+        Deposit as Deposit,
+        ExchangeInfo as ExchangeInfo,
+        Fee as Fee,
+        PaymentFiat as PaymentFiat,
+    )
+    from flask_paycheckout.client.resources.fiat_records import (
+        CurrencySum as CurrencySum,
+        FiatBank as FiatBank,
+        FiatBatch as FiatBatch,
+        FiatBatchV1 as FiatBatchV1,
+        FiatDisbursement as FiatDisbursement,
+        FiatItem as FiatItem,
+        FiatItemV1 as FiatItemV1,
+        FiatPaymentMethod as FiatPaymentMethod,
+        FiatRecipient as FiatRecipient,
+        FiatTransfer as FiatTransfer,
+        NewRecipient as NewRecipient,
+        PayoutBank as PayoutBank,
+    )
+    from flask_paycheckout.client.resources.payments import (
+        Payment as Payment,
+        PaymentActivity as PaymentActivity,
+        PaymentReceiver as PaymentReceiver,
+        PaymentSender as PaymentSender,
+        Quote as Quote,
+    )
+    from flask_paycheckout.client.resources.recipients import (
+        BankDetails as BankDetails,
+        Recipient as Recipient,
+        RecipientBank as RecipientBank,
+    )
+    from flask_paycheckout.client.resources.references import (
+        Bank as Bank,
+        Crypto as Crypto,
+        Currency as Currency,
+        PaymentMethod as PaymentMethod,
+    )
+    from flask_paycheckout.client.signing import (
+        BearerToken as BearerToken,
+        HmacSigner as HmacSigner,
+        RenewedToken as RenewedToken,
+        Signer as Signer,
+        WebhookRefused as WebhookRefused,
+        verify_webhook as verify_webhook,
+    )
+else:
+    import lazy_loader
+
+    # Not from a stub: frozen programs, and images made smaller, have none. And without `__dir__`: `pydoc` would load
+    # all of these names and bury the text above under their pages.
+    __getattr__, _, __all__ = lazy_loader.attach(
+        __name__,
+        submod_attrs={
+            "client": ["AsyncPaymentsClient", "PaymentsClient"],
+            "errors": [
+                "Invalid",
+                "NotFound",
+                "OutcomeUnknown",
+                "PaymentsError",
+                "RateLimited",
+                "RequestRefused",
+                "ServiceFault",
+                "TransportFailed",
+                "Unauthorized",
+            ],
+            "paging": ["Page"],
+            "records": ["Activity", "Record", "ResponseInfo"],
+            "resources.auth": ["Login", "Organization", "User"],
+            "resources.checkouts": ["CheckoutLink"],
+            "resources.crypto_disbursements": [
+                "CryptoBatch",
+                "CryptoDisbursement",
+                "CryptoReceiver",
+                "FeeConfig",
+                "FeeEstimate",
+            ],
+            "resources.deposits": ["Deposit", "ExchangeInfo", "Fee", "PaymentFiat"],
+            "resources.fiat_records": [
+                "CurrencySum",
+                "FiatBank",
+                "FiatBatch",
+                "FiatBatchV1",
+                "FiatDisbursement",
+                "FiatItem",
+                "FiatItemV1",
+                "FiatPaymentMethod",
+                "FiatRecipient",
+                "FiatTransfer",
+                "NewRecipient",
+                "PayoutBank",
+            ],
+            "resources.payments": ["Payment", "PaymentActivity", "PaymentReceiver", "PaymentSender", "Quote"],
+            "resources.recipients": ["BankDetails", "Recipient", "RecipientBank"],
+            "resources.references": ["Bank", "Crypto", "Currency", "PaymentMethod"],
+            "signing": ["BearerToken", "HmacSigner", "RenewedToken", "Signer", "WebhookRefused", "verify_webhook"],
+        },
+    )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from flask_paycheckout.client.connections import CONNECTED
@@ -69,6 +70,8 @@ class _Connections(httpx.AsyncBaseTransport):
 
     def __init__(self, given: httpx.AsyncBaseTransport | None) -> None:
         self._given = given
+        # The event loop of the connections; that of the first request.
+        self._loop: asyncio.AbstractEventLoop | None = None
         if given is None:
             verify = httpx.create_ssl_context(trust_env=False)
             self._kept, self._fresh = (
@@ -90,11 +93,19 @@ class _Connections(httpx.AsyncBaseTransport):
         return body.whole()
 
     async def _send(self, request: httpx.Request) -> httpx.Response:
-        """Send over the connections that fit the request."""
+        """Send over the connections that fit the request.
+
+        :raises httpx.ConnectError: they belong to another event loop.
+        """
+        loop = asyncio.get_running_loop()
+        self._loop = self._loop or loop
+        if self._loop is not loop:
+            raise httpx.ConnectError("this client belongs to another event loop: make one for each loop")
         request.extensions = {**request.extensions, "trace": _watch}
         transport = self._kept if request.extensions[LIMITS].repeatable else self._fresh
         response = await transport.handle_async_request(request)
-        if response.extensions["network_stream"].is_unanswered:
+        # A mock that answers in the place of httpx has no stream.
+        if getattr(response.extensions.get("network_stream"), "is_unanswered", False):
             # This response was there before its request. Closed unread, it closes its connection.
             await response.aclose()
             response = await self._fresh.handle_async_request(request)
@@ -103,7 +114,9 @@ class _Connections(httpx.AsyncBaseTransport):
     async def aclose(self) -> None:
         """Close the connections."""
         if self._given is None:
-            await self._kept.aclose()
+            # Connections of an event loop that is closed have no use any more, and cannot be closed.
+            with suppress(RuntimeError):
+                await self._kept.aclose()
             await self._fresh.aclose()
 
 

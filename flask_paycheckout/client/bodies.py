@@ -7,23 +7,24 @@ argument, and for a batch the place in it, as in `items[3].amount`.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields, is_dataclass
 from decimal import Decimal
 from functools import cache, partial
 from types import NoneType
-from typing import TYPE_CHECKING, Any, get_args, get_type_hints
+from typing import Any, get_args, get_type_hints
 from urllib.parse import quote, urlencode
 
 from flask_paycheckout.client.amounts import as_number, exact_amount
+from flask_paycheckout.client.envelope import JsonObject
 from flask_paycheckout.client.hidden import Hidden
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
-
-    from flask_paycheckout.client.envelope import JsonObject
+from flask_paycheckout.client.retries import CallOptions
 
 # A signature and a key are texts too, and most calls write them: no code of ours runs for each character.
 _HALF_OF_A_PAIR = re.compile("[\ud800-\udfff]")
+
+
+_OPTIONS = get_type_hints(CallOptions)
 
 
 class Fields:
@@ -33,7 +34,8 @@ class Fields:
     """
 
     def __init__(self, declared: type[Any]) -> None:
-        self._kinds = {name: get_args(hint) or (hint,) for name, hint in get_type_hints(declared).items()}
+        hints = get_type_hints(declared).items()
+        self._kinds = {name: get_args(hint) or (hint,) for name, hint in hints if name not in _OPTIONS}
         self._required = {name for name, kinds in self._kinds.items() if NoneType not in kinds}
         self._secret = {field.name for field in fields(declared) if not field.repr} if is_dataclass(declared) else ()
 

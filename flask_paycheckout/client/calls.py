@@ -6,11 +6,12 @@ Resources state what they call and what they expect; everything that all calls s
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from http import HTTPStatus
+from typing import Any, Generic, TypeVar
 
 from flask_paycheckout.client.bodies import fields_of
 from flask_paycheckout.client.envelope import (
@@ -21,24 +22,17 @@ from flask_paycheckout.client.envelope import (
     error_text,
     status_code_of,
 )
-from flask_paycheckout.client.errors import PaymentsError, TransportFailed, Unauthorized, refusal_for
+from flask_paycheckout.client.errors import PaymentsError, RequestRefused, TransportFailed, Unauthorized, refusal_for
 from flask_paycheckout.client.hidden import hide
-from flask_paycheckout.client.paging import DEFAULT_LIMIT, READ_PAGE, Page, page_of, page_of_array, walk
+from flask_paycheckout.client.operations import Operation
+from flask_paycheckout.client.paging import DEFAULT_LIMIT, READ_PAGE, Listing, Page, page_of, page_of_array, walk
 from flask_paycheckout.client.reading import reader_of
-from flask_paycheckout.client.records import RESPONSE, R, ResponseHeaders, ResponseInfo, attach
-from flask_paycheckout.client.retries import SHORTEST_ATTEMPT, seconds_to_wait
-from flask_paycheckout.client.sending import SECRETS, Call
+from flask_paycheckout.client.records import RESPONSE, R, ResponseInfo, attach
+from flask_paycheckout.client.retries import SHORTEST_ATTEMPT, Retries, seconds_to_wait
+from flask_paycheckout.client.sending import SECRETS, Call, Sender
 from flask_paycheckout.client.signing import RenewedToken
-from flask_paycheckout.client.transport import RefusedResponse, httpx
+from flask_paycheckout.client.transport import RefusedResponse, ResponseHeaders, httpx
 from flask_paycheckout.client.waiting import W
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Mapping
-
-    from flask_paycheckout.client.operations import Operation, PaymentsPath, RecipientDelete
-    from flask_paycheckout.client.paging import Listing
-    from flask_paycheckout.client.retries import Retries
-    from flask_paycheckout.client.sending import Sender
 
 _log = logging.getLogger("flask_paycheckout.client")
 
@@ -47,6 +41,8 @@ T = TypeVar("T")
 Observe = Callable[[str, "PaymentsError | None", float], object]
 """Called after each call with its operation, its error, and the seconds that it took."""
 
+# The service serves another form of the call, or has no such thing.
+_NOT_THERE = (HTTPStatus.NOT_FOUND, HTTPStatus.METHOD_NOT_ALLOWED)
 _UNSENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)
 
 
@@ -59,18 +55,19 @@ class Caller(Generic[W]):
     :raises PaymentsError: see `errors`.
 
     :ivar waiting: how the client waits.
+    :ivar observe: see `Observe`.
     :ivar owns_connections: whether closing the client closes them.
-    :ivar payments_path: where payments are listed.
-    :ivar recipient_delete: where the id of a recipient that is deleted stands.
     """
 
     waiting: W
     sender: Sender
     retries: Retries
-    observe: Observe | None
-    payments_path: PaymentsPath
-    recipient_delete: RecipientDelete
+    observe: Observe | None = None
     owns_connections: bool = True
+
+    def limited(self, timeout: float | None = None, retries: int | None = None) -> Caller[W]:
+        """The caller with other limits of a call; None keeps one."""
+        return replace(self, retries=self.retries.limited(timeout, retries))
 
     async def record(self, operation: Operation[R], **asked: Any) -> R:
         """The record in the response's `data`."""
@@ -89,7 +86,6 @@ class Caller(Generic[W]):
         listing: Listing[R],
         filters: Mapping[str, Any],
         page: int | None,
-        timeout: float | None,
         before: tuple[R, ...] | None = None,
     ) -> Page[R]:
         """A page of a list.
@@ -97,28 +93,22 @@ class Caller(Generic[W]):
         :param before: the records of the page that it follows. A list may take no page: the interface names none for
             that of banks.
         """
-        found, _ = await self.fetch(listing, filters, page, timeout)
+        found, _ = await self.fetch(listing, filters, page)
         if found.docs == before:
             raise TransportFailed(str(listing.operation), f"page {page} has the records of the page before")
-        return attach(found, READ_PAGE, lambda: self.page(listing, filters, found.page + 1, timeout, found.docs))
+        return attach(found, READ_PAGE, lambda: self.page(listing, filters, found.page + 1, found.docs))
 
-    def iterate(
-        self, listing: Listing[R], filters: Mapping[str, Any], timeout: float | None
-    ) -> AsyncGenerator[R, None]:
-        """The records of every page; see `paging.walk`.
-
-        :param timeout: seconds for the call of each page.
-        """
+    def iterate(self, listing: Listing[R], filters: Mapping[str, Any]) -> AsyncGenerator[R, None]:
+        """The records of every page; see `paging.walk`."""
         # A filter that is wrong is named here, not when the first record is wanted.
         fields_of(listing.filters).query(filters)
-        return walk(listing, lambda number: self.fetch(listing, filters, number, timeout), sort=filters.get("sort"))
+        return walk(listing, lambda number: self.fetch(listing, filters, number), sort=filters.get("sort"))
 
     async def fetch(
         self,
         listing: Listing[R],
         filters: Mapping[str, Any],
         page: int | None,
-        timeout: float | None,
         *,
         may_be_blank: bool = True,
     ) -> tuple[Page[R], bool]:
@@ -136,12 +126,12 @@ class Caller(Generic[W]):
             elif listing.is_open and "docs" not in data:
                 data, form = [data] if data else [], "record"
             found = page_of(data, reader) if form == "page" else page_of_array(reader.read_each(data), page or 1, limit)
-            for record in (found, *found.docs):
+            for record in found.docs:
                 response.kept_in(record)
-            return found, form
+            return response.kept_in(found), form
 
         query = fields_of(listing.filters).query(filters, page)
-        found, form = await self._ask(listing.operation, read, query=query, timeout=timeout)
+        found, form = await self._ask(listing.operation, read, query=query)
         if form == "record":
             if not found.docs and not may_be_blank:
                 # A look-up that finds nothing lets a payout be sent again, which needs a clearer answer than `{}`.
@@ -150,7 +140,7 @@ class Caller(Generic[W]):
                 # Each answer shows one record: the page is read as so many pages of one.
                 docs: tuple[R, ...] = ()
                 for place in range((found.page - 1) * limit + 1, found.page * limit + 1):
-                    single, _ = await self.fetch(listing, {**filters, "limit": 1}, place, timeout)
+                    single, _ = await self.fetch(listing, {**filters, "limit": 1}, place)
                     # A service that shows one record whatever page is asked for, such as the one of an id, repeats it.
                     if single.docs in ((), docs[-1:]):
                         break
@@ -176,11 +166,9 @@ class Caller(Generic[W]):
         return await self._ask(operation, read, **asked)
 
     async def _ask(self, operation: Operation[Any], read: Callable[[_Response], T], **asked: Any) -> T:
-        call = Call(operation, **asked)
-        retries = self.retries if call.timeout is None else self.retries.within(call.timeout)
-        began = retries.pace.elapsed()
+        began = self.retries.pace.elapsed()
         try:
-            result = await self._tried(call, read, retries)
+            result = await self._tried(Call(operation, **asked), read)
         except PaymentsError as error:
             self._report(operation, error, began)
             raise
@@ -194,19 +182,25 @@ class Caller(Generic[W]):
             with suppress(Exception):
                 self.observe(str(operation), error, self.retries.pace.elapsed() - began)
 
-    async def _tried(self, call: Call, read: Callable[[_Response], T], retries: Retries) -> T:
+    async def _tried(self, call: Call, read: Callable[[_Response], T]) -> T:
         """The result of the first attempt that succeeds, within the call's time."""
-        pace, repeatable = retries.pace, call.operation.repeatable
+        retries, repeatable = self.retries, call.operation.repeatable
+        pace = retries.pace
         signer = self.sender.signers.get(call.operation.access)
         token = signer if isinstance(signer, RenewedToken) else None
         held = token and (token.held or await self.waiting.in_thread(partial(token.renew, None)))
         number, until = 0, pace.elapsed() + retries.budget
+        missed: RequestRefused | None = None
         while True:
             try:
                 return await self._attempt(call, read, until - pace.elapsed())
             except PaymentsError as error:
                 failure = error
-            if token is not None and isinstance(failure, Unauthorized) and failure.status_code == 401:
+            if isinstance(failure, RequestRefused) and failure.status_code in _NOT_THERE:
+                if call.operation.sample is None:
+                    raise missed or failure
+                call, missed = call.in_other_form(), failure
+            elif token is not None and isinstance(failure, Unauthorized) and failure.status_code == 401:
                 # It is certain: the service carried nothing out, so that a call which moves money is sent again too.
                 try:
                     await self.waiting.in_thread(partial(token.renew, held))
@@ -265,7 +259,8 @@ class _Response:
 
     def __init__(self, call: Call, http: httpx.Response) -> None:
         self.operation, self.http = call.operation, http
-        self.info = ResponseInfo(http.status_code, ResponseHeaders(http.headers), call.requested_id)
+        headers = ResponseHeaders(http.headers)
+        self.info = ResponseInfo(str(call.operation), http.status_code, headers, call.requested_id)
 
     def kept_in(self, record: R) -> R:
         """A record of this response."""

@@ -2,30 +2,29 @@
 
 from __future__ import annotations
 
+import os
 import re
-import uuid
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Generic, Literal, Self, TypeVar, cast
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Generic, Literal, Self, TypeVar, Unpack, cast
 
 from flask_paycheckout.client.bodies import query_text
 from flask_paycheckout.client.calls import Caller
-from flask_paycheckout.client.errors import RequestRefused
 from flask_paycheckout.client.hidden import concealed
-from flask_paycheckout.client.operations import Access, Operation, PaymentsPath, RecipientDelete
+from flask_paycheckout.client.operations import Access, Operation
 from flask_paycheckout.client.records import Record
 from flask_paycheckout.client.resource import Resource, method
 from flask_paycheckout.client.resources.auth import Auth
 from flask_paycheckout.client.resources.checkouts import Checkouts
 from flask_paycheckout.client.resources.crypto_disbursements import CryptoDisbursements
-from flask_paycheckout.client.resources.deposits import Deposit, Deposits
+from flask_paycheckout.client.resources.deposits import Deposits
 from flask_paycheckout.client.resources.fiat_disbursements import FiatDisbursements
 from flask_paycheckout.client.resources.payments import Payments
 from flask_paycheckout.client.resources.recipients import Recipients
 from flask_paycheckout.client.resources.references import References
-from flask_paycheckout.client.retries import Pace, Retries, moment_of
-from flask_paycheckout.client.sending import Sender, checked_base_url, user_agent
+from flask_paycheckout.client.retries import CallOptions, Pace, Retries
+from flask_paycheckout.client.sending import PATH, Sender, checked_base_url, user_agent
 from flask_paycheckout.client.signing import BearerToken, HmacSigner, RenewedToken, Signer
 from flask_paycheckout.client.transport import httpx
 from flask_paycheckout.client.waiting import Blocking, W
@@ -35,29 +34,18 @@ if TYPE_CHECKING:
     from flask_paycheckout.client.calls import Observe
     from flask_paycheckout.client.envelope import JsonObject
     from flask_paycheckout.client.paging import Page
-    from flask_paycheckout.client.records import ResponseInfo
 
 T = TypeVar("T")
 Transport = TypeVar("Transport")
 
 AccessToken = str | Callable[[], str] | Signer
 
-# Sent once: a second answer would say nothing about the time of the first request.
-_PROBED = Operation("GET", "/v1/deposit/{id}", Deposit, again=False)
-_PATH = re.compile(r"(/(?!\.{0,2}(/|$))[A-Za-z0-9._~!$&'()*+,;=:@%-]+)+")
+_PATH = re.compile(f"{PATH}+")
 
 
-@dataclass(frozen=True, slots=True)
-class Probe:
-    """The service's response to a signed read of a deposit that cannot exist.
-
-    :ivar refusal: its answer: `NotFound` when the signature was taken, `Unauthorized` when it was not.
-    :ivar clock_ahead: seconds by which this machine's clock is at least ahead of the service's; negative when it is
-        behind, 0 when the two may agree, None when the answer has no time. The service tells whole seconds.
-    """
-
-    refusal: RequestRefused | None
-    clock_ahead: float | None
+# The variables of the environment with a client's address, and its keys: id, secret and access token.
+_ADDRESS = "PAYCHECKOUT_BASE_URL"
+_KEYS = ("PAYCHECKOUT_CLIENT_ID", "PAYCHECKOUT_CLIENT_SECRET", "PAYCHECKOUT_ACCESS_TOKEN")
 
 
 class _Client(Resource[W], Generic[W, Transport]):
@@ -65,7 +53,7 @@ class _Client(Resource[W], Generic[W, Transport]):
 
     def __init__(
         self,
-        base_url: str,
+        base_url: str | None = None,
         *,
         client_id: str | None = None,
         client_secret: str | None = None,
@@ -74,21 +62,27 @@ class _Client(Resource[W], Generic[W, Transport]):
         timeout: float = 15.0,
         retries: int = 2,
         transport: Transport | None = None,
-        observe: Observe | None = None,
-        payments_path: PaymentsPath = "/v2/payments",
-        recipient_delete: RecipientDelete = "path",
         app: str | None = None,
     ) -> None:
         client_secret, access_token = concealed(client_secret), concealed(access_token)
+        address = os.environ.get(_ADDRESS)
+        if base_url is None and not (base_url := address):
+            raise ValueError(f"base_url is missing: give the service's address, or set {_ADDRESS}")
+        base_url = checked_base_url(base_url)
+        # The keys of the environment go to no other address.
+        if client_id is client_secret is access_token is signer is None and address in (None, base_url, f"{base_url}/"):
+            client_id, client_secret, access_token = (concealed(os.environ.get(name)) for name in _KEYS)
         signers = _signers(client_id, client_secret, access_token, signer)
         # Signs by the clock that a transport brings along, so that a test which moves time moves both ends.
         clock = getattr(transport, "clock", None)
         pace = Pace() if clock is None else Pace(wall=lambda: float(clock().timestamp()))
         budget = Retries(retries, timeout, pace)
-        base_url = checked_base_url(base_url)
         sender = Sender(base_url, client_id, signers, user_agent(app))
         waiting = self._connect(httpx.URL(base_url), transport)
-        self._use(Caller(waiting, sender, budget, observe, payments_path, recipient_delete))
+        self._use(Caller(waiting, sender, budget))
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self._caller.sender.base_url!r}, client_id={self.client_id!r})"
 
     @abstractmethod
     def _connect(self, url: httpx.URL, transport: Transport | None) -> W:
@@ -115,7 +109,7 @@ class _Client(Resource[W], Generic[W, Transport]):
 
         :param timeout: seconds that one call may take in all, retries and waits included.
         """
-        return self._sharing(retries=self._caller.retries.within(timeout))
+        return self._sharing(retries=self._caller.retries.limited(timeout))
 
     def authorized(self, access_token: AccessToken) -> Self:
         """A client with another access token that shares this one's connections; closing either closes both.
@@ -160,7 +154,7 @@ class _Client(Resource[W], Generic[W, Transport]):
         body: JsonObject | None = None,
         access: Literal["signed", "bearer", "open"] = "signed",
         references: tuple[str, ...] = (),
-        timeout: float | None = None,
+        **options: Unpack[CallOptions],
     ) -> JsonObject | list[Any] | None:
         """Makes a call that this client has no method for, with the same limits, errors and signature.
 
@@ -183,30 +177,7 @@ class _Client(Resource[W], Generic[W, Transport]):
         operation = Operation(
             http_method, path, Record, may_move_money=http_method != "GET", access=Access[access.upper()]
         )
-        return await self._caller.data(
-            operation, query=query_text(query or {}), body=body, references=references, timeout=timeout
-        )
-
-    @method
-    async def probe(self) -> Probe:
-        """Reads a deposit that cannot exist, once: tells whether the credentials are taken and the clocks agree.
-
-        :raises PaymentsError: there was no usable answer.
-        """
-        wall = self._caller.retries.pace.wall
-        sent = wall()
-        info: ResponseInfo | RequestRefused | None
-        refusal = None
-        try:
-            info = (await self._caller.record(_PROBED, requested_id=f"no-such-deposit-{uuid.uuid4().hex}")).response
-        except RequestRefused as refused:
-            info = refusal = refused.with_traceback(None)
-        received = wall()
-        date = moment_of(info.headers.get("date")) if info and info.headers else None
-        if date is None:
-            return Probe(refusal, None)
-        # The seconds by which the interval from sent to received misses the second that begins at the date.
-        return Probe(refusal, max(0.0, sent - (date + 1)) or min(0.0, received - date))
+        return await self._caller.data(operation, query=query_text(query or {}), body=body, references=references)
 
     @method
     async def close(self) -> None:
@@ -221,6 +192,10 @@ class PaymentsClient(_Client[Blocking, httpx.BaseTransport]):
     Connections are opened when first needed and kept for the next call. Without credentials a client still makes the
     calls that need none.
 
+    Without an address, that of the environment's `PAYCHECKOUT_BASE_URL` is taken; without any key, those in
+    `PAYCHECKOUT_CLIENT_ID`, `PAYCHECKOUT_CLIENT_SECRET` and `PAYCHECKOUT_ACCESS_TOKEN`, unless the address in the
+    environment is another one.
+
     :param base_url: where the service is. A path in it goes before every call's path and is part of what is signed.
     :param client_id: names the account in signed calls; goes together with `client_secret`.
     :param client_secret: the key of the signature.
@@ -228,16 +203,11 @@ class PaymentsClient(_Client[Blocking, httpx.BaseTransport]):
         the first token is needed and again, once in a call, when the service refuses the token with 401; or a `Signer`
         that makes the headers in place of `Authorization: Bearer <token>`.
     :param signer: signs in place of the built-in formula, and alone: it gives every header of the signature.
-    :param timeout: seconds that one call may take in all, retries and waits included. Every method takes `timeout=` as
-        well, for one call; `iterate` and `find` for the call of each page.
+    :param timeout: seconds that one call may take in all, retries and waits included.
     :param retries: how often a failed read or `checkouts.create` is tried again within that time; every other call is
-        tried again where no connection was made, so that certainly nothing was sent.
+        tried again where no connection was made, so that certainly nothing was sent. Every method takes `timeout=` and
+        `retries=` as well, for one call; `iterate` and `find` for the call of each page.
     :param transport: an httpx transport to send through, for tests and special networks; its maker closes it.
-    :param observe: called after each call with its operation, such as "POST /v1/checkout", its `PaymentsError` or None,
-        and the seconds that it took, retries included. What it raises is ignored.
-    :param payments_path: where payments are listed: the interface says `/v2/payments`, its sample `/v2/payment`.
-    :param recipient_delete: whether deleting a recipient names it in the `path`, as the interface says, or in the
-        `query`, as its sample does.
     :param app: name and version of the program, such as `my-shop/2.3`, for the `User-Agent` of its calls.
     :raises TypeError: an argument has the wrong type.
     :raises ValueError: an argument cannot be used; the text names it, and never shows a secret.
@@ -302,6 +272,16 @@ async def _following(page: Page[T]) -> Page[T] | None:
     if (read := page.read_page) is None:
         raise ValueError("this page was not read by a client, so that none can follow it")
     return await read()
+
+
+def observed(client: PaymentsClient, observe: Observe) -> PaymentsClient:
+    """The client, which calls `observe` after each call of the service; over the same connections."""
+    return client._sharing(observe=observe)
+
+
+def clock_of(client: PaymentsClient) -> Callable[[], float]:
+    """The clock whose time is signed, as Unix time in seconds."""
+    return client._caller.retries.pace.wall
 
 
 def _signers(

@@ -8,8 +8,8 @@ import threading
 import time
 from typing import Any
 
-from flask_paycheckout.client.per_process import PerProcess
 from flask_paycheckout.client.transport import LIMITS, Body, httpx, pool_limits
+from flask_paycheckout.per_process import PerProcess
 
 _MOST_KEPT = 100
 _PART = 65536

@@ -45,10 +45,9 @@ out although a second call is refused, for instance because its reference is use
 from __future__ import annotations
 
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
-if TYPE_CHECKING:
-    from flask_paycheckout.client.records import ResponseHeaders
+from flask_paycheckout.client.transport import ResponseHeaders
 
 CarriedOut = Literal["no", "unknown"]
 """Whether a call that failed may have been carried out."""

@@ -42,9 +42,23 @@ class Sealed(bytes):
         return f"<{len(self)} bytes>"
 
 
+class _Several(tuple[Any, ...]):
+    """Secrets of which the caller gave a list or a tuple; its `repr` is a mask."""
+
+    def __repr__(self) -> str:
+        return repr(_MASK)
+
+
+_CONCEALED: dict[type, type] = {str: Hidden, bytes: Sealed, dict: Credentials, list: _Several, tuple: _Several}
+
+
 def concealed(value: T) -> T:
-    """`value`, as a hidden string if it is a string; put in place of an argument before anything can fail."""
-    return Hidden(value) if isinstance(value, str) else value  # type: ignore[return-value]  # a Hidden is a str
+    """`value` in a type whose `repr` is a mask; put in place of a secret argument before anything can fail.
+
+    A list becomes a tuple. Numbers and functions stay as they are.
+    """
+    kind = next((kind for base, kind in _CONCEALED.items() if isinstance(value, base)), None)
+    return value if kind is None or isinstance(value, kind) else kind(value)
 
 
 def hidden_in(value: object) -> Iterator[Hidden]:

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Callable
 from enum import Enum
-from functools import wraps
-from typing import Any, Generic, Literal, TypeVar, cast
+from typing import Generic
 from urllib.parse import quote
 
 import msgspec
@@ -17,11 +14,6 @@ from flask_paycheckout.client.records import R
 MEBIBYTE = 1024 * 1024
 
 _MAX_ID = 500
-
-M = TypeVar("M")
-
-PaymentsPath = Literal["/v2/payments", "/v2/payment"]
-RecipientDelete = Literal["path", "query"]
 
 
 class Access(Enum):
@@ -49,6 +41,7 @@ class Operation(msgspec.Struct, Generic[R], frozen=True):
     :ivar max_bytes: the largest answer that is read.
     :ivar status_key: where a successful body carries its status code; login and verify-login say `status`.
     :ivar accept: the media types that its answer may have.
+    :ivar sample: the path in the interface's sample request, where it differs; tried where `path` is not there.
     :ivar lookup: for a call that may move money, what to do when its answer was lost; follows "before sending it
         again," in the error's text.
     """
@@ -62,6 +55,7 @@ class Operation(msgspec.Struct, Generic[R], frozen=True):
     max_bytes: int = MEBIBYTE
     status_key: str = "statusCode"
     accept: str = "application/json"
+    sample: str | None = None
     lookup: str = "look it up"
 
     @property
@@ -86,25 +80,3 @@ def segment(value: str) -> str:
     if len(value) > _MAX_ID:
         raise ValueError(f"an id of {len(value)} characters is longer than any of the service's")
     return quote(value, safe="")
-
-
-def deprecated(instead: str) -> Callable[[M], M]:
-    """Warns the caller of a method that the service deprecates.
-
-    :param instead: what to use in its place, ending the sentence "use ...".
-    """
-
-    def declare(method: M) -> M:
-        call = cast("Callable[..., Any]", method)
-        # A module of resources has the name of the client's attribute.
-        name = f"client.{call.__module__.rpartition('.')[2]}.{call.__name__}"
-
-        @wraps(call)
-        def warned(*args: Any, **kwargs: Any) -> Any:
-            told = f"{name} uses an operation that the service deprecates: use {instead}"
-            warnings.warn(told, DeprecationWarning, stacklevel=2)
-            return call(*args, **kwargs)
-
-        return cast("M", warned)
-
-    return declare

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Iterator
 from dataclasses import dataclass
 from itertools import count
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
@@ -11,14 +12,9 @@ import msgspec
 
 from flask_paycheckout.client.envelope import Unreadable
 from flask_paycheckout.client.errors import TransportFailed
+from flask_paycheckout.client.operations import Operation
 from flask_paycheckout.client.reading import RecordReader, reader_of
-from flask_paycheckout.client.records import R, Record
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Iterator
-
-    from flask_paycheckout.client.operations import Operation
-    from flask_paycheckout.client.records import Sort
+from flask_paycheckout.client.records import EXTRA, GIVEN, R, Record, Sort, attach
 
 T = TypeVar("T")
 
@@ -64,22 +60,22 @@ class _Numbers(Record, frozen=True, kw_only=True):
     page: int
     has_prev_page: bool
     has_next_page: bool
-    offset: int | None = None
-    paging_counter: int | None = None
+    offset: int = GIVEN
+    paging_counter: int = GIVEN
     prev_page: int | None = None
     next_page: int | None = None
 
 
 class Page(_Numbers, Generic[T], frozen=True, kw_only=True):
-    """One page of a list; iterating over it gives its records.
+    """One page of a list; iterating over it gives its records, and `len` their number.
 
     :ivar docs: the records on it, in the order asked for.
     :ivar total_docs: how many the whole list has.
-    :ivar offset: how many come before this page; None when the answer does not say.
+    :ivar offset: how many come before this page.
     :ivar limit: the page size.
     :ivar total_pages: how many pages of that size there are.
     :ivar page: this page's number; the first is 1.
-    :ivar paging_counter: the position of the page's first record, the list's first being 1; None when not said.
+    :ivar paging_counter: the position of the page's first record; the list's first has 1.
     :ivar has_prev_page: whether a page comes before this one.
     :ivar has_next_page: whether one follows.
     :ivar prev_page: the number of the page before, or None.
@@ -90,6 +86,9 @@ class Page(_Numbers, Generic[T], frozen=True, kw_only=True):
 
     def __iter__(self) -> Iterator[T]:
         return iter(self.docs)
+
+    def __len__(self) -> int:
+        return len(self.docs)
 
     @property
     def read_page(self) -> ReadPage[T] | None:
@@ -104,8 +103,9 @@ def page_of(data: object, reader: RecordReader[R]) -> Page[R]:
     """
     if not isinstance(data, dict):
         raise Unreadable("the data is not a page")
-    docs = reader.read_each(data.get("docs"))
-    return Page(docs=docs, **msgspec.structs.asdict(reader_of(_Numbers).read(data)))
+    numbers = reader_of(_Numbers).read({name: data[name] for name in data if name != "docs"})
+    page = Page(docs=reader.read_each(data.get("docs")), **msgspec.structs.asdict(numbers))
+    return attach(page, EXTRA, numbers.extra)
 
 
 def page_of_array(docs: tuple[T, ...], number: int, limit: int) -> Page[T]:
@@ -121,6 +121,8 @@ def page_of_array(docs: tuple[T, ...], number: int, limit: int) -> Page[T]:
         number, limit = 1, len(docs)
     return Page(
         docs=docs,
+        offset=(number - 1) * limit,
+        paging_counter=(number - 1) * limit + 1,
         total_docs=(number - 1) * limit + len(docs),
         limit=limit,
         total_pages=number,

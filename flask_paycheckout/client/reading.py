@@ -1,9 +1,9 @@
 """Reads records out of parsed JSON: lenient about each field, strict about those that a record cannot be without.
 
-What a field may hold follows from its annotation. A value of another kind reads as None, or as an empty tuple for
-lists, so that one malformed field never hides the others. A required field of another kind makes the whole record
-`Unreadable`, and so does a `ValueError` of the record's own `__post_init__`. A required list is read whole or not at
-all: none of its records may silently go missing.
+The annotation of a field says what it may hold. A value of another kind counts as missing, so that one malformed field
+never hides the others. A missing field gets its default: None, an empty tuple for lists, or `records.GIVEN`. Without a
+default the record is `Unreadable`, as after a `ValueError` of its own `__post_init__`. A list without a default is read
+whole or not at all: none of its records may silently go missing.
 """
 
 from __future__ import annotations
@@ -13,14 +13,15 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from decimal import Decimal
 from functools import cache
-from typing import Any, Generic, TypeVar, Union, get_args, get_origin
+from typing import Any, Generic, Union, get_args, get_origin
 
 import msgspec
+from msgspec.structs import FieldInfo
 
 from flask_paycheckout.client.envelope import JsonObject, Unreadable
 from flask_paycheckout.client.hidden import AccountNumber, Credentials, Hidden
+from flask_paycheckout.client.records import EXTRA, R, Record, attach
 
-R = TypeVar("R", bound=msgspec.Struct)
 _Read = Callable[[Any], Any]
 
 _MAX_DEPTH = 16
@@ -30,31 +31,32 @@ class RecordReader(Generic[R]):
     """Makes records of one type; built once, used for every answer."""
 
     def __init__(self, record: type[R]) -> None:
-        self._record = record
-        self._fields = tuple(
-            (field.encode_name, field.name, read, read(None), field.required)
-            for field in msgspec.structs.fields(record)
-            for read in (_reader_of(field.type, field.required),)
-        )
+        self._record, fields = record, msgspec.structs.fields(record)
+        self._fields = [(each.encode_name, each.name, each.required, each.default, _reader_of(each)) for each in fields]
+        self._known = {each.encode_name for each in fields}
 
     def read(self, data: object) -> R:
         """The record that `data` holds.
 
-        :raises Unreadable: `data` is not an object, or a required field is missing or of another kind.
+        :raises Unreadable: `data` is not an object, or a field that the record needs is missing or of another kind.
         """
         if not isinstance(data, dict):
             raise Unreadable("the data is not an object")
         values = {}
-        for wire_name, name, read, absent, required in self._fields:
+        for wire_name, name, required, default, read in self._fields:
             sent = data.get(wire_name)
-            value = absent if sent is None else read(sent)
-            if required and value is None:
-                raise Unreadable(f"the data has no usable {wire_name}")
+            value = None if sent is None else read(sent)
+            if value is None:
+                if required:
+                    raise Unreadable(f"the data has no usable {wire_name}")
+                value = default
             values[name] = value
         try:
-            return self._record(**values)
+            record = self._record(**values)
         except ValueError as fault:
             raise Unreadable(str(fault)) from None
+        extra = {name: data[name] for name in data.keys() - self._known if _shallow(data[name], _MAX_DEPTH)}
+        return attach(record, EXTRA, extra) if extra else record
 
     def read_or_none(self, data: object) -> R | None:
         """The record, or None where `read` would raise."""
@@ -156,24 +158,29 @@ _READERS: dict[Any, _Read] = {
 }
 
 
-def _reader_of(annotation: Any, required: bool) -> _Read:
-    """The function that reads values for an annotation such as `Decimal | None` or `tuple[Activity, ...]`."""
+def _reader_of(field: FieldInfo) -> _Read:
+    """The function that reads values of a field, whose type is such as `Decimal | None` or `tuple[Activity, ...]`."""
+    annotation = field.type
     if get_origin(annotation) in (Union, types.UnionType):
         (annotation,) = [kind for kind in get_args(annotation) if kind is not type(None)]
-    if get_origin(annotation) is tuple:
-        return _list_reader_of(get_args(annotation)[0], required)
-    if isinstance(annotation, type) and issubclass(annotation, msgspec.Struct):
-        return reader_of(annotation).read_or_none
+    if get_origin(annotation) is not tuple:
+        return _value_reader_of(annotation)
+    item = get_args(annotation)[0]
+    return _whole_list(reader_of(item)) if field.required else _usable_items(_value_reader_of(item))
+
+
+def _value_reader_of(kind: Any) -> _Read:
+    if isinstance(kind, type) and issubclass(kind, Record):
+        return reader_of(kind).read_or_none
     # A test that stops time may have put a class of its own in the place of datetime.
-    return next(_READERS[base] for base in (get_origin(annotation) or annotation).__mro__ if base in _READERS)
+    return next(_READERS[base] for base in (get_origin(kind) or kind).__mro__ if base in _READERS)
 
 
-def _list_reader_of(item: Any, required: bool) -> _Read:
-    if required:
-        read_each = reader_of(item).read_each
-        return lambda value: read_each(value) if isinstance(value, list) else None
-    read = _reader_of(item, required)
+def _whole_list(reader: RecordReader[Any]) -> _Read:
+    return lambda value: reader.read_each(value) if isinstance(value, list) else None
 
+
+def _usable_items(read: _Read) -> _Read:
     def read_usable(value: object) -> tuple[Any, ...]:
         items = value if isinstance(value, list) else ()
         return tuple(found for one in items if (found := read(one)) is not None)

@@ -2,8 +2,20 @@
 
 from __future__ import annotations
 
+from copy import copy
 from functools import wraps
-from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, Protocol, TypeVar, cast, overload
+from operator import attrgetter
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Concatenate,
+    Generic,
+    ParamSpec,
+    Protocol,
+    TypeVar,
+    cast,
+    overload,
+)
 
 from flask_paycheckout.client.waiting import R, W
 
@@ -37,22 +49,30 @@ class Method(Protocol[P, Blocked, Later]):
 
 def method(call: Callable[Concatenate[Any, P], Coroutine[Any, Any, R]]) -> Method[P, R, Coroutine[Any, Any, R]]:
     """A method of a resource, written as a coroutine function."""
-
-    @wraps(call)
-    def run(self: Resource[Any], *args: Any, **kwargs: Any) -> Any:
-        coroutine = call(self, *args, **kwargs)
-        # A traceback that shows local variables must not show a password.
-        del args, kwargs
-        return self._caller.waiting.run(coroutine)
-
-    return cast("Method[P, R, Coroutine[Any, Any, R]]", run)
+    return cast("Method[P, R, Coroutine[Any, Any, R]]", _with_options(call, attrgetter("run")))
 
 
 def each(call: Callable[Concatenate[Any, P], AsyncGenerator[R, None]]) -> Method[P, Iterator[R], AsyncIterator[R]]:
     """A method of a resource that returns an asynchronous generator, and gives one record after the other."""
+    return cast("Method[P, Iterator[R], AsyncIterator[R]]", _with_options(call, attrgetter("each")))
+
+
+def _with_options(call: Callable[..., Any], waiter: Callable[[Any], Any]) -> Callable[..., Any]:
+    """A method that takes the options of `retries.CallOptions`, and hands the others of its arguments on.
+
+    :param waiter: gives the function with which a client waits for the result.
+    """
 
     @wraps(call)
-    def walk(self: Resource[Any], *args: Any, **kwargs: Any) -> Any:
-        return self._caller.waiting.each(call(self, *args, **kwargs))
+    def run(
+        self: Resource[Any], *args: Any, timeout: float | None = None, retries: int | None = None, **named: Any
+    ) -> Any:
+        if timeout is not None or retries is not None:
+            self = copy(self)
+            self._caller = self._caller.limited(timeout, retries)
+        result = call(self, *args, **named)
+        # A traceback that shows local variables must not show a password.
+        del args, named
+        return waiter(self._caller.waiting)(result)
 
-    return cast("Method[P, Iterator[R], AsyncIterator[R]]", walk)
+    return run

@@ -10,16 +10,14 @@ import logging
 import random
 import re
 import time
+from collections.abc import Callable
 from datetime import UTC
 from email.utils import parsedate_to_datetime
-from typing import TYPE_CHECKING
+from typing import TypedDict
 
 import msgspec
 
 from flask_paycheckout.client.errors import PaymentsError, RateLimited, ServiceFault, TransportFailed
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 _log = logging.getLogger("flask_paycheckout.client")
 
@@ -30,6 +28,17 @@ SHORTEST_ATTEMPT = 0.05
 _LONGEST_HEADER = 40
 _SECONDS = re.compile("[0-9]{1,40}")
 _WORTH_REPEATING = (TransportFailed, ServiceFault, RateLimited)
+
+
+class CallOptions(TypedDict, total=False):
+    """Limits of one call in place of the client's; `iterate` and `find` take them for the call of each page.
+
+    :ivar timeout: seconds that the call may take in all, retries and waits included.
+    :ivar retries: how often it may be tried again.
+    """
+
+    timeout: float | None
+    retries: int | None
 
 
 class Pace(msgspec.Struct, frozen=True):
@@ -66,13 +75,14 @@ class Retries(msgspec.Struct, frozen=True):
         if not 0 < self.budget < 10**9:
             raise ValueError(f"timeout must be a positive number of seconds below 10**9, not {self.budget}")
 
-    def within(self, budget: float) -> Retries:
-        """These retries with another time budget.
+    def limited(self, timeout: float | None = None, retries: int | None = None) -> Retries:
+        """These retries with other limits; None keeps one.
 
-        :raises TypeError: the budget is no number.
-        :raises ValueError: it is not positive, or not below 10**9.
+        :raises TypeError: a limit is no number.
+        :raises ValueError: it cannot be used.
         """
-        return Retries(self.count, budget, self.pace)
+        count = self.count if retries is None else retries
+        return Retries(count, self.budget if timeout is None else timeout, self.pace)
 
     def wait_after(self, failure: PaymentsError, number: int, until: float, *, repeatable: bool) -> float:
         """The seconds to wait after a failed attempt before the next one; raises `failure` when none is made.

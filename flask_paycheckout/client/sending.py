@@ -2,29 +2,31 @@
 
 from __future__ import annotations
 
+import re
 import time
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from importlib.metadata import version
-from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
+from typing import Any
 
 import msgspec
 
 from flask_paycheckout.client.bodies import text
+from flask_paycheckout.client.envelope import JsonObject
 from flask_paycheckout.client.errors import OutcomeUnknown, PaymentsError, TransportFailed, Unauthorized
 from flask_paycheckout.client.hidden import Hidden, Sealed, hidden_in
 from flask_paycheckout.client.operations import Access, Operation, segment
 from flask_paycheckout.client.signing import Signer, header_value, signed_headers
 from flask_paycheckout.client.transport import LIMITS, Limits, httpx
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from flask_paycheckout.client.envelope import JsonObject
-
 SECRETS = "flask_paycheckout.secrets"
 """The request extension with the secrets that were sent: in the body, and in the headers that a signer added."""
+
+PATH = r"(/(?!\.{0,2}(/|$))[A-Za-z0-9._~!$&'()*+,;=:@%-]+)"
+"""A segment of a path, as it is sent."""
+
+_ADDRESS = re.compile(rf"https?://([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(:[0-9]+)?{PATH}*")
 
 # The signature's id and time are none.
 _HARMLESS = {"x-client-id", "x-timestamp"}
@@ -48,7 +50,6 @@ class Call:
     :ivar query: the query string with its question mark, as `bodies.Fields.query` makes it.
     :ivar body: the JSON object to send; amounts as `amounts.as_number` makes them.
     :ivar references: what a lost call could be looked up by.
-    :ivar timeout: seconds that this call may take in all; the client's own when not given.
     """
 
     operation: Operation[Any]
@@ -56,7 +57,6 @@ class Call:
     query: str = ""
     body: JsonObject | None = None
     references: tuple[str, ...] = ()
-    timeout: float | None = None
 
     @property
     def path(self) -> str:
@@ -67,6 +67,11 @@ class Call:
         """
         path = self.operation.path
         return path if self.requested_id is None else path.replace("{id}", segment(self.requested_id))
+
+    def in_other_form(self) -> Call:
+        """The call in the form of the interface's sample request."""
+        operation = self.operation
+        return replace(self, operation=msgspec.structs.replace(operation, path=operation.sample, sample=None))
 
     def failed(self, why: str, request_sent: bool = True) -> TransportFailed:
         """The error of an attempt without a usable answer."""
@@ -143,34 +148,21 @@ def checked_base_url(base_url: str) -> str:
     """The base URL without a slash at its end.
 
     :raises TypeError: it is no string.
-    :raises ValueError: it cannot be used; the text names the fault and never quotes the URL, which may hold a password.
+    :raises ValueError: it cannot be used; the text never quotes the URL, which may hold a password.
     """
-    fault = _fault_of(text("base_url", base_url))
-    if fault:
-        raise ValueError(f"base_url {fault}; it should look like https://api.example.com")
-    return base_url.rstrip("/")
-
-
-def _fault_of(base_url: str) -> str | None:
-    if not base_url.isascii() or not base_url.isprintable() or set(base_url) & set(' \\"<>^`{|}'):
-        return "holds a character that a URL cannot have"
+    address = text("base_url", base_url).rstrip("/")
     try:
-        parts = urlsplit(base_url)
-        host, port = parts.hostname, parts.port
-        httpx.URL(base_url).host.encode("idna")
-    except (ValueError, httpx.InvalidURL):
-        return "is not a URL: its host or port cannot be read"
-    if parts.scheme not in ("http", "https"):
-        return "must begin with https:// or http://"
-    if not host or port == 0:
-        return "has no host, or port 0"
-    if "@" in parts.netloc:
-        return "must not hold a user name or password"
-    if "?" in base_url or "#" in base_url:
-        return "must not have a query or fragment"
-    if any(segment in ("", ".", "..") for segment in parts.path.rstrip("/").split("/")[1:]):
-        return "has an empty or dotted path segment"
-    return None
+        url = httpx.URL(address)
+        usable = _ADDRESS.fullmatch(address) and (url.port is None or 0 < url.port < 65536)
+        url.host.encode("idna")
+    except (httpx.InvalidURL, UnicodeError):
+        usable = False
+    if not usable:
+        raise ValueError(
+            "base_url must be http:// or https:// with a host, and at most a port and a path: no user name, no query,"
+            " no fragment and no dotted segment; it should look like https://api.example.com"
+        )
+    return address
 
 
 def user_agent(app: str | None) -> str:

@@ -10,15 +10,13 @@ import hashlib
 import hmac
 import re
 import time
+from collections.abc import Callable, Mapping
 from threading import Lock
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import Literal, Protocol
 
 from flask_paycheckout.client.bodies import text
 from flask_paycheckout.client.hidden import Hidden, concealed
-from flask_paycheckout.client.per_process import PerProcess
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+from flask_paycheckout.per_process import PerProcess
 
 _HEADER_VALUE = re.compile(r"[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?")
 _LONGEST_WAIT = 60.0

@@ -10,7 +10,7 @@ blocks inside one read.
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 # The only place that names the HTTP library: whatever else works with it imports it from here.
 try:
@@ -18,10 +18,9 @@ try:
 except ImportError:
     import httpx2 as httpx  # type: ignore[import-not-found,no-redef]
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-    from datetime import datetime
-    from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
+from collections.abc import Callable, Iterable
+from datetime import datetime
+from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
 LIMITS = "flask_paycheckout.limits"
 """The request extension with the request's `Limits`."""
@@ -50,6 +49,13 @@ class Limits(NamedTuple):
 def pool_limits(most_kept: int | None) -> httpx.Limits:
     """The limits of a pool of httpx, which keeps so many connections; a call never waits for a free one."""
     return httpx.Limits(max_connections=None, max_keepalive_connections=most_kept, keepalive_expiry=KEPT_FOR)
+
+
+class ResponseHeaders(httpx.Headers):
+    """Headers of a response by name, in any case; its `repr` shows the names only, since a value may be a secret."""
+
+    def __repr__(self) -> str:
+        return f"<headers {', '.join(self)}>"
 
 
 class NoCookies(httpx.Cookies):

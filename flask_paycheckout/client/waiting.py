@@ -6,16 +6,13 @@ in the caller's thread, without an event loop; `Awaited` hands it to the caller'
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Generator, Iterator
+from typing import Any, TypeVar, cast
 
+from flask_paycheckout.client.awaited import Awaited
 from flask_paycheckout.client.connections import Connections
+from flask_paycheckout.client.retries import Pace
 from flask_paycheckout.client.transport import NoCookies, httpx
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Generator, Iterator
-
-    from flask_paycheckout.client.awaited import Awaited
-    from flask_paycheckout.client.retries import Pace
 
 R = TypeVar("R")
 W = TypeVar("W", bound="Blocking | Awaited")

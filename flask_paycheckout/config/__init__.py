@@ -9,11 +9,11 @@ from decimal import Decimal
 from typing import Any
 from urllib.parse import urlsplit
 
-from flask_paycheckout.client.hidden import concealed
+from flask_paycheckout.client.hidden import Hidden, concealed
 from flask_paycheckout.config import checks
 from flask_paycheckout.config.checks import PENDING_FOR, PREFIX, PayoutFees, PendingFor
 from flask_paycheckout.errors import ConfigurationError
-from flask_paycheckout.security.origins import is_loopback, reaches_this_machine
+from flask_paycheckout.security.origins import is_loopback
 from flask_paycheckout.translations.catalogues import LANGUAGES
 
 _SANDBOX_HINT = "run 'flask paycheckout sandbox' for a local one, which prints its settings"
@@ -76,7 +76,7 @@ class Settings:
     checkout_origins: tuple[str, ...] = setting(checks.check_origins, ())
     """The origins to which a customer may be redirected; by default any with https, and http on this machine only."""
 
-    origins: tuple[str, ...] = setting(checks.check_origins, ())
+    origins: tuple[str, ...] = setting(checks.check_page_origins, ())
     """The origins whose pages may call the customers' routes with JSON, such as a storefront of its own address."""
 
     url_prefix: str = setting(checks.check_prefix, "/paycheckout")
@@ -133,7 +133,25 @@ class Settings:
     """The codes of the customer pages' languages; the first is the default for customers who prefer another one."""
 
     shop_name: str | None = setting(checks.check_text, None)
-    """The shop's name on customers' pages; by default the app's name."""
+    """The shop's name on all pages; by default the app's name."""
+
+    logo: str | None = setting(checks.check_logo, None)
+    """The shop's logo on all pages: a path of the shop, such as "/static/logo.svg", or a data: URL of an image."""
+
+    accent: str | None = setting(checks.check_colour, None)
+    """The shop's colour, such as "#8a2b0b", for buttons and links of all pages.
+
+    It is made darker or lighter as far as it must be to be read, in light and dark.
+    """
+
+    contact: str | None = setting(checks.check_contact, None)
+    """An e-mail address, or the https address of a page, where customers reach the shop; on each of their pages."""
+
+    seller: str | None = setting(checks.check_text, None)
+    """The line at the foot of customers' pages: the seller's name, address and numbers, as the law asks for them."""
+
+    new_tab: bool = setting(checks.check_switch, False)
+    """Whether pay buttons open the service's payment page in a new tab, which leaves the shop's page open."""
 
     show_total: bool = setting(checks.check_switch, True)
     """Whether status pages name the order, what is due, arrived and was paid back, to everyone who has their link."""
@@ -152,6 +170,12 @@ class Settings:
 
     The service's interface does not say; this decides `net` in the books, from then on.
     """
+
+    account_codes: Mapping[str, str] = setting(checks.check_codes, factory=dict)
+    """The code of the shop's own account for each kind of line of the books, in the export for bookkeepers."""
+
+    audit_months: bool = setting(checks.check_switch, True)
+    """Whether reconcile compares each month with the service after it has closed."""
 
     approve_over: Mapping[str, Decimal] = setting(checks.check_amounts, factory=dict)
     """For each currency the amount from which on a payout waits for a person: {"USD": "500.00"}."""
@@ -177,12 +201,6 @@ class Settings:
     The page exists once `flask_paycheckout.metrics.init_app(app)` was called.
     """
 
-    unheard: frozenset[str] = setting(checks.check_signals, frozenset())
-    """Signals among order_paid, payment_held, payment_resolved and those of payouts that need no receiver in this shop.
-
-    Without a receiver, their events then count as delivered, instead of waiting for one.
-    """
-
     separate_database: bool = setting(checks.check_switch, False)
     """Whether the shop accepts that its own tables are in another database than the payment tables.
 
@@ -198,28 +216,18 @@ class Settings:
         return self.authorization_format.removesuffix("{token}").rstrip()
 
 
-def load_settings(config: Mapping[str, Any], *, relaxed: bool) -> Settings:
+def load_settings(configured: Callable[[str], Any], *, relaxed: bool) -> Settings:
     """Read and check the settings of an app.
 
-    :param config: the app's configuration.
+    :param configured: gives the value of a key of the app's configuration, which itself must be no variable here: error
+        trackers report those of each frame.
     :param relaxed: whether the app is in debug or testing, where a sandbox and a missing public address are fine.
     :raises ConfigurationError: the message names the key, the fault and the remedy.
     """
-    try:
-        return _checked(config, relaxed)
-    except ConfigurationError as fault:
-        failure = fault.with_traceback(None)
-    # An error tracker that reports the variables of each frame must not send the whole configuration.
-    failure.__context__ = None
-    del config
-    raise failure
-
-
-def _checked(config: Mapping[str, Any], relaxed: bool) -> Settings:
     values: dict[str, Any] = {}
     for name in _FIELDS:
         key = PREFIX + name.upper()
-        value = config.get(key)
+        value = concealed(configured(key))
         # An empty environment variable counts as unset.
         if value is not None and value != "":
             values[name] = _check(name, key, value)
@@ -232,7 +240,7 @@ def _checked(config: Mapping[str, Any], relaxed: bool) -> Settings:
             raise ConfigurationError(f"{PREFIX}{name.upper()} is not set. {hint}")
     if not relaxed:
         require_real_service(settings, "PAYCHECKOUT_BASE_URL")
-        if not (settings.public_url or config.get("SERVER_NAME") or config.get("TRUSTED_HOSTS")):
+        if not (settings.public_url or configured("SERVER_NAME") or configured("TRUSTED_HOSTS")):
             raise ConfigurationError(
                 "PAYCHECKOUT_PUBLIC_URL is not set. Set the shop's own address, such as 'https://shop.example' (or"
                 " Flask's SERVER_NAME or TRUSTED_HOSTS), so that no Host header can decide where links lead."
@@ -248,7 +256,7 @@ def require_real_service(settings: Settings, key: str) -> None:
     :raises ConfigurationError: with what to do.
     """
     host = urlsplit(settings.base_url).hostname or ""
-    if reaches_this_machine(host) and not settings.allow_sandbox:
+    if is_loopback(host) and not settings.allow_sandbox:
         raise ConfigurationError(
             f"{key} is an address of this machine, but the app runs neither in debug nor in testing."
             " Set the real service's address. For a sandbox run the app in debug (FLASK_DEBUG=1), or set"
@@ -277,10 +285,11 @@ def check_account(given: Mapping[str, Any]) -> dict[str, Any]:
 def _check(name: str, key: str, value: Any) -> Any:
     declared = _FIELDS[name]
     try:
-        # What `repr` does not show is a secret.
-        return declared.metadata["check"](value if declared.repr else concealed(value))
+        checked = declared.metadata["check"](concealed(value))
     except checks.Fault as fault:
         raise ConfigurationError(f"{key} {fault}") from None
+    # What `repr` does not show is a secret.
+    return str(checked) if declared.repr and isinstance(checked, Hidden) else checked
 
 
 _FIELDS = {one.name: one for one in fields(Settings)}

@@ -8,8 +8,8 @@ from datetime import tzinfo
 from enum import Enum
 from typing import Any, Literal
 
+from flask_paycheckout.client.hidden import concealed
 from flask_paycheckout.config import check_account
-from flask_paycheckout.errors import ConfigurationError
 
 
 class _FromSettings(Enum):
@@ -37,7 +37,7 @@ class Account:
     :param signer: replaces the built-in signing.
     :param checkout_origins: the origins to which a customer may be redirected.
     :param public_url: the base of absolute links to its orders and refunds.
-    :param shop_name: the shop's name on its customers' pages.
+    :param shop_name: the shop's name on its customers' pages; `logo`, `accent`, `contact` and `seller` as the settings.
     :param languages: the codes of its pages' languages; the first is the default.
     :param time_zone: the name of the time zone of its pages, and of its months in the owner's books.
     :raises ConfigurationError: a value cannot be used; the message names it, and never shows a secret.
@@ -51,6 +51,10 @@ class Account:
     checkout_origins: tuple[str, ...] | None
     public_url: str | None
     shop_name: str | None
+    logo: str | None
+    accent: str | None
+    contact: str | None
+    seller: str | None
     languages: tuple[str, ...] | None
     time_zone: tzinfo | None
 
@@ -65,24 +69,21 @@ class Account:
         checkout_origins: Sequence[str] | None = None,
         public_url: str | None = None,
         shop_name: str | None = None,
+        logo: str | None = None,
+        accent: str | None = None,
+        contact: str | None = None,
+        seller: str | None = None,
         languages: Sequence[str] | None = None,
         time_zone: str | None = None,
     ) -> None:
+        # An address may have a password in it, too.
+        client_secret, access_token, base_url = concealed(client_secret), concealed(access_token), concealed(base_url)
         own_token = None if access_token is SETTINGS else access_token
         keys = (client_id, client_secret, base_url, own_token, signer)
-        values = (*keys, checkout_origins, public_url, shop_name, languages, time_zone)
+        values = (*keys, checkout_origins, public_url, shop_name, logo, accent, contact, seller, languages, time_zone)
         given = dict(zip(self.__slots__, values, strict=True))
-        try:
-            checked = check_account({name: value for name, value in given.items() if value is not None})
-        except ConfigurationError as fault:
-            failure = fault.with_traceback(None)
-        else:
-            for name in self.__slots__:
-                object.__setattr__(self, name, checked.get(name))
-            if access_token is SETTINGS:
-                object.__setattr__(self, "access_token", SETTINGS)
-            return
-        # An error tracker that reports the variables of each frame must not send the keys.
-        del self, keys, values, given, client_secret, access_token, own_token
-        failure.__context__ = None
-        raise failure
+        checked = check_account({name: value for name, value in given.items() if value is not None})
+        if access_token is SETTINGS:
+            checked["access_token"] = SETTINGS
+        for name in self.__slots__:
+            object.__setattr__(self, name, checked.get(name))

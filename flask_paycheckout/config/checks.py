@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from datetime import UTC, timedelta, tzinfo
 from decimal import Decimal
@@ -13,7 +14,6 @@ from zoneinfo import ZoneInfo
 from flask_paycheckout.client.hidden import Hidden, concealed
 from flask_paycheckout.database.order_ids import MAX_ID
 from flask_paycheckout.security.origins import origin_of
-from flask_paycheckout.signals import NEEDS_RECEIVER
 from flask_paycheckout.totals import decimals_of, exact_decimal
 from flask_paycheckout.translations.catalogues import LANGUAGES
 
@@ -38,6 +38,11 @@ PREFIX = "PAYCHECKOUT_"
 PENDING_FOR = timedelta(hours=24)
 IN_QUOTES = "Put it in quotes; in an environment variable that Flask reads as JSON, as '\"123\"'."
 _SHORTEST_TOKEN = 16
+# Without the signs that have a meaning in a link.
+_EMAIL = re.compile(r"[^\s@/:?&#%]+@[^\s@/:?&#%]+")
+_COLOUR = re.compile("#[0-9A-Fa-f]{6}")
+# A scheme of an app's own, and a host.
+_APP_ORIGIN = re.compile(r"(?!https?:)[a-z][a-z0-9+.-]*://[a-z0-9.-]+(:[0-9]+)?")
 
 
 class Fault(Exception):
@@ -77,12 +82,47 @@ def check_address(value: object) -> str:
     return text.rstrip("/")
 
 
+def check_contact(value: object) -> str:
+    """The address of a link: `mailto:` and an e-mail address, or that of a page."""
+    text = check_text(value)
+    if _EMAIL.fullmatch(text):
+        return f"mailto:{text}"
+    try:
+        return check_address(text)
+    except Fault:
+        raise Fault(
+            "is neither an e-mail address nor the address of a page."
+            " Write 'help@shop.example' or 'https://shop.example/contact'."
+        ) from None
+
+
+def check_logo(value: object) -> str:
+    text = check_text(value)
+    if not (text.startswith("data:image/") or (text.startswith("/") and not text.startswith("//"))):
+        raise Fault("is no path of the shop, and pages load nothing of other hosts. Write it like '/static/logo.svg'.")
+    return text
+
+
+def check_colour(value: object) -> str:
+    text = check_text(value)
+    if not _COLOUR.fullmatch(text):
+        raise Fault("is no colour of six hexadecimal digits. Write it like '#8a2b0b'.")
+    return text.lower()
+
+
 def check_origins(value: object) -> tuple[str, ...]:
     addresses = [check_address(entry) for entry in _words(value, "origins", "['https://pay.example']")]
     for address in addresses:
         if urlsplit(address).path:
             raise Fault("contains a path. An origin is scheme, host and port only: 'https://pay.example'.")
     return tuple(origin_of(address) for address in addresses)
+
+
+def check_page_origins(value: object) -> tuple[str, ...]:
+    """The origins of pages, as their browsers send them: also of an app's, such as capacitor://localhost."""
+    listed = _words(value, "origins", "['https://store.example']")
+    of_apps = [entry for entry in listed if _APP_ORIGIN.fullmatch(entry)]
+    return (*check_origins([entry for entry in listed if entry not in of_apps]), *of_apps)
 
 
 def check_number(value: object) -> float:
@@ -232,15 +272,6 @@ def check_statuses(value: object) -> frozenset[str]:
     return statuses
 
 
-def check_signals(value: object) -> frozenset[str]:
-    listed = _words(value, "signals' names", "['payment_resolved']")
-    unknown = sorted(set(listed) - NEEDS_RECEIVER)
-    if unknown:
-        known = ", ".join(sorted(NEEDS_RECEIVER))
-        raise Fault(f"lists {unknown[0]!r}, which is none of {known}. Remove it: others need no receiver.")
-    return frozenset(listed)
-
-
 def check_languages(value: object) -> tuple[str, ...]:
     listed, known = _listed(value), ", ".join(LANGUAGES)
     if not isinstance(listed, (list, tuple)) or not listed or any(entry not in LANGUAGES for entry in listed):
@@ -287,6 +318,12 @@ def check_amounts(value: object) -> Mapping[str, Decimal]:
         except (TypeError, ValueError) as fault:
             raise Fault(f'cannot be used: {fault}. Write {{"USD": "500.00"}}.') from None
     return MappingProxyType(limits)
+
+
+def check_codes(value: object) -> Mapping[str, str]:
+    if not isinstance(value, Mapping) or not all(isinstance(text, str) for each in value.items() for text in each):
+        raise Fault('must map kinds of lines to texts. Write {"payment": "8400", "refund": "8700"}.')
+    return MappingProxyType(dict(value))
 
 
 def check_seal_key(value: object) -> str:

@@ -22,7 +22,7 @@ _SERIALIZATION_FAILURE, _DEADLOCK_DETECTED = "40001", "40P01"
 
 def is_lost_race(error: BaseException) -> bool:
     """Whether the transaction was rolled back because of another one: a serialization failure or a deadlock."""
-    return isinstance(error, OperationalError) and _code_of(error) in (_SERIALIZATION_FAILURE, _DEADLOCK_DETECTED)
+    return isinstance(error, DBAPIError) and _code_of(error) in (_SERIALIZATION_FAILURE, _DEADLOCK_DETECTED)
 
 
 def is_lock_timeout(error: BaseException) -> bool:
@@ -31,25 +31,32 @@ def is_lock_timeout(error: BaseException) -> bool:
 
 
 def is_passing(error: BaseException) -> bool:
-    """Whether the same call will probably succeed a little later."""
-    lost = isinstance(error, DBAPIError) and error.connection_invalidated
-    return lost or isinstance(error, NoFreeConnection) or is_lost_race(error) or is_lock_timeout(error)
+    """Whether the statement is not at fault, so that the same call succeeds once a trouble of the database is over."""
+    return trouble_of(error) is not None or is_lost_race(error)
 
 
 def cut_row(error: IntegrityError) -> None:
     """Cut an error's message, and that of the driver's error in it, to its first line, and hide the parameters."""
     error.hide_parameters = True
+    message = _reply_of(error.orig).get("M")
     for one in filter(None, (error, error.orig)):
-        one.args = tuple(str(argument).partition("\n")[0] for argument in one.args)
+        one.args = tuple(message or str(argument).partition("\n")[0] for argument in one.args)
 
 
 def _code_of(error: DBAPIError) -> str | int | None:
     """PostgreSQL's SQLSTATE of an error, or SQLite's primary code of it; None when the error has none."""
-    # The names in psycopg and in psycopg2.
+    # The names in psycopg and in psycopg2, and the field in pg8000.
     state: str | None = getattr(error.orig, "sqlstate", None) or getattr(error.orig, "pgcode", None)
+    state = state or _reply_of(error.orig).get("C")
     code: int | None = getattr(error.orig, "sqlite_errorcode", None)
     # SQLite's extended codes have further bits above the lowest eight.
     return state or (None if code is None else code & 0xFF)
+
+
+def _reply_of(error: BaseException | None) -> dict[str, str]:
+    """The fields of the server's reply, which an error of pg8000 has in place of a message; empty for other drivers."""
+    argument = next(iter(getattr(error, "args", ())), None)
+    return argument if isinstance(argument, dict) else {}
 
 
 class Trouble(NamedTuple):
@@ -92,8 +99,12 @@ _POOLED = Trouble(
     'Set SQLALCHEMY_ENGINE_OPTIONS = {"connect_args": {"prepare_threshold": None}}.',
 )
 _UNSAVED = Trouble(
-    "the database file cannot be opened, read or written",
-    "See its disk, and the permissions of the file and its folder.",
+    "the database's files cannot be opened, read or written",
+    "See its disk, and the permissions of the files and their folder.",
+)
+_SHORT = Trouble(
+    "the database lacks memory, or has reached another of its limits",
+    "Its log names what it lacks. What arrives meanwhile is found by reconcile afterwards.",
 )
 
 _BY_CODE: dict[str | int | None, Trouble] = {
@@ -102,13 +113,15 @@ _BY_CODE: dict[str | int | None, Trouble] = {
     "53300": _CROWDED,
     "55P03": _LOCKED,
     "57014": _SLOW,
-    "57P01": _CLOSED,
-    "57P02": _CLOSED,
     "57P03": _AWAY,
     "26000": _POOLED,
     "42P05": _POOLED,
-    **{5: _LOCKED, 6: _LOCKED, 8: READ_ONLY, 10: _UNSAVED, 13: _FULL, 14: _UNSAVED},
+    # The classes of PostgreSQL's other codes: connections, resources, acts of its operator, and its system.
+    **{"08": _CLOSED, "53": _SHORT, "57": _CLOSED, "58": _UNSAVED},
+    # SQLite's.
+    **{5: _LOCKED, 6: _LOCKED, 7: _SHORT, 8: READ_ONLY, 10: _UNSAVED, 13: _FULL, 14: _UNSAVED},
 }
+"""By code, or by the first two characters of one that is not here."""
 
 
 def trouble_of(error: BaseException) -> Trouble | None:
@@ -118,8 +131,9 @@ def trouble_of(error: BaseException) -> Trouble | None:
     if not isinstance(error, DBAPIError):
         return None
     code = _code_of(error)
-    if code in _BY_CODE:
-        return _BY_CODE[code]
+    trouble = _BY_CODE.get(code) or _BY_CODE.get(str(code)[:2])
+    if trouble is not None:
+        return trouble
     if error.connection_invalidated:
         return _CLOSED
     # Only a connection that was never made has an error without a code.

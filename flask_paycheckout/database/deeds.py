@@ -1,6 +1,6 @@
-"""The table of deeds: who looked at, decided, approved, refunded, exported or erased what. It only grows.
+"""The table of deeds: who viewed, decided, approved, refunded, exported or erased what. It only grows.
 
-A deed is stored in the transaction of what it tells of; only a look has one of its own.
+A deed is stored in the transaction of what it tells of; only what somebody was shown has one of its own.
 """
 
 from __future__ import annotations
@@ -23,7 +23,6 @@ MAX_WHY = 1000
 """The most characters of the reason for a decision."""
 
 _NAME = "paycheckout_deed"
-_LOOKED = "looked"
 
 
 class Deed(NamedTuple):
@@ -34,7 +33,7 @@ class Deed(NamedTuple):
     """The name of the person; for an export by the command, that of the system's user."""
 
     deed: str
-    """Such as `looked`, `decided`, `approved`, `refunded`, `exported` or `erased`."""
+    """Such as `viewed`, `linked`, `decided`, `approved`, `refunded`, `exported` or `erased`."""
 
     subject: str
     """The checkout id, the payout's reference, the order id or the period that it was done to."""
@@ -45,6 +44,9 @@ class Deed(NamedTuple):
 
     order_id: str | None = None
     """The order that it is about, if any."""
+
+    system_user: str = ""
+    """The system's user who ran the command, whatever name was given with --by; empty without a command."""
 
 
 def deed_table(beside: Table) -> Table:
@@ -61,8 +63,11 @@ def deed_table(beside: Table) -> Table:
         Column("through", String(16), nullable=False),
         # The order that it is about, if any.
         Column("order_id", String(MAX_ID)),
+        # The system's user who ran the command; empty without a command.
+        Column("system_user", String(MAX_ID), nullable=False),
         Index("ix_paycheckout_deed_at", "at", "id"),
         Index("ix_paycheckout_deed_order_id", "order_id"),
+        Index("ix_paycheckout_deed_subject", "subject", "deed"),
         schema=beside.schema,
         keep_existing=True,
     )
@@ -80,22 +85,26 @@ def record_deed(
 ) -> None:
     """Store a deed in the transaction that does it."""
     texts = {"by": storable(by)[:MAX_ID], "deed": deed, "subject": subject[:MAX_ID], "why": storable(why or "")}
-    values = texts | {"at": at, "through": present_door(), "order_id": order_id}
+    door = present_door()
+    user = storable(door.by)[:MAX_ID] if door.name == "command" else ""
+    values = texts | {"at": at, "through": door.name, "order_id": order_id, "system_user": user}
     connection.execute(deeds.insert().inline().values(values))
 
 
-def record_look(engine: Engine, deeds: Table, at: datetime, by: str, subject: str, order_id: str | None) -> None:
-    """Store that a person looked at what tells of persons: once in each hour of UTC, so that the table stays small.
+def record_hourly(
+    engine: Engine, deeds: Table, at: datetime, by: str, deed: str, subject: str, order_id: str | None
+) -> None:
+    """Store that a person was shown something: once in each hour of UTC, so that the table stays small.
 
-    A second look in the hour is one statement, which only reads. It never needs two connections at once, since the page
-    that is looked at has read already.
+    A second time in the hour is one statement, which only reads. It never needs two connections at once.
     """
     hour, c = at.replace(minute=0, second=0, microsecond=0), deeds.c
-    same = c.deed == _LOOKED, c.by == storable(by)[:MAX_ID], c.subject == subject[:MAX_ID], c.through == present_door()
-    if not read_rows(engine, select(c.id).where(c.at >= hour, *same).limit(1)):
+    names = c.deed == deed, c.by == storable(by)[:MAX_ID], c.subject == subject[:MAX_ID]
+    same = select(c.id).where(c.at >= hour, *names, c.through == present_door().name)
+    if not read_rows(engine, same.limit(1)):
         # In another transaction: on SQLite one that has read cannot write once another process has written since.
         with begin_limited(engine) as connection:
-            record_deed(connection, deeds, at, by, _LOOKED, subject, order_id=order_id)
+            record_deed(connection, deeds, at, by, deed, subject, order_id=order_id)
 
 
 def who_and_why(by: str, why: str) -> tuple[str, str]:

@@ -1,26 +1,22 @@
-"""The database of a shop on Flask-SQLAlchemy, Flask-SQLAlchemy-Lite or plain SQLAlchemy, behind one interface."""
+"""The database that a shop gives to `init_app`: of Flask-SQLAlchemy, Flask-SQLAlchemy-Lite or plain SQLAlchemy."""
 
 from __future__ import annotations
 
 import sys
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Engine, MetaData
-from sqlalchemy.orm import MappedAsDataclass, Session, registry, scoped_session
-from sqlalchemy.util import ScopedRegistry
+from sqlalchemy.orm import Session
 
+from flask_paycheckout.database.shop_session import Context, OfFlaskSQLAlchemy, ShopDatabase
 from flask_paycheckout.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from flask_sqlalchemy import SQLAlchemy
     from flask_sqlalchemy_lite import SQLAlchemy as LiteSQLAlchemy
-
-
-_Context = Callable[[], AbstractContextManager[object]]
 
 
 @dataclass(frozen=True)
@@ -38,109 +34,6 @@ class Host:
 
     A `scoped_session` does so whose `scopefunc` returns the id of the context.
     """
-
-
-@dataclass(eq=False)
-class ShopDatabase(ABC):
-    """The database in which one app of a shop works."""
-
-    metadatas: Mapping[str | None, MetaData]
-    """Those of each bind; None is the default one."""
-
-    context: _Context
-    """Opens an application context of the shop."""
-
-    def base(self, bind_key: str | None) -> Any:
-        """A declarative base of classes that are mapped in the shop's metadata of this bind."""
-        return registry(metadata=self.metadatas[bind_key]).generate_base()
-
-    @abstractmethod
-    def session(self) -> Session:
-        """The session of the running application context.
-
-        :raises ConfigurationError: the shop gives no session of its own to each context.
-        """
-
-    def current(self) -> Session | None:
-        """The session of the running application context; None if the context may have none yet."""
-        return self.session()
-
-    def engine(self, bound: Engine) -> Engine:
-        """The engine for connections of our own.
-
-        :param bound: the engine that sessions of the shop use for the payment tables.
-        """
-        return bound
-
-    @abstractmethod
-    def own(self) -> AbstractContextManager[Session]:
-        """Open an application context in which the shop's session is a new one, and close that at the end."""
-
-
-@dataclass(eq=False)
-class _FlaskSQLAlchemy(ShopDatabase):
-    """The database of a `flask_sqlalchemy.SQLAlchemy`, whose `session` the shop may replace at any time.
-
-    If its sessions do not belong to application contexts, as with a `scopefunc` of the shop, the caller's session is
-    set aside while one of our own is open, without commit, rollback or close.
-    """
-
-    db: SQLAlchemy
-    _checked: object = None
-
-    def base(self, bind_key: str | None) -> Any:
-        # A base that makes dataclasses takes no mixin that is none.
-        return super().base(bind_key) if issubclass(self.db.Model, MappedAsDataclass) else self.db.Model
-
-    def session(self) -> Session:
-        session: Session = self._registry()()
-        return session
-
-    def current(self) -> Session | None:
-        registry = self._registry()
-        try:
-            return registry() if registry.has() else None
-        except RuntimeError:
-            # Sessions belong to application contexts, and none is open.
-            return None
-
-    @contextmanager
-    def own(self) -> Iterator[Session]:
-        registry, before, host = self._registry(), self.current(), None
-        try:
-            with self.context():
-                found = self.current()
-                if found is not None:
-                    # A session other than the caller's is left over from an earlier context.
-                    registry.clear()
-                    host = found if found is before else None
-                yield self.session()
-        finally:
-            if host is not None:
-                # Flask-SQLAlchemy removes our session at the end of the context, unless the shop replaced that as well.
-                self.db.session.remove()
-                registry.set(host)
-
-    def _registry(self) -> ScopedRegistry[Any]:
-        sessions: Any = self.db.session
-        if sessions is not self._checked:
-            _require_new_sessions(sessions)
-            self._checked = sessions
-        found: ScopedRegistry[Any] = sessions.registry
-        return found
-
-
-def _require_new_sessions(sessions: Any) -> None:
-    if isinstance(sessions, scoped_session):
-        one, other = sessions.session_factory(), sessions.session_factory()
-        if one is not other:
-            one.close()
-            other.close()
-            return
-    raise ConfigurationError(
-        "db.session was replaced by an object that always returns the same session, so receivers would commit the"
-        " shop's own changes in it. Put scoped_session(sessionmaker(...)) there, which makes new sessions."
-    )
 
 
 @dataclass(eq=False)
@@ -209,7 +102,7 @@ class _PlainSQLAlchemy(ShopDatabase):
 
 
 def database_of(
-    db: SQLAlchemy | LiteSQLAlchemy | Host | None, metadata: MetaData | None, context: _Context = nullcontext
+    db: SQLAlchemy | LiteSQLAlchemy | Host | None, metadata: MetaData | None, context: Context = nullcontext
 ) -> ShopDatabase:
     """The database that a shop gave to `init_app`.
 
@@ -229,7 +122,7 @@ def database_of(
     if metadata is not None:
         raise ConfigurationError("metadata is only for a flask_sqlalchemy_lite.SQLAlchemy. Leave it out.")
     if _is_sqlalchemy(db, "flask_sqlalchemy"):
-        return _FlaskSQLAlchemy(given.metadatas, context, given)
+        return OfFlaskSQLAlchemy(given.metadatas, context, given)
     if not isinstance(db, Host):
         raise ConfigurationError(
             f"db must be the shop's flask_sqlalchemy.SQLAlchemy or flask_sqlalchemy_lite.SQLAlchemy object, or a Host,"

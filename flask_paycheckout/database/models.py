@@ -1,20 +1,27 @@
-"""The mapped classes and tables of one app, which each subject makes and `flask_paycheckout.models` puts together."""
+"""The mapped classes and tables of one app: made once in a shop's metadata, kept as long as it, with aware times."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from datetime import UTC
 from functools import cached_property
 from typing import Any, TypeVar, cast
+from weakref import WeakSet
 
-from sqlalchemy import Table
+from sqlalchemy import Table, event
 from sqlalchemy.orm import class_mapper, make_transient_to_detached
 from sqlalchemy.orm.attributes import instance_state, manager_of_class
 
 from flask_paycheckout.database.deeds import deed_table
+from flask_paycheckout.database.mapping import CLASSES, MOMENT, PaymentTable
 from flask_paycheckout.database.service_table import service_table
+from flask_paycheckout.database.shop_session import ShopDatabase
 
 Row = TypeVar("Row")
+
+# The mapped classes that already have the listener which makes their times aware: added twice, it would run twice.
+_AWARE: WeakSet[type[Any]] = WeakSet()
 
 
 @dataclass(eq=False)
@@ -29,13 +36,22 @@ class Models:
     days: Table
     """The table of the sums sent in each day, to which no class is mapped."""
 
+    audits: Table
+    """The table of the audits of months, to which none is mapped either."""
+
+    order_problems: Table
+    """The table of the orders that cannot be paid, to which no class is mapped either."""
+
+    alarms: Table
+    """The table of the alarms that the owner was told of; likewise."""
+
     def __post_init__(self) -> None:
         self.classes = self.Checkout, self.Event, self.Payout, self.Booking, self.Request
         mapped_to = [table_of(model) for model in self.classes]
         self.checkouts, self.events, self.payouts, self.bookings, self.requests = mapped_to
         # No class is mapped to these.
         self.services, self.deeds = service_table(self.checkouts), deed_table(self.checkouts)
-        self.tables = (*mapped_to, self.services, self.deeds, self.days)
+        self.tables = (*mapped_to, self.services, self.deeds, self.days, self.audits, self.order_problems, self.alarms)
         # The bind that the tables belong to; None for the shop's default database.
         self.bind_key: str | None = getattr(self.Checkout, "__bind_key__", None)
 
@@ -69,3 +85,48 @@ class Models:
 def table_of(model: type[Any]) -> Table:
     """The table of a mapped class."""
     return cast("Table", model.__table__)
+
+
+def mapped(database: ShopDatabase, mixin: type[Any], name: str, bind_key: str | None = None) -> type[Any]:
+    """The shop's own subclass of a mixin in its metadata, or one that is made now.
+
+    :param bind_key: the bind of one that is made now; None for the shop's default database.
+    """
+    held = [model for metadata in database.metadatas.values() for model in metadata.info.get(CLASSES, ())]
+    found = next((model for model in held if issubclass(model, mixin) and "__mapper__" in vars(model)), None)
+    bind = {} if bind_key is None else {"__bind_key__": bind_key}
+    body = {"__module__": __name__, "__reduce__": lambda row: (_record, (mixin, _values(row))), **bind}
+    model: type[Any] = found or type(name, (mixin, database.base(bind_key)), body)
+    if model not in _AWARE:
+        _AWARE.add(model)
+        for loading in ("load", "refresh"):
+            event.listen(model, loading, _keep_aware(model))
+    return model
+
+
+def _values(row: PaymentTable) -> dict[str, Any]:
+    return {key: value for key, value in vars(row).items() if not key.startswith("_sa_")}
+
+
+def _record(mixin: type[PaymentTable], values: dict[str, Any]) -> PaymentTable:
+    """A copied or unpickled row: its values without a database, since a class that was made here cannot be imported."""
+    record = object.__new__(mixin)
+    vars(record).update(values)
+    return record
+
+
+def _keep_aware(model: type[Any]) -> Callable[..., None]:
+    """A listener that makes loaded times aware UTC: SQLite returns them without a zone, PostgreSQL in its own.
+
+    The instance is not marked as changed. A shop's subclass may have other times, which stay as they are loaded.
+    """
+    times = [column.key for column in table_of(model).c if column.type is MOMENT]
+
+    def make_aware(instance: object, *event_facts: object) -> None:
+        loaded = vars(instance)
+        for key in times:
+            value = loaded.get(key)
+            if value is not None and value.tzinfo is not UTC:
+                loaded[key] = value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
+
+    return make_aware

@@ -1,23 +1,141 @@
-"""Protection of the shop's session: its uncommitted changes are detected, and never committed by the extension."""
+"""The shop's sessions: what their open transactions hold is known, and never committed by the extension."""
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager
-from dataclasses import dataclass
-from typing import Any
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, suppress
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import Connection, Engine, StaticPool, Table, event
-from sqlalchemy.exc import OperationalError
-from sqlalchemy.orm import ORMExecuteState, Session
+from sqlalchemy import Connection, Engine, MetaData, StaticPool, Table, update
+from sqlalchemy.orm import MappedAsDataclass, Session, SessionTransactionOrigin, registry, scoped_session
+from sqlalchemy.util import ScopedRegistry
 
-from flask_paycheckout.database.hosts import ShopDatabase
-from flask_paycheckout.database.open_transactions import WROTE, begun_in
-from flask_paycheckout.errors import UncommittedChanges
+from flask_paycheckout.database.connections import GUARD, WROTE, Begun, begun_in, schema_of, watch_sessions
+from flask_paycheckout.errors import ConfigurationError, UncommittedChanges
 
-_WRITES = ("INSERT", "UPDATE", "DELETE", "REPLAC")
+if TYPE_CHECKING:
+    from flask_sqlalchemy import SQLAlchemy
 
 
-@dataclass(frozen=True, eq=False)
+Context = Callable[[], AbstractContextManager[object]]
+
+_OF_CONNECTION = (
+    "db.session is bound to a connection of its own, so that nothing of a payment is committed, or all of it together"
+    " with what else is done there. Bind it to the engine; give each test a database of its own, such as one in memory."
+)
+_TENANTS = (
+    "db.session leads to another {kind} in this context than before ({place}, not {first}), as in a shop with one for"
+    " each tenant. Payments of one would be taken for payments of the other: make an app for each tenant, or keep all"
+    " orders together and give each tenant a merchant account."
+)
+
+
+@dataclass(eq=False)
+class ShopDatabase(ABC):
+    """The database in which one app of a shop works."""
+
+    metadatas: Mapping[str | None, MetaData]
+    """Those of each bind; None is the default one."""
+
+    context: Context
+    """Opens an application context of the shop."""
+
+    def base(self, bind_key: str | None) -> Any:
+        """A declarative base of classes that are mapped in the shop's metadata of this bind."""
+        return registry(metadata=self.metadatas[bind_key]).generate_base()
+
+    @abstractmethod
+    def session(self) -> Session:
+        """The session of the running application context.
+
+        :raises ConfigurationError: the shop gives no session of its own to each context.
+        """
+
+    def current(self) -> Session | None:
+        """The session of the running application context; None if the context may have none yet."""
+        return self.session()
+
+    def engine(self, bound: Engine) -> Engine:
+        """The engine for connections of our own.
+
+        :param bound: the engine that sessions of the shop use for the payment tables.
+        """
+        return bound
+
+    @abstractmethod
+    def own(self) -> AbstractContextManager[Session]:
+        """Open an application context in which the shop's session is a new one, and close that at the end."""
+
+
+@dataclass(eq=False)
+class OfFlaskSQLAlchemy(ShopDatabase):
+    """The database of a `flask_sqlalchemy.SQLAlchemy`, whose `session` the shop may replace at any time.
+
+    If its sessions do not belong to application contexts, as with a `scopefunc` of the shop, the caller's session is
+    set aside while one of our own is open, without commit, rollback or close.
+    """
+
+    db: SQLAlchemy
+    _checked: object = None
+
+    def base(self, bind_key: str | None) -> Any:
+        # A base that makes dataclasses takes no mixin that is none.
+        return super().base(bind_key) if issubclass(self.db.Model, MappedAsDataclass) else self.db.Model
+
+    def session(self) -> Session:
+        session: Session = self._registry()()
+        return session
+
+    def current(self) -> Session | None:
+        registry = self._registry()
+        try:
+            return registry() if registry.has() else None
+        except RuntimeError:
+            # Sessions belong to application contexts, and none is open.
+            return None
+
+    @contextmanager
+    def own(self) -> Iterator[Session]:
+        registry, before, host = self._registry(), self.current(), None
+        try:
+            with self.context():
+                found = self.current()
+                if found is not None:
+                    # A session other than the caller's is left over from an earlier context.
+                    registry.clear()
+                    host = found if found is before else None
+                yield self.session()
+        finally:
+            if host is not None:
+                # Flask-SQLAlchemy removes our session at the end of the context, unless the shop replaced that as well.
+                self.db.session.remove()
+                registry.set(host)
+
+    def _registry(self) -> ScopedRegistry[Any]:
+        sessions: Any = self.db.session
+        if sessions is not self._checked:
+            _require_new_sessions(sessions)
+            self._checked = sessions
+        found: ScopedRegistry[Any] = sessions.registry
+        return found
+
+
+def _require_new_sessions(sessions: Any) -> None:
+    if isinstance(sessions, scoped_session):
+        one, other = sessions.session_factory(), sessions.session_factory()
+        if one is not other:
+            one.close()
+            other.close()
+            return
+    raise ConfigurationError(
+        "db.session was replaced by an object that always returns the same session, so receivers would commit the"
+        " shop's own changes in it. Put scoped_session(sessionmaker(...)) there, which makes new sessions."
+    )
+
+
+@dataclass(eq=False)
 class ShopSessions:
     """The sessions of one app's shop: that of the running context, with what it has not committed, and our own.
 
@@ -26,123 +144,160 @@ class ShopSessions:
 
     database: ShopDatabase
     table: Table
+    _places: dict[str, str] = field(default_factory=dict, init=False)
+    _bind: Engine | None = field(default=None, init=False)
+    _watched: type[Session] | None = field(default=None, init=False)
+
+    def __post_init__(self) -> None:
+        # As a writer: the shop's session may send what reads to a replica.
+        self._writing = update(self.table)
 
     def of_context(self) -> Session:
         """The session of the running application context."""
-        return self.database.session()
+        return self._seen(self.database.session())
 
-    def own(self) -> AbstractContextManager[Session]:
+    @contextmanager
+    def own(self) -> Iterator[Session]:
         """Open an application context in which the shop's session is a new one."""
-        return self.database.own()
+        with self.database.own() as session:
+            yield self._seen(session)
 
     def engine(self) -> Engine:
         """The engine of the payment tables."""
         with self.own() as session:
-            return self.database.engine(self._engine_of(session))
+            return self.database.engine(self.engine_of(session))
 
-    def refuse_uncommitted(self, call: str, *, only_if_blocking: bool = True) -> None:
-        """Raise when the shop's session holds changes that are not committed.
+    def engine_if_known(self) -> Engine | None:
+        """The engine of the payment tables; None where the shop sets its database up later."""
+        with suppress(Exception):
+            return self.engine()
+        return None
 
-        :param only_if_blocking: raise only when they would block our own write, or be committed by it: SQLite has one
-            writer, and an in-memory database has a single connection.
-        :raises UncommittedChanges: gives the changed classes, never their values.
-        :raises ConfigurationError: the shop gives no new sessions.
+    def engine_of(self, session: Session) -> Engine:
+        """The engine on which a session has the payment tables.
+
+        :raises ConfigurationError: the session is bound to a connection, or to another database than earlier ones.
         """
-        session = self.database.current()
-        if session is None:
-            return
-        engine = self._engine_of(session)
-        single_writer = engine.dialect.name == "sqlite" or isinstance(engine.pool, StaticPool)
-        if only_if_blocking and not single_writer:
-            return
-        # No session event tells of writes through the session's plain connection, but SQLite counts.
-        unseen = any(begun.has_changed for begun in begun_in(session))
-        written = session.info.get(WROTE) or ("rows written through its connection" if unseen else "")
-        locked = single_writer and _holds_lock(session)
-        changed = written or (_pending(session) if locked or not only_if_blocking else "")
-        if changed:
-            raise UncommittedChanges(call, changed)
-        if locked and not session.in_nested_transaction():
-            # If every transaction takes SQLite's one write lock, even a session that has only read would block us
-            # forever.
-            session.rollback()
+        bind = session.get_bind(clause=self._writing)
+        if not isinstance(bind, Engine):
+            raise ConfigurationError(_OF_CONNECTION)
+        if bind is not self._bind:
+            self.require_same("database", repr(bind.url))
+            self.require_same("schema of its engine", str(schema_of(self.table, bind)))
+            self._bind = bind
+        return bind
 
-    def allow_reading(self, call: str) -> None:
-        """Make sure that the shop's session does not block a read on another connection.
+    def require_same(self, kind: str, place: str) -> None:
+        """Make sure that all sessions of the shop lead to the same place, a database or a schema of PostgreSQL.
 
-        A session that has only read is rolled back. SQLite allows reads beside a writer, unless every transaction
-        begins by taking the one write lock; an in-memory database has one connection, whose transaction our read would
-        end.
-
-        :raises UncommittedChanges: the session has uncommitted writes; gives the changed classes.
+        :raises ConfigurationError: an earlier one led to another.
         """
-        session = self.database.current()
-        # A session whose flush failed holds no lock, and raises when it is used.
-        if session is None or not session.is_active:
-            return
-        engine = self._engine_of(session)
-        if isinstance(engine.pool, StaticPool) or (_holds_lock(session) and not _can_begin(engine)):
-            self.refuse_uncommitted(call)
+        first = self._places.setdefault(kind, place)
+        if first != place:
+            raise ConfigurationError(_TENANTS.format(kind=kind, first=first, place=place))
 
-    def let_clean_go(self) -> None:
-        """Roll the shop's session back if it has only read, so that a page needs no second connection beside it."""
-        session = self.database.current()
-        if session is None or not session.is_active or session.in_nested_transaction():
-            return
-        begun = begun_in(session)
-        wrote = session.info.get(WROTE) or _pending(session) or any(one.fault or one.wrote() for one in begun)
-        if begun and not wrote:
-            session.rollback()
+    def connection_of(self, session: Session) -> Connection:
+        """The session's connection to the payment tables."""
+        return session.connection(bind_arguments={"clause": self._writing})
 
     def open_connection(self) -> Connection | None:
         """The connection of the open transaction of the shop's session; None without one.
 
         A read on it sees the transaction's own writes, and does not wait for its locks. Nothing is flushed.
         """
+        session = self._present()
+        return None if session is None or not session.in_transaction() else self.connection_of(session)
+
+    def uncommitted(self) -> str:
+        """What the shop's session has changed and not committed; empty without anything.
+
+        :returns: the names of the classes that are not flushed, never their values.
+        """
+        session = self._present()
+        if session is None:
+            return ""
+        transaction = session.get_transaction()
+        wrote = transaction is not None and transaction is session.info.get(WROTE)
+        # No session event tells of writes through the session's plain connection, but SQLite counts.
+        wrote = wrote or any(begun.has_changed for begun in begun_in(session))
+        return _pending(session) or ("rows written" if wrote else "")
+
+    def let_clean_go(self, call: str | None = None) -> None:
+        """Roll the shop's session back if it has only read, so that its connection is free.
+
+        A transaction that the shop began by `with session.begin()` stays, since its block could not go on, and so does
+        one of ours, in which a function of the shop is called.
+
+        :param call: one that needs what the session has not committed, or would wait for it.
+        :raises UncommittedChanges: the session holds changes, and a call is given; names the classes that are not
+            flushed, never their values.
+        """
+        session = self._present()
+        begun = [] if session is None else begun_in(session)
+        if session is None or any(each.fault for each in begun):
+            return
+        changed, transaction = self.uncommitted(), session.get_transaction()
+        if changed and call:
+            raise UncommittedChanges(call, changed)
+        # Locks of rows stay; what was written past the session, too.
+        kept = bool(changed) or session.in_nested_transaction() or GUARD in session.info
+        for each in begun:
+            kept |= each.wrote()
+            if each.schema is not None and each.connection.engine.pool is self.engine_of(session).pool:
+                self.require_same("schema", each.schema)
+        ours_to_end = begun and transaction is not None and transaction.origin is SessionTransactionOrigin.AUTOBEGIN
+        if ours_to_end and not kept:
+            session.rollback()
+
+    def refuse_uncommitted(self, call: str) -> None:
+        """Let a clean session go before a write of ours; raise when its changes would block that or be committed by it.
+
+        SQLite has one writer, and an in-memory database a single connection.
+
+        :raises UncommittedChanges: names the classes that are not flushed, never their values.
+        :raises ConfigurationError: the shop gives no new sessions.
+        """
+        self._let_clean_go_before(call, lambda begun: begun.changes is not None)
+
+    def allow_reading(self, call: str) -> None:
+        """Let a clean session go before a read of ours; raise when its changes would block that.
+
+        SQLite allows reads beside a writer, unless the shop itself begins every transaction, and may take the one lock
+        then. An in-memory database has one connection, whose transaction our read would end.
+
+        :raises UncommittedChanges: the session has uncommitted writes.
+        """
+        self._let_clean_go_before(
+            call,
+            lambda begun: (
+                isinstance(begun.connection.engine.pool, StaticPool)
+                or (begun.changes is not None and begun.driver.isolation_level is None)
+            ),
+        )
+
+    def _let_clean_go_before(self, call: str, blocks: Callable[[Begun], bool]) -> None:
+        session = self._present()
+        if session is not None:
+            open_ones = [begun for begun in begun_in(session) if begun.is_open]
+            self.let_clean_go(call if any(map(blocks, open_ones)) else None)
+
+    def _present(self) -> Session | None:
+        """The session of the running application context; None if the context has none yet, or one whose flush failed.
+
+        Such a session holds no lock, and raises when it is used.
+        """
         session = self.database.current()
-        # A session whose flush failed raises when it is used.
-        if session is None or not session.is_active or not session.in_transaction():
-            return None
-        return session.connection(bind_arguments={"clause": self.table})
+        return None if session is None or not session.is_active else self._seen(session)
 
-    def _engine_of(self, session: Session) -> Engine:
-        return session.get_bind(clause=self.table).engine
-
-
-def _can_begin(engine: Engine) -> bool:
-    """Whether a transaction can begin on SQLite now, without waiting for another one's lock."""
-    with engine.connect() as connection:
-        driver: Any = connection.connection.dbapi_connection
-        (patience,) = driver.execute("PRAGMA busy_timeout").fetchone()
-        driver.execute("PRAGMA busy_timeout = 0")
-        try:
-            connection.begin()
-        except OperationalError:
-            return False
-        finally:
-            driver.execute(f"PRAGMA busy_timeout = {int(patience)}")
-    return True
-
-
-def _holds_lock(session: Session) -> bool:
-    """Whether a SQLite connection of the session is in a real transaction, and not only in one of SQLAlchemy's."""
-    return any(getattr(begun.driver, "in_transaction", False) for begun in begun_in(session))
+    def _seen(self, session: Session) -> Session:
+        """Watch sessions of this one's class from now on."""
+        if type(session) is not self._watched:
+            self._watched = type(session)
+            watch_sessions(self._watched)
+        return session
 
 
 def _pending(session: Session) -> str:
     """The names of the classes with unflushed changes."""
     changed = [*session.new, *session.deleted, *(one for one in session.dirty if session.is_modified(one))]
     return ", ".join(sorted({type(one).__name__ for one in changed}))
-
-
-@event.listens_for(Session, "after_flush")
-def _after_flush(session: Session, context: object) -> None:
-    session.info[WROTE] = _pending(session) or session.info.get(WROTE) or "flushed rows"
-
-
-@event.listens_for(Session, "do_orm_execute")
-def _on_execute(state: ORMExecuteState) -> None:
-    # A `text()` statement is known by its first word.
-    is_written_out = getattr(state.statement, "text", "").lstrip()[:6].upper() in _WRITES
-    if state.is_insert or state.is_update or state.is_delete or is_written_out:
-        state.session.info.setdefault(WROTE, "an executed statement")

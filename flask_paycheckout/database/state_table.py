@@ -7,19 +7,15 @@ column's new value, `of_...` the one it must have.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
 from typing import Any, ClassVar, Generic, TypeVar
 
 from sqlalchemy import BindParameter, ColumnElement, Connection, Engine, Table, bindparam, false, select, update
-from sqlalchemy.exc import OperationalError
 
-from flask_paycheckout.database.connections import autocommit, read_rows
-from flask_paycheckout.database.database_errors import is_lost_race
+from flask_paycheckout.database.connections import autocommit, lost_races_ignored
 from flask_paycheckout.database.history import appended
 from flask_paycheckout.database.models import Models, table_of
 from flask_paycheckout.database.order_ids import is_order_id
@@ -43,18 +39,8 @@ Book = Callable[[Connection, Row, Row, datetime], None]
 """Books the money that a change of a row moves, in its transaction, given the row before and after, and the time."""
 
 
-@contextmanager
-def lost_races_ignored() -> Iterator[None]:
-    """Leave the `with` block without an error when its transaction was rolled back because of another one."""
-    try:
-        yield
-    except OperationalError as error:
-        if not is_lost_race(error):
-            raise
-
-
 @dataclass(frozen=True, eq=False)
-class StateTable(ABC, Generic[Subject]):
+class StateTable(Generic[Subject]):
     """The rows of one table, as detached objects; it uses connections of its own unless it is given one.
 
     So it never commits the shop's changes in `db.session`.
@@ -62,6 +48,9 @@ class StateTable(ABC, Generic[Subject]):
 
     engine: Callable[[], Engine]
     models: Models
+
+    mapped: ClassVar[str]
+    """The name in `Models` of the mapped class of the objects."""
 
     key: ClassVar[str]
     """The column of the id or reference by which others name a row."""
@@ -74,12 +63,13 @@ class StateTable(ABC, Generic[Subject]):
 
     _changes: dict[Any, Any] = field(default_factory=dict, init=False, repr=False)
 
-    @property
-    @abstractmethod
+    @cached_property
     def model(self) -> type[Subject]:
         """The mapped class of the objects."""
+        mapped: type[Subject] = getattr(self.models, self.mapped)
+        return mapped
 
-    @property
+    @cached_property
     def table(self) -> Table:
         return table_of(self.model)
 
@@ -103,13 +93,15 @@ class StateTable(ABC, Generic[Subject]):
 
         :param connection: the connection of the caller's transaction; None for one of its own.
         """
-        if connection is None:
-            return read_rows(self.single, statement, parameters)
-        return connection.execute(statement, parameters).all()
+        if connection is not None:
+            return connection.execute(statement, parameters).all()
+        with self.single.connect() as own:
+            return own.execute(statement, parameters).all()
 
     def loaded(self, statement: Any, connection: Connection | None = None, **parameters: Any) -> list[Subject]:
         """The objects of a query for whole rows."""
-        return [self.made(row._mapping) for row in self.rows(statement, connection, **parameters)]
+        rows = self.rows(statement, connection, **parameters)
+        return [self.made(row._mapping) for row in rows] if rows else []
 
     def of(self, column: str, value: str, connection: Connection | None = None) -> list[Subject]:
         """The objects with this value in a column, the oldest first."""
@@ -118,7 +110,7 @@ class StateTable(ABC, Generic[Subject]):
         return self.loaded(self._changes[column], connection, **{f"of_{column}": value})
 
     def find(self, name: str, connection: Connection | None = None) -> Subject | None:
-        """The object of this id or reference, detached from any session.
+        """The object of this id or reference, detached from any session; no query for text that cannot be stored.
 
         :param connection: the connection of the caller's transaction; None for one of its own.
         """
@@ -143,21 +135,21 @@ class StateTable(ABC, Generic[Subject]):
     def change(
         self,
         connection: Connection,
-        subject: Subject,
+        before: Row,
         values: Mapping[str, Any],
         entry: str | None = None,
         *,
         always: bool = False,
         cleared: tuple[str, ...] = (),
     ) -> dict[str, Any] | None:
-        """Change the row of an object that was loaded before.
+        """Change a row that was loaded before.
 
+        :param before: the whole row as it was loaded.
         :param entry: a line for the history.
         :param always: whether the line is stored also when the history is long already.
         :param cleared: columns that become NULL, whatever is planned for them.
         :returns: the whole row; None when it has changed meanwhile.
         """
-        before = self.models.row_of(subject)
         given = {f"of_{name}": value for name, value in before.items()} | {"entry": entry}
         given |= {f"new_{name}": value for name, value in values.items()}
         statement = self._change(frozenset(values), entry is not None, always, cleared)

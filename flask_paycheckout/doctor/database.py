@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, suppress
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
@@ -13,7 +14,6 @@ from sqlalchemy import (
     Connection,
     DateTime,
     Index,
-    Inspector,
     Integer,
     String,
     Table,
@@ -25,12 +25,16 @@ from sqlalchemy.exc import SQLAlchemyError
 from flask_paycheckout.books.booking_model import BookingMixin
 from flask_paycheckout.checkouts.checkout_model import CheckoutMixin
 from flask_paycheckout.checkouts.requests import RequestMixin
+from flask_paycheckout.database.connections import schema_of
 from flask_paycheckout.database.database_errors import database_text, trouble_of
 from flask_paycheckout.database.models import Models
 from flask_paycheckout.doctor.checks import Check, Level, failure, ok, warning
+from flask_paycheckout.doctor.order_ids import check_order_ids
+from flask_paycheckout.errors import ConfigurationError
 from flask_paycheckout.events.event_model import EventMixin
 from flask_paycheckout.payouts.payout_model import PayoutMixin
 from flask_paycheckout.runtime import Runtime
+from flask_paycheckout.wiring.host import unsupported
 
 _MIGRATE = "Bring the tables up to date: flask db migrate and flask db upgrade, or db.create_all() in a new database."
 _TIMEOUT = 5000
@@ -38,14 +42,32 @@ _TIMEOUT = 5000
 _FILLERS: dict[Any, Any] = {Integer: 0, String: "doctor", DateTime: datetime(2000, 1, 1, tzinfo=UTC), Boolean: False}
 
 
+def check_host(shop: Runtime) -> Iterator[Check]:
+    """Give each reason why the extension cannot work in this shop at all."""
+    with ExitStack() as opened:
+        connection = None
+        try:
+            engine = shop.sessions.engine()
+            # What the database itself is missing is checked later.
+            with suppress(SQLAlchemyError):
+                connection = shop.sessions.open_connection() or opened.enter_context(engine.connect())
+        except ConfigurationError as error:
+            found, _, remedy = str(error).partition(". ")
+            yield failure("host", found, remedy)
+            return
+        for reason in unsupported(shop.app, shop.models, shop.settings, engine, connection):
+            yield failure("host", reason.found, reason.remedy)
+
+
 def check_database(shop: Runtime) -> Iterator[Check]:
     """Check connection, tables, settings and a trial write, up to the first failure; every write is rolled back."""
-    engine, models = shop.engine(), shop.models
+    models = shop.models
     about, remedy = "database", "See SQLALCHEMY_DATABASE_URI, and whether the database runs."
     try:
+        engine = shop.engine()
         with engine.connect() as connection:
             yield ok("database", f"{engine.dialect.name} answers")
-            tables = list(_tables(inspect(connection), models))
+            tables = list(_tables(connection, models))
             yield from tables
             if any(check.level is Level.FAILURE for check in tables):
                 return
@@ -55,6 +77,7 @@ def check_database(shop: Runtime) -> Iterator[Check]:
                 if setting.is_unsafe(value):
                     yield warning(_NAMES[dialect], setting.found.format(value), setting.remedy)
             yield from _pooler(connection)
+            yield from check_order_ids(connection, models)
             about = "writing"
             remedy = (
                 f"{_MIGRATE} Let the shop's database user insert into its tables; for SQLite, into the file's folder."
@@ -68,13 +91,17 @@ def check_database(shop: Runtime) -> Iterator[Check]:
 # The tables
 
 
-def _tables(inspector: Inspector, models: Models) -> Iterator[Check]:
+def _tables(connection: Connection, models: Models) -> Iterator[Check]:
+    inspector = inspect(connection)
     for table in models.tables:
-        if not inspector.has_table(table.name, schema=table.schema):
+        where = table.name, schema_of(table, connection)
+        if not inspector.has_table(*where):
             yield failure("tables", f"{table.name} does not exist", _MIGRATE)
             continue
-        indexes: list[Any] = [*inspector.get_indexes(table.name, table.schema)]
-        faults = [*_column_faults(inspector, table), *_unique_faults(inspector, table, indexes)]
+        indexes: list[Any] = [*inspector.get_indexes(*where)]
+        columns = {column["name"]: column["type"] for column in inspector.get_columns(*where)}
+        unique = [*inspector.get_unique_constraints(*where), *(index for index in indexes if index["unique"])]
+        faults = [*_column_faults(table, columns, connection.dialect.name), *_unique_faults(table, unique)]
         yield from (failure("tables", f"{table.name}{fault}", _MIGRATE) for fault in faults)
         missing = [" and ".join(names) for names in _lacking(table.indexes, indexes)]
         if missing:
@@ -83,10 +110,9 @@ def _tables(inspector: Inspector, models: Models) -> Iterator[Check]:
             yield ok("tables", f"{table.name} is as the models say")
 
 
-def _column_faults(inspector: Inspector, table: Table) -> Iterator[str]:
-    found = {column["name"]: column["type"] for column in inspector.get_columns(table.name, table.schema)}
+def _column_faults(table: Table, found: Mapping[str, Any], dialect: str) -> Iterator[str]:
     for column in table.columns:
-        fault = _fault(column, found[column.name], inspector.dialect.name) if column.name in found else "does not exist"
+        fault = _fault(column, found[column.name], dialect) if column.name in found else "does not exist"
         if fault:
             yield f".{column.name} {fault}"
 
@@ -108,10 +134,8 @@ def _type_family(type_: Any) -> type[Any]:
     return next((family for family in _FILLERS if isinstance(type_, family)), object)
 
 
-def _unique_faults(inspector: Inspector, table: Table, indexes: Sequence[Any]) -> Iterator[str]:
+def _unique_faults(table: Table, found: Iterable[Any]) -> Iterator[str]:
     # Unique columns keep two processes from storing one checkout, event or booking twice.
-    found: list[Any] = [*inspector.get_unique_constraints(table.name, table.schema)]
-    found += [index for index in indexes if index["unique"]]
     for names in _lacking((each for each in table.constraints if isinstance(each, UniqueConstraint)), found):
         yield f".{' and '.join(names)} {'is' if len(names) == 1 else 'together are'} not unique"
 
@@ -188,7 +212,7 @@ _SETTINGS: dict[str, Sequence[_Setting]] = {
             bool,
             "a replica is connected, and commits do not wait for it: a failover can lose the last payments and sends,"
             " and a payout whose send is lost may be sent again",
-            "Set synchronous_standby_names and synchronous_commit = on; see docs/production.md.",
+            "Set synchronous_standby_names and synchronous_commit = on; see docs/outages.md.",
         ),
     ),
 }
@@ -227,12 +251,6 @@ def _trial(connection: Connection, models: Models) -> Check:
     for table, mixin, key in tables:
         connection.execute(table.insert().values(_row(table, mixin) | {key: mark}))
     connection.rollback()
-    # No driver reliably says whether it autocommits; a row that survives the rollback does.
-    left = sum(connection.execute(table.delete().where(table.c[key] == mark)).rowcount for table, _, key in tables)
-    connection.commit()
-    if left:
-        remedy = "Remove the autocommit option from SQLALCHEMY_ENGINE_OPTIONS."
-        return failure("writing", "every statement commits itself: a payment could be half written", remedy)
     return ok("writing", "rows can be written and rolled back")
 
 

@@ -6,11 +6,15 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
+from typing import NamedTuple
+from uuid import uuid4
 
 from sqlalchemy.exc import SQLAlchemyError
 
 from flask_paycheckout.checkouts.deposits import says_absent
-from flask_paycheckout.client import NotFound, PaymentsClient, PaymentsError, Probe, RequestRefused, Unauthorized
+from flask_paycheckout.client import NotFound, PaymentsClient, PaymentsError, RequestRefused, Unauthorized
+from flask_paycheckout.client.client import clock_of
+from flask_paycheckout.client.retries import moment_of
 from flask_paycheckout.doctor.checks import Check, Level, failure, ok, warning
 from flask_paycheckout.runtime import Runtime
 from flask_paycheckout.service.accounts import AccountUnavailable
@@ -34,15 +38,46 @@ def check_service(shop: Runtime, account: str | None) -> Iterator[Check]:
     if account:
         return
     try:
-        probe = shop.client.probe()
+        probe = _probe(shop.client)
         check = _check_of(probe.refusal)
-        yield _clock(probe)
+        yield _clock(probe.clock_ahead)
     except Exception as error:
         check = _check_of(error)
     if check.level is Level.FAILURE and account is None and not _needs_default(shop):
         found = f"{check.found} (no payment uses the account of the settings)"
         check = replace(check, level=Level.WARNING, found=found)
     yield check
+
+
+class _Probe(NamedTuple):
+    """The service's answer to a signed read of a deposit that cannot exist."""
+
+    refusal: RequestRefused | None
+    clock_ahead: float | None
+    """The seconds by which the signing clock is at least ahead of the service's; None when the answer has no time.
+
+    Negative when it is behind, 0 when the two may agree. The service tells whole seconds.
+    """
+
+
+def _probe(client: PaymentsClient) -> _Probe:
+    """Read such a deposit.
+
+    :raises PaymentsError: there was no usable answer.
+    """
+    clock, refusal = clock_of(client), None
+    sent = clock()
+    try:
+        # Once: a second answer would say nothing about the time of the first request.
+        answer = client.deposits.get(f"no-such-deposit-{uuid4().hex}", retries=0).response
+        headers = answer and answer.headers
+    except RequestRefused as refused:
+        refusal, headers = refused.with_traceback(None), refused.headers
+    received, date = clock(), moment_of(headers.get("date") if headers else None)
+    if date is None:
+        return _Probe(refusal, None)
+    # The seconds by which the interval from sent to received misses the second that begins at the date.
+    return _Probe(refusal, max(0.0, sent - (date + 1)) or min(0.0, received - date))
 
 
 def _check_of(answer: Exception | None, account: str | None = None) -> Check:
@@ -71,8 +106,7 @@ def _check_of(answer: Exception | None, account: str | None = None) -> Check:
     return failure(about, found, remedy, account)
 
 
-def _clock(probe: Probe) -> Check:
-    ahead = probe.clock_ahead
+def _clock(ahead: float | None) -> Check:
     if ahead is None:
         return warning("clock", "the service's answer has no Date header", "Synchronise this machine's clock by NTP.")
     if abs(ahead) <= _USUAL_SKEW:
@@ -108,7 +142,7 @@ def check_accounts(shop: Runtime, account: str | None) -> Iterator[Check]:
 
     def probe(client: PaymentsClient) -> Exception | None:
         try:
-            return client.within(seconds).probe().refusal
+            return _probe(client.within(seconds)).refusal
         except Exception as error:
             # A signer of the shop's own may raise anything.
             return error

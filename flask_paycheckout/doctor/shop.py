@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from difflib import get_close_matches
 from functools import partial
@@ -15,32 +16,31 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from flask_paycheckout.books.alarms import Severity
 from flask_paycheckout.books.report import find_alarms
-from flask_paycheckout.cli import paycheckout
+from flask_paycheckout.checkouts.shop_answers import ShopFailed
+from flask_paycheckout.cli import paycheckout, system_user
 from flask_paycheckout.cli.options import account_option, json_option, known_account
 from flask_paycheckout.config import KEYS, Settings
 from flask_paycheckout.config.checks import PREFIX
 from flask_paycheckout.database.database_errors import database_text
 from flask_paycheckout.doctor.checks import Check, Level, failure, ok, warning
-from flask_paycheckout.doctor.database import check_database
+from flask_paycheckout.doctor.database import check_database, check_host
+from flask_paycheckout.doctor.pages import DATABASE, NO_ORDER, check_pages, check_webhook
 from flask_paycheckout.doctor.service import check_accounts, check_service
 from flask_paycheckout.errors import ConfigurationError
-from flask_paycheckout.runtime import Runtime, runtime
-from flask_paycheckout.security.origins import leads_to_loopback, origin_of
-from flask_paycheckout.signals import NEEDS_RECEIVER, OF_PAYOUTS
+from flask_paycheckout.runtime import Runtime, for_writing, runtime
+from flask_paycheckout.security.origins import leads_to_loopback
+from flask_paycheckout.signals import NEEDS_RECEIVER
 from flask_paycheckout.text import moment_text
 from flask_paycheckout.views.order_urls import (
     development_address,
     is_beside_sandbox,
     webhook_address,
-    webhook_path,
     webhook_url,
 )
 
-_SHORT_SECRET = 16
+_SHORT_KEY = 16
 # The number of threads of a process, as docs/production.md starts gunicorn.
 _USUAL_THREADS = 4
-_DATABASE = "See database and tables, above."
-_NO_ORDER = "no order of this shop: asked by flask paycheckout doctor"
 
 
 @dataclass(frozen=True)
@@ -68,13 +68,16 @@ def examine(shop: Runtime, account: str | None = None) -> Diagnosis:
     :param account: of the accounts only this one.
     :raises click.BadParameter: there is no such account.
     """
-    shop.sessions.refuse_uncommitted("doctor")
     # First, since whatever follows opens connections.
     forks = tuple(_forks(shop))
+    if faults := tuple(check_host(shop)):
+        return Diagnosis((*_configuration(shop), *faults), webhook_address(shop))
+    shop.sessions.refuse_uncommitted("doctor")
     account = known_account(account)
     checks: tuple[Callable[[Runtime], Iterator[Check]], ...] = (
         _configuration,
         _public_address,
+        _installation,
         check_database,
         _web_calls,
         _pool,
@@ -82,7 +85,8 @@ def examine(shop: Runtime, account: str | None = None) -> Diagnosis:
         partial(check_accounts, account=account),
         _order_total,
         _receivers,
-        _webhook,
+        check_webhook,
+        check_pages,
         _deferred,
         partial(_alarms, account=account),
     )
@@ -91,16 +95,20 @@ def examine(shop: Runtime, account: str | None = None) -> Diagnosis:
 
 @paycheckout.command(short_help="Check shop, database and service; print the webhook URL.")
 @account_option
+@click.option("--moved-here", is_flag=True, help="The shop has moved: its database belongs to this address now.")
 @json_option
-def doctor(account: str | None, as_json: bool) -> None:
+def doctor(account: str | None, moved_here: bool, as_json: bool) -> None:
     """Check that the shop, its database and the service work together; print the webhook URL to register.
 
-    Checks configuration, tables, clock, credentials (by one signed read), the shop's own functions, the webhook's
-    route, and whether reconcile keeps up. Changes nothing. Of several merchant accounts, each that has open payments is
+    Checks configuration, tables, clock, credentials (by one signed read), the shop's own functions, its routes, and
+    whether reconcile keeps up. Changes nothing, unless --moved-here says that the shop has moved: from another address
+    than before no payouts and reminders are sent. Of several merchant accounts, each that has open payments is
     checked by a signed read, 100 at most.
 
     Exit code 0: no check failed, though there may be warnings. 1: a check failed. 2: there is no such account.
     """
+    if moved_here:
+        for_writing("doctor --moved-here").installation.move_here(system_user())
     found = examine(runtime(), account)
     click.echo(json.dumps(asdict(found) | {"failed": found.failed}, indent=2) if as_json else str(found))
     raise SystemExit(1 if found.failed else 0)
@@ -117,7 +125,7 @@ def _configuration(shop: Runtime) -> Iterator[Check]:
     else:
         yield ok("configuration", f"payments go to {service}")
     key = shop.app.secret_key or ""
-    if len(key) < _SHORT_SECRET and not shop.strict:
+    if len(key) < _SHORT_KEY and not shop.strict:
         yield warning(
             "configuration",
             f"SECRET_KEY has {len(key)} characters; whoever guesses it can forge the owner's session, and the links by"
@@ -126,7 +134,7 @@ def _configuration(shop: Runtime) -> Iterator[Check]:
         )
     # No error when the app is made: a shop may keep settings of its own under this prefix.
     for unknown in sorted(key for key in shop.app.config if key.startswith(PREFIX) and key not in KEYS):
-        near = get_close_matches(unknown, KEYS, 1, 0.8)
+        near = get_close_matches(unknown, KEYS, 1, 0.9)
         remedy = f"Did you mean {near[0]}?" if near else "Remove it, unless the shop itself uses it."
         yield warning("configuration", f"{unknown} is no setting of flask_paycheckout", remedy)
 
@@ -159,16 +167,32 @@ def _public_address(shop: Runtime) -> Iterator[Check]:
         yield ok("address", f"{address.scheme}://{address.netloc}")
 
 
+def _installation(shop: Runtime) -> Iterator[Check]:
+    """Check that the database belongs to this shop, as an alarm tells once a round has run."""
+    here, stored = shop.installation.address, None
+    # The check of the database tells why it cannot be read.
+    with suppress(SQLAlchemyError):
+        stored = shop.installation.stored()
+    if stored not in (None, here):
+        yield failure(
+            "address",
+            f"the database belongs to the shop at {stored}, so this copy sends no payouts and no reminders",
+            "If the shop has moved here: flask paycheckout doctor --moved-here. Otherwise see docs/copies.md.",
+        )
+
+
 def _order_total(shop: Runtime) -> Iterator[Check]:
     try:
-        total, _ = shop.answers.order(_NO_ORDER)
-    except ConfigurationError as error:
-        yield failure("order_total", str(error), "Without it no order can be paid.")
-    except Exception as error:
+        total, _ = shop.answers.order(NO_ORDER)
+    except Exception as failed:
+        error = failed.error if isinstance(failed, ShopFailed) else failed
+        if isinstance(error, ConfigurationError):
+            yield failure("order_total", str(error), "Without it no order can be paid.")
+            return
         yield warning(
             "order_total",
             f"raised {type(error).__name__} for an order that does not exist",
-            _DATABASE if isinstance(error, SQLAlchemyError) else "Return None for an order that cannot be paid.",
+            DATABASE if isinstance(error, SQLAlchemyError) else "Return None for an order that cannot be paid.",
         )
     else:
         if total is None:
@@ -178,19 +202,13 @@ def _order_total(shop: Runtime) -> Iterator[Check]:
 
 
 def _receivers(shop: Runtime) -> Iterator[Check]:
-    """Check that signals are heard in this process; of those of payouts an alarm tells once there is an event."""
-    for name in sorted(NEEDS_RECEIVER - OF_PAYOUTS):
-        count, is_payment = len(shop.receivers.of(name)), name == "order_paid"
-        if shop.receivers.is_unheard(name):
-            remedy = (
-                f"Connect one in a module that every process of the shop imports: @{name}.connect. If the shop needs"
-                f" none, set PAYCHECKOUT_UNHEARD = ['{name}']."
-            )
-            lost = "the shop learns of no payment" if is_payment else "nobody learns what needs a person"
-            level = Level.FAILURE if is_payment else Level.WARNING
-            yield Check(name, level, f"no receiver: {lost}, and the events wait", remedy)
-        elif count or is_payment:
-            yield ok(name, f"{count} receiver{'' if count == 1 else 's'}")
+    """Check that this process learns of payments, and that its receivers share their transaction."""
+    count = len(shop.receivers.of(NEEDS_RECEIVER))
+    if count:
+        yield ok(NEEDS_RECEIVER, f"{count} receiver{'' if count == 1 else 's'}")
+    else:
+        remedy = f"Connect one in a module that every process of the shop imports: @{NEEDS_RECEIVER}.connect."
+        yield failure(NEEDS_RECEIVER, "no receiver: the shop learns of no payment, and the events wait", remedy)
     metadatas = shop.sessions.database.metadatas
     binds = [key for key, found in metadatas.items() if found.tables and key != shop.models.bind_key]
     if binds and not shop.settings.separate_database:
@@ -201,42 +219,6 @@ def _receivers(shop: Runtime) -> Iterator[Check]:
             " through db.session fails, since no transaction covers both",
             "Keep orders and payments in one database, or see 'Tables in a second database' in docs/receivers.md.",
         )
-
-
-def _webhook(shop: Runtime) -> Iterator[Check]:
-    secrets = shop.settings.webhook_secret
-    shortest = min(map(len, secrets), default=_SHORT_SECRET)
-    if shortest < _SHORT_SECRET:
-        yield warning(
-            "webhook",
-            f"PAYCHECKOUT_WEBHOOK_SECRET has {shortest} characters",
-            "Make one with: python -c 'import secrets; print(secrets.token_urlsafe(32))'.",
-        )
-    elif not secrets:
-        yield ok("webhook", "no PAYCHECKOUT_WEBHOOK_SECRET; a forged webhook causes one read at most")
-    yield _post_webhook(shop)
-
-
-def _post_webhook(shop: Runtime) -> Check:
-    """Post a webhook for an unknown checkout, through all middleware and request hooks of the shop."""
-    hosts = shop.app.config.get("TRUSTED_HOSTS") or ["localhost"]
-    public = shop.settings.public_url
-    base = origin_of(public) if public else None if shop.app.config.get("SERVER_NAME") else f"http://{hosts[0]}"
-    try:
-        answer = shop.app.test_client().post(webhook_path(), base_url=base, json={"orderId": _NO_ORDER})
-    except Exception as error:
-        return failure(
-            "webhook", f"its route raised {type(error).__name__}", "Check the shop's before_request and after_request."
-        )
-    if answer.status_code == 200:
-        return ok("webhook", "its route answers")
-    remedy = (
-        "Something before the route refuses it: a login, a redirect, a check of the host, or Flask-WTF, where"
-        " csrf.exempt(app.blueprints['paycheckout']) helps; its forms are protected otherwise."
-    )
-    if answer.status_code == 503:
-        remedy = f"It could not be stored. {_DATABASE}"
-    return failure("webhook", f"its route answered {answer.status_code} to a well-formed webhook", remedy)
 
 
 def _deferred(shop: Runtime) -> Iterator[Check]:
@@ -253,7 +235,7 @@ def _alarms(shop: Runtime, account: str | None) -> Iterator[Check]:
     try:
         alarms = find_alarms(shop.look(account))
     except SQLAlchemyError as error:
-        yield failure("alarms", database_text(error), _DATABASE)
+        yield failure("alarms", database_text(error), DATABASE)
         return
     for alarm in alarms:
         level = Level.WARNING if alarm.severity is Severity.NOTE else Level.FAILURE
@@ -266,8 +248,8 @@ def _alarms(shop: Runtime, account: str | None) -> Iterator[Check]:
 
 def _forks(shop: Runtime) -> Iterator[Check]:
     """Warn of open connections that forked workers would share."""
-    pool = shop.engine().pool
-    opened = pool.checkedin() if isinstance(pool, QueuePool) else 0
+    engine = shop.sessions.engine_if_known()
+    opened = engine.pool.checkedin() if engine is not None and isinstance(engine.pool, QueuePool) else 0
     if opened and not shop.strict:
         yield warning(
             "forks",
@@ -279,14 +261,14 @@ def _forks(shop: Runtime) -> Iterator[Check]:
 
 def _pool(shop: Runtime) -> Iterator[Check]:
     """Tell how many threads of a process the pool of connections serves."""
-    pool = shop.engine().pool
+    pool = shop.sessions.engine().pool
     overflow = int((shop.app.config.get("SQLALCHEMY_ENGINE_OPTIONS") or {}).get("max_overflow", 10))
     if not isinstance(pool, QueuePool) or pool.size() == 0 or overflow < 0:
         return
     most = pool.size() + overflow
     told = f"{most} connection{'' if most == 1 else 's'}: a process serves as many threads without a wait"
     if most < _USUAL_THREADS:
-        remedy = "Set pool_size in SQLALCHEMY_ENGINE_OPTIONS to the threads of a process; see docs/production.md."
+        remedy = "Set pool_size in SQLALCHEMY_ENGINE_OPTIONS to the threads of a process; see docs/outages.md."
         yield warning("pool", told, remedy)
     else:
         yield ok("pool", told)

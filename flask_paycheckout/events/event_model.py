@@ -9,8 +9,14 @@ from typing import Any
 from sqlalchemy import Index, Integer, String, Text
 from sqlalchemy.orm import Mapped, declared_attr, mapped_column
 
-from flask_paycheckout.database.mapping import MOMENT, ROW_ID, PaymentTable
+from flask_paycheckout.database.mapping import MOMENT, ROW_ID, PaymentTable, partial_index
 from flask_paycheckout.database.order_ids import MAX_ID
+
+UNHEARD = "next_attempt_at IS NULL AND delivered_at IS NULL AND superseded_at IS NULL"
+"""The SQL condition of events that wait for a process that listens to their signal.
+
+Written as text, because a database uses a partial index only for exactly the same condition.
+"""
 
 
 class EventMixin(PaymentTable):
@@ -23,6 +29,8 @@ class EventMixin(PaymentTable):
         return (
             Index("ix_paycheckout_event_undelivered", "next_attempt_at", "id"),
             Index("ix_paycheckout_event_payout_reference", "payout_reference"),
+            # For the events that nobody has listened to so far, of the signals that a process listens to.
+            partial_index("ix_paycheckout_event_unheard", "name", "id", where=UNHEARD),
         )
 
     id: Mapped[int] = mapped_column(ROW_ID, primary_key=True)
@@ -61,7 +69,7 @@ class EventMixin(PaymentTable):
     """The time when the event was found to be no longer true, so that no more receivers run; else None."""
 
     next_attempt_at: Mapped[datetime | None] = mapped_column(MOMENT)
-    """The time of the next attempt to deliver; NULL once delivered or superseded."""
+    """The time of the next attempt to deliver; NULL once delivered or superseded, and while nobody listens."""
 
     lease_token: Mapped[str | None] = mapped_column(String(36))
     """The token of the process that delivers now; a mark must name it."""

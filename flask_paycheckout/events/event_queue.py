@@ -9,18 +9,18 @@ from __future__ import annotations
 
 import json
 import uuid
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Row, Select, Update, func, or_, select, tuple_, update
+from sqlalchemy import ColumnElement, Connection, Row, Select, Update, func, or_, select, text, tuple_, update
 
 from flask_paycheckout.database.connections import begin_limited
 from flask_paycheckout.database.order_ids import request_of
 from flask_paycheckout.database.state_table import StateTable
-from flask_paycheckout.events.event_model import EventMixin
+from flask_paycheckout.events.event_model import UNHEARD, EventMixin
 from flask_paycheckout.events.events import FINISHED, HELD_COLUMNS, LEASE, HeldEvent, Subject
 from flask_paycheckout.events.receivers import nobody_listens
 
@@ -33,15 +33,13 @@ class LeaseLost(Exception):
 class EventQueue(StateTable[EventMixin]):
     """The undelivered events of one app."""
 
+    mapped = "Event"
+
     checkouts: StateTable[Any]
     payouts: StateTable[Any]
     requests: StateTable[Any]
 
-    @property
-    def model(self) -> type[EventMixin]:
-        return self.models.Event
-
-    @property
+    @cached_property
     def _c(self) -> Any:
         return self.table.c
 
@@ -59,13 +57,13 @@ class EventQueue(StateTable[EventMixin]):
         *,
         after: EventMixin | None,
         limit: int,
-        unheard: Collection[str],
+        left_out: str,
         order_id: str | None,
     ) -> list[EventMixin]:
         """One page of the events that were due at a time, sorted by (next_attempt_at, id).
 
         :param after: the last event of the page before; None for the first page.
-        :param unheard: signals without a receiver here, whose events are left to other processes.
+        :param left_out: a signal whose events are left to other processes; empty for none.
         :param order_id: only events of this order; None for all.
         """
         c = self._c
@@ -73,8 +71,8 @@ class EventQueue(StateTable[EventMixin]):
         if after is not None:
             # An event that fails meanwhile gets a later place, beyond `by`, or keeps its own, so none comes twice.
             conditions.append(tuple_(c.next_attempt_at, c.id) > (after.next_attempt_at, after.id))
-        if unheard:
-            conditions.append(c.name.not_in(unheard))
+        if left_out:
+            conditions.append(c.name != left_out)
         return self.loaded(self._select_waiting.where(*conditions).order_by(c.next_attempt_at, c.id).limit(limit))
 
     @cached_property
@@ -91,12 +89,20 @@ class EventQueue(StateTable[EventMixin]):
         later = self._c.next_attempt_at > now, self._is_free(now), *self._of(order_id)
         self._run(self._update.where(*later).values(next_attempt_at=now))
 
-    def explain_unheard(self, names: Iterable[str], by: datetime) -> None:
-        """Store with the due events of these signals that nobody listens to them."""
+    def explain_unheard(self, name: str, by: datetime) -> None:
+        """Store with the due events of this signal that nobody listens to them."""
         c = self._c
-        for name in names:
-            unexplained = c.next_attempt_at <= by, c.name == name, c.last_error.is_(None)
-            self._run(self._update.where(*unexplained).values(last_error=nobody_listens(name)))
+        unexplained = c.next_attempt_at <= by, c.name == name, c.last_error.is_(None)
+        self._run(self._update.where(*unexplained).values(last_error=nobody_listens(name)))
+
+    def call_heard(self, names: Collection[str], now: datetime, limit: int) -> None:
+        """Make the oldest events of these signals due that nobody has listened to so far."""
+        c = self._c
+        waiting = select(c.id).where(text(UNHEARD), c.name.in_(names)).order_by(c.name, c.id).limit(limit)
+        # A query first, since there are mostly none.
+        if rows := self.rows(waiting):
+            ids = [row.id for row in rows]
+            self._run(self._update.where(c.id.in_(ids), text(UNHEARD)).values(next_attempt_at=now))
 
     def _of(self, order_id: str | None) -> list[ColumnElement[bool]]:
         return [] if order_id is None else [self._c.order_id == order_id]
@@ -149,8 +155,11 @@ class EventQueue(StateTable[EventMixin]):
         with begin_limited(self.engine()) as connection:
             return [*connection.execute(marks.returning(self._c.name)).scalars()]
 
-    def release(self, event: HeldEvent, until: datetime, **values: str | int) -> None:
-        """Release a held event, set the time of the next try, and store these values in other columns."""
+    def release(self, event: HeldEvent, until: datetime | None, **values: str | int) -> None:
+        """Release a held event, set the time of the next try, and store these values in other columns.
+
+        :param until: None for an event that waits for a process that listens to its signal.
+        """
         self._change_held(event, FINISHED | {"next_attempt_at": until} | values)
 
     # Marks

@@ -9,25 +9,26 @@ event that is no longer true is superseded and delivered to nobody.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
 from flask_paycheckout.events.event_model import EventMixin
 from flask_paycheckout.events.event_queue import EventQueue
 from flask_paycheckout.events.events import HeldEvent, about_event
-from flask_paycheckout.events.receiver_runs import Delivery, ReceiverRuns, subject_text
-from flask_paycheckout.events.receivers import Receivers, nobody_listens
-from flask_paycheckout.parts import Parts
-from flask_paycheckout.parts.logs import about
-from flask_paycheckout.parts.observations import Observed
+from flask_paycheckout.events.receiver_runs import Delivery, ReceiverRuns
+from flask_paycheckout.events.receivers import Receivers
+from flask_paycheckout.signals import NEEDS_RECEIVER
+from flask_paycheckout.wiring import Wiring
+from flask_paycheckout.wiring.logs import about
+from flask_paycheckout.wiring.observations import Observed
 
 
 @dataclass(frozen=True)
 class Outbox:
     """Delivers the stored events of one app."""
 
-    parts: Parts
+    wiring: Wiring
     queue: EventQueue
     runs: ReceiverRuns
     receivers: Receivers
@@ -36,18 +37,18 @@ class Outbox:
 
     def deliver(self, events: Sequence[HeldEvent]) -> Delivery:
         """Deliver these events now; a failure is logged, and `deliver_due` tries again."""
-        total, failed, held = Delivery(), set[str](), list[HeldEvent]()
+        delivered, unheard, failed = 0, 0, set[str]()
+        held = [event for event in events if not event.delivered and event.lease_token is not None]
         for event in events:
             if event.delivered:
-                self.parts.observers.record(Observed.DELIVERY, event.name, "delivered")
-                total += Delivery(delivered=1)
+                delivered += 1
+                self.wiring.observers.record(Observed.DELIVERY, event.name, "delivered")
             elif event.lease_token is None:
-                self.parts.observers.record(Observed.DELIVERY, event.name, "unheard")
-                told = event.name, subject_text(event), nobody_listens(event.name)
-                self.parts.log.warning(f"events {event.name}", "%s of %s waits: %s", *told, extra=about_event(event))
-                total += Delivery(failed=1)
-            else:
-                held.append(event)
+                unheard += event.name == NEEDS_RECEIVER
+                self.wiring.observers.record(Observed.DELIVERY, event.name, "unheard")
+        total = Delivery(delivered, unheard)
+        if not held:
+            return total
         with self.runs.kept(held):
             for event in held:
                 total += self._attempt(event.event_id, event, failed)
@@ -55,9 +56,12 @@ class Outbox:
 
     def deliver_due(self) -> Delivery:
         """Deliver every event that is due, oldest first; a failed one is not tried again in this call."""
-        started, unheard = self.parts.clock(), self.receivers.unheard()
-        self.queue.explain_unheard(unheard, started)
-        return self._deliver_pages(started, unheard=unheard)
+        started, heard = self.wiring.clock(), self.receivers.heard()
+        self.queue.call_heard(heard, started, self.batch)
+        if NEEDS_RECEIVER in heard:
+            return self._deliver_pages(started)
+        self.queue.explain_unheard(NEEDS_RECEIVER, started)
+        return self._deliver_pages(started, left_out=NEEDS_RECEIVER)
 
     def deliver_waiting(self, order_id: str | None, *, now: bool) -> Delivery:
         """Deliver waiting events, oldest first, each at most once in this call.
@@ -65,16 +69,15 @@ class Outbox:
         :param order_id: only events of this order; None for all.
         :param now: also events whose next try is due later, except those that another process is delivering.
         """
+        self.queue.call_heard(self.receivers.heard(), self.wiring.clock(), self.batch)
         if now:
-            self.queue.hurry(order_id, self.parts.clock())
-        return self._deliver_pages(self.parts.clock(), order_id=order_id)
+            self.queue.hurry(order_id, self.wiring.clock())
+        return self._deliver_pages(self.wiring.clock(), order_id=order_id)
 
-    def _deliver_pages(
-        self, due_by: datetime, *, unheard: Collection[str] = (), order_id: str | None = None
-    ) -> Delivery:
+    def _deliver_pages(self, due_by: datetime, *, left_out: str = "", order_id: str | None = None) -> Delivery:
         total, failed = Delivery(), set[str]()
         last: EventMixin | None = None
-        while page := self.queue.due(due_by, after=last, limit=self.batch, unheard=unheard, order_id=order_id):
+        while page := self.queue.due(due_by, after=last, limit=self.batch, left_out=left_out, order_id=order_id):
             for last in page:
                 total += self._attempt(last.event_id, None, failed)
         return total
@@ -90,7 +93,7 @@ class Outbox:
         try:
             if held is not None:
                 return self._deliver(held, failed)
-            event = self.queue.claim(event_id, self.parts.clock(), only_if_due=True)
+            event = self.queue.claim(event_id, self.wiring.clock(), only_if_due=True)
             if event is None:
                 return Delivery()
             with self.runs.kept([event]):
@@ -98,7 +101,7 @@ class Outbox:
         except Exception:
             fields = about(event_id=event_id) if held is None else about_event(held)
             text = "event %s could not be delivered now; reconcile will try again"
-            self.parts.log.exception("deliveries of events", text, event_id, extra=fields)
+            self.wiring.log.exception("deliveries of events", text, event_id, extra=fields)
             return Delivery(failed=1)
 
     # The queue of an order
@@ -114,7 +117,7 @@ class Outbox:
                 event: HeldEvent | None = mine
                 holding = False
             else:
-                event = self.queue.claim(following.event_id, self.parts.clock(), only_if_due=False)
+                event = self.queue.claim(following.event_id, self.wiring.clock(), only_if_due=False)
             delivery = None if event is None else self.runs.run(event, queue)
             if delivery is None:
                 # Another process holds it by now.
@@ -137,8 +140,8 @@ class Outbox:
         overtaken = self.runs.superseding.overtaken(others)
         if not overtaken:
             return queue
-        for name in self.queue.supersede_free([queued.event_id for queued in overtaken], self.parts.clock()):
-            self.parts.observers.record(Observed.DELIVERY, name, "superseded")
+        for name in self.queue.supersede_free([queued.event_id for queued in overtaken], self.wiring.clock()):
+            self.wiring.observers.record(Observed.DELIVERY, name, "superseded")
         return self.queue.of_subject(mine)
 
     def _next(self, queue: Sequence[EventMixin], place: int, holding: bool, passed: set[str]) -> EventMixin | None:
@@ -148,7 +151,7 @@ class Outbox:
         :param holding: whether that event is held and not delivered yet.
         :param passed: the ids of events that were already tried.
         """
-        now = self.parts.clock()
+        now = self.wiring.clock()
         for queued in queue:
             if holding and queued.id == place:
                 return queued

@@ -17,17 +17,18 @@ from datetime import datetime, timedelta
 import msgspec
 from sqlalchemy import SingletonThreadPool, StaticPool
 
-from flask_paycheckout.client.per_process import PerProcess
 from flask_paycheckout.clock import doubled
 from flask_paycheckout.database.connections import begin_limited
+from flask_paycheckout.database.transactions import ShopTransactions
 from flask_paycheckout.events.event_model import EventMixin
 from flask_paycheckout.events.event_queue import EventQueue, LeaseLost, names_of
 from flask_paycheckout.events.events import HeldEvent, Subject, Superseding, about_event
 from flask_paycheckout.events.receivers import Receiver, Receivers, nobody_listens
-from flask_paycheckout.events.shop_transaction import ShopTransactions
-from flask_paycheckout.parts import Parts
-from flask_paycheckout.parts.observations import Observed
+from flask_paycheckout.per_process import PerProcess
+from flask_paycheckout.signals import NEEDS_RECEIVER
 from flask_paycheckout.text import first_line
+from flask_paycheckout.wiring import Wiring
+from flask_paycheckout.wiring.observations import Observed
 
 LONGEST = 600
 """Seconds after which work counts as hung, so that its lease is no longer renewed."""
@@ -108,7 +109,7 @@ class _Superseded(Exception):
 class ReceiverRuns:
     """Runs the receivers of one app's events."""
 
-    parts: Parts
+    wiring: Wiring
     queue: EventQueue
     receivers: Receivers
     superseding: Superseding
@@ -127,14 +128,14 @@ class ReceiverRuns:
             delivery = self._run_receivers(event, queue)
         if delivery is not None and (delivery.delivered or delivery.failed):
             outcome = "delivered" if delivery.delivered else "failed"
-            self.parts.observers.record(Observed.DELIVERY, event.name, outcome, time.perf_counter() - began)
+            self.wiring.observers.record(Observed.DELIVERY, event.name, outcome, time.perf_counter() - began)
         return delivery
 
     def _run_receivers(self, event: HeldEvent, queue: Sequence[EventMixin]) -> Delivery | None:
         if self.superseding.overtaken([event]) or self._is_unwanted(event):
             return self._supersede(event)
         if self.receivers.is_unheard(event.name):
-            return self._postpone(event, nobody_listens(event.name))
+            return self._leave(event)
         runnable, blocked_until = self.runnable_receivers(event, queue)
         problem: str | None = None
         done = names_of(event.receivers_done)
@@ -158,7 +159,7 @@ class ReceiverRuns:
                 names = receiver.name, event.name, subject_text(event)
                 fields = about_event(event, heals=self._fails_again(receiver, event))
                 kind = f"receiver {receiver.name} of {event.name}"
-                self.parts.log.exception(kind, "receiver %s of %s failed for %s", *names, extra=fields)
+                self.wiring.log.exception(kind, "receiver %s of %s failed for %s", *names, extra=fields)
                 problem = f"{first_line(error)} (receiver {receiver.name})"
                 # The commit may have succeeded although its reply was lost, so re-read `receivers_done`.
                 done = self.queue.receivers_done(event)
@@ -166,10 +167,10 @@ class ReceiverRuns:
             return self._postpone(event, problem, _pause(event.attempts))
         if blocked_until is not None:
             # Not counted, or the first failure of its own would be followed by a long pause.
-            self.queue.release(event, max(blocked_until, self.parts.clock()), attempts=event.attempts - 1)
+            self.queue.release(event, max(blocked_until, self.wiring.clock()), attempts=event.attempts - 1)
             return Delivery()
         if not runnable:
-            self.queue.finish(event, delivered_at=self.parts.clock())
+            self.queue.finish(event, delivered_at=self.wiring.clock())
         return Delivery(delivered=1)
 
     def _fails_again(self, receiver: Receiver, event: HeldEvent) -> bool:
@@ -205,15 +206,15 @@ class ReceiverRuns:
             return self.superseding.is_unwanted(event)
         except Exception:
             told = "order %s could not be looked at for its reminder", event.order_id
-            self.parts.log.exception("reminders", *told, extra=about_event(event))
+            self.wiring.log.exception("reminders", *told, extra=about_event(event))
             return False
 
     def kept(self, events: Sequence[HeldEvent]) -> AbstractContextManager[None]:
         """Renew the leases of these events while the `with` block runs."""
         # Not on a connection that all threads share: a second thread would work inside the receiver's transaction.
-        if not events or isinstance(self.parts.engine().pool, (StaticPool, SingletonThreadPool)):
+        if isinstance(self.wiring.engine().pool, (StaticPool, SingletonThreadPool)):
             return nullcontext()
-        return self.renewal().during(lambda: self.queue.renew(events, self.parts.clock()))
+        return self.renewal().during(lambda: self.queue.renew(events, self.wiring.clock()))
 
     def _run_one(
         self,
@@ -230,9 +231,9 @@ class ReceiverRuns:
         with self.shop.open() as transaction:
             # Loaded on another connection, so that a receiver that only calls another service opens no transaction.
             transaction.session.add(subject)
-            transaction.receive(receiver, event, subject)
-            delivered_at = self.parts.clock() if last else None
-            together = None if self.parts.settings.separate_database else transaction.connection
+            self.receivers.receive(transaction, receiver, event, subject)
+            delivered_at = self.wiring.clock() if last else None
+            together = None if self.wiring.settings.separate_database else transaction.connection
             if together is None:
                 self.queue.require_held(event, done[:-1])
             else:
@@ -241,25 +242,32 @@ class ReceiverRuns:
                 raise _Superseded
             transaction.commit()
             if together is None:
-                with begin_limited(self.parts.engine()) as connection:
+                with begin_limited(self.wiring.engine()) as connection:
                     self.queue.mark(connection, event, done, delivered_at)
 
     def _supersede(self, event: HeldEvent) -> Delivery:
-        self.queue.finish(event, superseded_at=self.parts.clock())
-        self.parts.observers.record(Observed.DELIVERY, event.name, "superseded")
+        self.queue.finish(event, superseded_at=self.wiring.clock())
+        self.wiring.observers.record(Observed.DELIVERY, event.name, "superseded")
+        return Delivery()
+
+    def _leave(self, event: HeldEvent) -> Delivery:
+        """Leave an event to a process that listens to its signal."""
+        if event.name == NEEDS_RECEIVER:
+            return self._postpone(event, nobody_listens(event.name))
+        self.queue.release(event, None, attempts=event.attempts - 1)
         return Delivery()
 
     def _postpone(self, event: HeldEvent, error: str, pause: timedelta = timedelta(0)) -> Delivery:
-        self.queue.release(event, self.parts.clock() + pause, last_error=error)
+        self.queue.release(event, self.wiring.clock() + pause, last_error=error)
         return Delivery(failed=1)
 
     def let_go(self, event: HeldEvent) -> None:
         """Release the event at once, if the database still answers."""
         try:
-            self.queue.release(event, self.parts.clock())
+            self.queue.release(event, self.wiring.clock())
         except Exception:
             text = "event %s could not be released; it waits until its lease ends"
-            self.parts.log.warning("releases of events", text, event.event_id, extra=about_event(event))
+            self.wiring.log.warning("releases of events", text, event.event_id, extra=about_event(event))
 
 
 def subject_text(event: HeldEvent) -> str:

@@ -1,23 +1,46 @@
-"""The receivers of a signal in the order of their connection, each with a stable name and its `atomic` mark."""
+"""The receivers of signals, and the storage of events, with the atomic receivers that run in the same transaction."""
 
 from __future__ import annotations
 
+import json
+import sys
+import uuid
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass
+from datetime import datetime
+from functools import cache, cached_property, partial
 from typing import Any
 from weakref import ref
 
 import msgspec
+from sqlalchemy import Connection, select, update
 
-from flask_paycheckout.parts import Parts
+from flask_paycheckout.database.connections import ENDED, BrokenTransaction, confined_to
+from flask_paycheckout.database.database_errors import is_lost_race
+from flask_paycheckout.database.order_ids import request_of
+from flask_paycheckout.database.state_table import StateTable, is_of
+from flask_paycheckout.database.transactions import ShopTransaction
+from flask_paycheckout.errors import ReceiverFailed
+from flask_paycheckout.events.events import FINISHED, HELD_COLUMNS, LEASE, HeldEvent, NewEvent, Subject, keywords_of
 from flask_paycheckout.shop_functions import Function, name_of, refuse_generator
-from flask_paycheckout.signals import BY_NAME, NEEDS_RECEIVER
+from flask_paycheckout.signals import BY_NAME, NEEDS_RECEIVER, claim_wanted
+from flask_paycheckout.wiring import Wiring
 
 NOBODY_LISTENS = "nobody listens"
 """The beginning of the error of an event whose signal has no receiver."""
 
 _ATOMIC = "__paycheckout_atomic__"
+# Any namespace, the same for ever.
+_EVENT_IDS = uuid.UUID("5f0a3d0e-4a86-4a3c-9c5e-3d1c70f2b1a7")
+# Seen only of an event that was committed before its receivers had run.
+_UNFINISHED = "atomic receiver {} committed the transaction that it was called in, and runs again"
+
+_SOCKET_EVENTS = frozenset({"socket.__new__", "socket.connect", "socket.getaddrinfo", "socket.sendto"})
+
+_offline: ContextVar[bool] = ContextVar("flask_paycheckout_offline", default=False)
+"""Whether an atomic receiver runs that may open no socket."""
 
 
 class Receiver(msgspec.Struct, frozen=True):
@@ -35,19 +58,21 @@ class Receiver(msgspec.Struct, frozen=True):
 class Receivers:
     """The receivers that are connected in this process for one app."""
 
-    parts: Parts
+    wiring: Wiring
 
     def of(self, signal_name: str) -> list[Receiver]:
         """The receivers of a signal, in the order of their connection."""
         signal = BY_NAME[signal_name]
-        connected = list(signal.receivers_for(self.parts.app))
+        connected = list(signal.receivers_for(self.wiring.app))
         # A transaction covers one database: with two, atomic receivers run after the commit like all others.
-        one_database = not self.parts.settings.separate_database
-        # `receivers_for` does not keep the order of connection; `receivers` does.
-        in_order = (kept() if isinstance(kept, ref) else kept for kept in signal.receivers.values())
+        one_database = not self.wiring.settings.separate_database
         found: list[Receiver] = []
         named: Counter[str] = Counter()
-        for function in (function for function in in_order if function in connected):
+        # `receivers_for` does not keep the order of connection; `receivers` does.
+        for kept in signal.receivers.values():
+            function = kept() if isinstance(kept, ref) else kept
+            if function not in connected:
+                continue
             name = name_of(function)
             named[name] += 1
             unique = name if named[name] == 1 else f"{name}#{named[name]}"
@@ -55,21 +80,194 @@ class Receivers:
         return found
 
     def is_unheard(self, signal_name: str) -> bool:
-        """Whether the signal needs a receiver, which PAYCHECKOUT_UNHEARD may waive, and has none in this process."""
-        if signal_name not in NEEDS_RECEIVER or signal_name in self.parts.settings.unheard:
-            return False
-        return next(BY_NAME[signal_name].receivers_for(self.parts.app), None) is None
+        """Whether the signal has no receiver in this process."""
+        return next(BY_NAME[signal_name].receivers_for(self.wiring.app), None) is None
 
-    def unheard(self) -> list[str]:
-        """The signals that need a receiver and have none in this process."""
-        return [name for name in BY_NAME if self.is_unheard(name)]
+    def heard(self) -> list[str]:
+        """The signals that have a receiver in this process."""
+        heard = BY_NAME.items()
+        return [name for name, signal in heard if next(signal.receivers_for(self.wiring.app), None) is not None]
+
+    # Runs
+
+    def receive(self, shop: ShopTransaction, function: Callable[..., Any], event: HeldEvent, subject: Subject) -> None:
+        """Call a receiver in a transaction, and flush its writes.
+
+        :param subject: the event's checkout or payout, attached to the session.
+        :raises RuntimeError: it left the transaction ended or broken, or wrote in a second database.
+        """
+        request = self._request_of(shop, event, subject)
+        shop.given += [subject] if request in (None, subject) else [subject, request]
+        keywords = keywords_of(event, subject, request)
+        if event.name == claim_wanted.name:
+            keywords["url"] = self.wiring.callbacks.claim_url(subject)
+        shop.call(function, self.wiring.app, **keywords)
+        shop.session.flush()
+        shop.require_whole()
+
+    def _request_of(self, shop: ShopTransaction, event: HeldEvent, subject: Subject) -> Any:
+        """The payment request that an event is about; None for an event of an order of the shop, or of a payout."""
+        reference = request_of(event.order_id) if event.payout_reference is None else None
+        if reference is None or not event.checkout_id:
+            return None if reference is None else subject
+        model = self.wiring.models.Request
+        return shop.session.scalars(select(model).where(model.reference == reference)).one()
+
+    def run_atomic(self, shop: ShopTransaction, receiver: Receiver, event: HeldEvent, mark: Callable[[], bool]) -> None:
+        """Run an atomic receiver of an event that was just stored in this transaction.
+
+        :param mark: records in the transaction that it has run; returns False when the event is not there, so that the
+            transaction is another one.
+        :raises ReceiverFailed: it raised, or did not leave the transaction whole; the caller must roll back.
+        """
+        owner = event.order_id or f"payout {event.payout_reference}"
+        ran = shop.last_run = receiver.name, event.name, owner
+        strict = self.wiring.strict
+        if strict:
+            _watch_sockets()
+        tokens = _offline.set(strict), confined_to.set(shop.only)
+        try:
+            # Merged, since the session may have loaded this row before; the receiver sees it as it is now.
+            attached = shop.session.merge(event.subject, load=False)
+            self.receive(shop, receiver.function, event, attached)
+            if not mark():
+                raise BrokenTransaction(ENDED)
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:
+            if is_lost_race(error):
+                raise
+            raise ReceiverFailed(*ran, error) from error
+        finally:
+            _offline.reset(tokens[0])
+            confined_to.reset(tokens[1])
+
+
+@dataclass(frozen=True)
+class EventWriter:
+    """Stores the events of one app."""
+
+    wiring: Wiring
+    receivers: Receivers
+
+    def has_atomic(self, signal_name: str) -> bool:
+        """Whether a receiver of this signal runs in the transaction of the change."""
+        return any(receiver.atomic for receiver in self.receivers.of(signal_name))
+
+    def store(
+        self,
+        connection: Connection,
+        shop: ShopTransaction | None,
+        event: NewEvent,
+        table: StateTable[Any],
+        changed: Mapping[Any, Any],
+        now: datetime,
+        *,
+        leased: bool = True,
+        decided: bool = False,
+    ) -> HeldEvent:
+        """Store an event, and run its atomic receivers.
+
+        :param shop: the transaction of the shop's session; None when the signal has no atomic receiver.
+        :param table: the table of what the event is about.
+        :param changed: the row that was just changed; loaded again if an atomic receiver may have changed it.
+        :param leased: whether this process delivers the event after the commit.
+        :param decided: whether the caller does not go on with that object, so that only further receivers need it anew.
+        """
+        receivers = self.receivers.of(event.name)
+        atomic = [receiver for receiver in receivers if receiver.atomic and shop is not None]
+        told, unheard = len(atomic) == len(receivers), not receivers
+        row = new_event(event, now, told=told, unheard=unheard, leased=leased, runs=[one.name for one in atomic])
+        connection.execute(self._insert, row)
+        held = HeldEvent.of_row(row, table.made(changed))
+        if shop is None or not atomic:
+            return held
+        ended = {"last_error": None} | (delivered_columns(now) if told else {})
+        for receiver in atomic:
+            more = ended if receiver is atomic[-1] else {}
+            self.receivers.run_atomic(shop, receiver, held, partial(self._mark, connection, row, receiver.name, more))
+        left = held.subject if told and decided else table.require(changed[table.key], connection)
+        known = {name: row[name] for name in HELD_COLUMNS}
+        return held._replace(**known, subject=left, delivered=row["delivered_at"] is not None)
+
+    def _mark(self, connection: Connection, row: dict[str, Any], receiver: str, more: Mapping[str, Any]) -> bool:
+        """Mark in the transaction that stored the event that an atomic receiver has run.
+
+        The statement changes nothing where the event is gone, since the receiver rolled its transaction back, and
+        PostgreSQL refuses it in a broken one. Should the receiver have committed the event, it is delivered again.
+
+        :param more: further values of the event's columns.
+        """
+        before = row["receivers_done"]
+        values = {"receivers_done": json.dumps([*json.loads(before), receiver]), **more}
+        unmarked = {"of_event_id": row["event_id"], "of_receivers_done": before}
+        changed = connection.execute(self._change_unmarked, values | unmarked)
+        row |= values
+        return changed.rowcount == 1
+
+    @cached_property
+    def _change_unmarked(self) -> Any:
+        """Update the event with the id `of_event_id`, unless `receivers_done` is no longer `of_receivers_done`."""
+        table = self.wiring.models.events
+        return update(table).where(is_of(table, "event_id"), is_of(table, "receivers_done"))
+
+    @cached_property
+    def _insert(self) -> Any:
+        # Made once, since every move runs it.
+        return self.wiring.models.events.insert().inline()
+
+
+def new_event(
+    event: NewEvent,
+    now: datetime,
+    *,
+    told: bool,
+    unheard: bool,
+    leased: bool,
+    runs: Sequence[str],
+) -> dict[str, Any]:
+    """The row of an event.
+
+    The event is leased to the process that stores it, which delivers it next without another statement. If that process
+    dies, the event is due when the lease ends.
+
+    :param told: whether no receiver is left for delivery, so that the event becomes delivered.
+    :param unheard: whether the signal has no receiver in this process; the event is then not leased, and waits for a
+        process with one.
+    :param leased: whether this process delivers it; otherwise it is due for every process.
+    :param runs: the atomic receivers that run next, in the transaction that stores the event, and mark it then.
+    """
+    told = told and not unheard and not runs
+    held = leased and not (told or unheard)
+    reported = unheard and event.name == NEEDS_RECEIVER
+    once = f"{event.name}:{event.once}"
+    row = msgspec.structs.asdict(event) | {
+        # From what is the same in each try, so that receivers of a try that failed recognise the next one.
+        "event_id": str(uuid.uuid5(_EVENT_IDS, f"{once}:{event.checkout_id}")),
+        "once": once,
+        "extra": json.dumps(dict(event.extra)) if event.extra else None,
+        "occurred_at": now,
+        "attempts": 1 if held else 0,
+        "delivered_at": None,
+        "next_attempt_at": now + LEASE if held else None if unheard and not reported else now,
+        "lease_token": str(uuid.uuid4()) if held else None,
+        "lease_until": now + LEASE if held else None,
+        "receivers_done": "[]",
+        "last_error": nobody_listens(event.name) if reported else _UNFINISHED.format(", ".join(runs)) if runs else None,
+    }
+    return row | (delivered_columns(now) if told else {})
+
+
+def delivered_columns(at: datetime) -> dict[str, Any]:
+    """The columns of an event that was delivered in the transaction that stored it."""
+    return {"attempts": 1, "delivered_at": at, **FINISHED}
 
 
 def nobody_listens(signal_name: str) -> str:
     """The message for an event that waits for a process with a receiver."""
     return (
         f"{NOBODY_LISTENS} to {signal_name} in the process that should deliver it. Connect a receiver where every"
-        f" process of the shop imports it, or list '{signal_name}' in PAYCHECKOUT_UNHEARD"
+        " process of the shop imports it"
     )
 
 
@@ -93,3 +291,17 @@ def mark_atomic(function: Function) -> Function:
 def is_atomic(function: Callable[..., Any]) -> bool:
     """Whether a receiver was marked with `mark_atomic`."""
     return getattr(function, _ATOMIC, False) is True
+
+
+@cache
+def _watch_sockets() -> None:
+    # Once per process and only when needed, since an audit hook cannot be removed.
+    sys.addaudithook(_audit)
+
+
+def _audit(name: str, arguments: tuple[Any, ...]) -> None:
+    if name in _SOCKET_EVENTS and _offline.get():
+        raise RuntimeError(
+            "an atomic receiver opened a socket. It runs inside the transaction that records the payment, so it may"
+            " only write through db.session; do the rest in a receiver without @paycheckout.atomic."
+        )

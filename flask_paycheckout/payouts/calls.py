@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
+from typing import TypeGuard
+
+import msgspec
 
 from flask_paycheckout.client import (
     BearerToken,
@@ -13,6 +17,7 @@ from flask_paycheckout.client import (
     CryptoReceiver,
     FiatDisbursement,
     FiatItem,
+    FiatTransfer,
     NewRecipient,
     NotFound,
     PaymentsClient,
@@ -21,46 +26,48 @@ from flask_paycheckout.client import (
     RequestRefused,
     Unauthorized,
 )
+from flask_paycheckout.client.records import if_sent
 from flask_paycheckout.config.accounts import SETTINGS
 from flask_paycheckout.errors import PayoutRefused
-from flask_paycheckout.parts import Parts
-from flask_paycheckout.payouts.destinations import Destination, ToBank, ToRecipient, ToWallet, compact
+from flask_paycheckout.payouts.account_numbers import compact
+from flask_paycheckout.payouts.destinations import Destination, ToBank, ToRecipient, ToWallet
 from flask_paycheckout.payouts.payout_model import MAX_NUMBER, PayoutMixin
 from flask_paycheckout.payouts.payout_schedule import CLOCKS_DIFFER, FORGOTTEN
-from flask_paycheckout.payouts.payout_states import PayoutStatus
-from flask_paycheckout.payouts.payout_tries import Try, present_try
+from flask_paycheckout.payouts.payout_states import PayoutState, PayoutStatus
+from flask_paycheckout.payouts.payout_table import Payouts, Try, next_transfers, present_try
 from flask_paycheckout.payouts.sealing import Sealing, Unreadable
-from flask_paycheckout.payouts.stored import Payouts
 from flask_paycheckout.service.accounts import Accounts, AccountUnavailable
 from flask_paycheckout.service.calls import PROOF, Service
 from flask_paycheckout.service.record import PAYOUT, READS, ServiceRecord
+from flask_paycheckout.shop_functions import personal
 from flask_paycheckout.text import visible
+from flask_paycheckout.wiring import Wiring
 
-Made = FiatDisbursement | CryptoDisbursement
+Made = FiatTransfer | CryptoDisbursement
 """A payout as the service has it."""
 
 AccessToken = str | Callable[[], str]
 
-_OTHER_AMOUNT, _OTHER_DESTINATION = (
+_OTHER_AMOUNT, OTHER_DESTINATION = (
     "the service has it with another amount",
     "the service has it with another destination",
 )
 
 _MAX_TEXT = 500
+# The numbers of a payment's transfers that are looked up before the next one is sent.
+_NEIGHBOURS = 5
+_TAKEN = re.compile("reference|unique|duplicate|already", re.IGNORECASE)
 _MASKING = "*•"
 
 
 def goes_elsewhere(to: Destination, made: Made) -> bool:
     """Whether the service's record has another destination than a payout; what it leaves out is not compared."""
     if isinstance(made, CryptoDisbursement):
-        return isinstance(to, ToWallet) and not _same_wallet(to.address, made.receiver_address)
-    recipient = made.recipient
-    if recipient is None:
-        return False
+        return isinstance(to, ToWallet) and not _same_wallet(to.address, if_sent(made, "receiver_address"))
     if isinstance(to, ToRecipient):
-        return recipient.recipient_id not in (None, to.recipient_id)
-    if isinstance(to, ToBank) and recipient.bank is not None:
-        return not is_same_number(to.account_number, recipient.bank.account_number)
+        return if_sent(made, "recipient", "recipient_id") not in (None, to.recipient_id)
+    if isinstance(to, ToBank):
+        return not is_same_number(to.account_number, if_sent(made, "recipient", "bank", "account_number"))
     return False
 
 
@@ -81,14 +88,20 @@ def is_same_number(number: str, shown: str | None) -> bool:
     return compact(number) == compact(shown)
 
 
+def record_status(made: Made) -> str:
+    """The record's status in lower case; empty when the service left it out."""
+    return (if_sent(made, "status") or "").lower()
+
+
 def amount_to_accept(payout: PayoutMixin, made: Made, problem: str) -> str | None:
     """The exact amount of a sent payout, if a person who has looked may accept what differs; None otherwise.
 
     :param problem: as `PayoutCalls.difference` gave it.
     """
-    if problem == _OTHER_DESTINATION:
+    if problem == OTHER_DESTINATION:
         return payout.exact_amount
-    amount = "" if problem != _OTHER_AMOUNT or made.amount is None or made.amount <= 0 else f"{made.amount:f}"
+    sent = if_sent(made, "amount")
+    amount = "" if problem != _OTHER_AMOUNT or sent is None or sent <= 0 else f"{sent:f}"
     return amount if 0 < len(amount) <= MAX_NUMBER else None
 
 
@@ -96,7 +109,7 @@ def amount_to_accept(payout: PayoutMixin, made: Made, problem: str) -> str | Non
 class PayoutCalls:
     """Calls the service for one app's payouts."""
 
-    parts: Parts
+    wiring: Wiring
     accounts: Accounts
     payouts: Payouts
     sealing: Sealing
@@ -128,7 +141,7 @@ class PayoutCalls:
         :raises ValueError: the token cannot stand in a header.
         """
         client = self.accounts.client_of(account, PAYOUT)
-        return client.authorized(BearerToken(access_token, self.parts.settings.authorization_scheme))
+        return client.authorized(BearerToken(access_token, self.wiring.settings.authorization_scheme))
 
     def known_destination(self, payout: PayoutMixin) -> Destination | None:
         """The payout's destination; None when it cannot be read."""
@@ -150,17 +163,17 @@ class PayoutCalls:
         if sent.disbursement_id not in (None, made.disbursement_id):
             return "the service answered with another disbursement"
         try:
-            same = made.amount in (None, payout.amount)
+            same = if_sent(made, "amount") in (None, payout.amount)
         except ArithmeticError:
             # Another program has stored an amount that is no number.
             same = False
         if not same:
             return _OTHER_AMOUNT
-        currency = made.token if isinstance(made, CryptoDisbursement) else made.currency
-        if currency is not None and currency != payout.currency:
+        currency = if_sent(made, "token" if isinstance(made, CryptoDisbursement) else "currency")
+        if currency not in (None, payout.currency):
             return "the service has it with another currency"
         to = self.known_destination(payout)
-        return _OTHER_DESTINATION if to is not None and goes_elsewhere(to, made) else None
+        return OTHER_DESTINATION if to is not None and goes_elsewhere(to, made) else None
 
     def send(self, client: PaymentsClient, batch: Sequence[PayoutMixin]) -> Sequence[Made]:
         """Send payouts of one currency in one call.
@@ -183,8 +196,30 @@ class PayoutCalls:
     def find(self, payouts: Sequence[PayoutMixin]) -> Mapping[str, FiatDisbursement | None]:
         """Look bank transfers that were sent with the same keys up at the service; see `_asking`."""
         since = min(payout.taken_at or payout.created_at for payout in payouts)
-        reach = FORGOTTEN if any(payout.refused for payout in payouts) else CLOCKS_DIFFER
+        reach = FORGOTTEN if any(payout.state == PayoutState.REFUSED for payout in payouts) else CLOCKS_DIFFER
         return self._asking(payouts[0].account, [*map(present_try, payouts)], since - reach)()
+
+    def unknown_transfers(self, refunds: Sequence[PayoutMixin]) -> Mapping[str, list[FiatDisbursement]]:
+        """Look for bank transfers of payments that are not stored here, whose refunds are sent with the same keys.
+
+        :param refunds: numbered as the next transfers of their payments.
+        :returns: the transfers by the payment's checkout id.
+        """
+        of, checkout_ids = dict[str, str](), {str(refund.refund_of) for refund in refunds}
+        used = self.payouts.used_references(checkout_ids)
+        key = self.payouts.installation_key()
+        for refund in refunds:
+            checkout_id = str(refund.refund_of)
+            neighbours = next_transfers(key, refund.account, checkout_id, used, _NEIGHBOURS)
+            of |= dict.fromkeys([refund.service_reference, *neighbours], checkout_id)
+        sent = present_try(refunds[0])
+        tries = [msgspec.structs.replace(sent, service_reference=each) for each in of]
+        found = self._asking(refunds[0].account, tries, self.payouts.arrived(checkout_ids) - CLOCKS_DIFFER)()
+        unknown: dict[str, list[FiatDisbursement]] = {checkout_id: [] for checkout_id in checkout_ids}
+        for reference, made in found.items():
+            if made is not None:
+                unknown[of[reference]].append(made)
+        return unknown
 
     def reading(self, payout: PayoutMixin, earlier: Try | None = None) -> Callable[[], FiatDisbursement | None]:
         """A function that reads a sent bank transfer; it returns None when the service does not know its reference.
@@ -257,7 +292,7 @@ class PayoutCalls:
                 reference, payout.status, "give the transfer proof", "Only a completed bank transfer has one."
             )
         with self.service.permit(PROOF, payout.payer) as permit:
-            return permit.ask(lambda client: client.fiat_disbursements.report(disbursement_id))
+            return personal(permit.ask(lambda client: client.fiat_disbursements.report(disbursement_id)))
 
     def _create(self, client: PaymentsClient, batch: Sequence[PayoutMixin]) -> Sequence[Made]:
         currency, addressed = batch[0].currency, [(payout, self.known_destination(payout)) for payout in batch]
@@ -271,9 +306,23 @@ def keys_gone_text(client_id: str | None) -> str:
     return f"it was sent with the client id {client_id!r}, and no account has its keys now"
 
 
-def is_refusal(error: Exception) -> bool:
+def is_refusal(error: Exception) -> TypeGuard[RequestRefused]:
     """Whether the service refused what was asked, and not the keys, so that asking again the same way is no use."""
     return isinstance(error, RequestRefused) and error.carried_out == "no" and not error.retryable
+
+
+def forgotten_text(made: FiatDisbursement) -> str:
+    """The reason why a refund is not sent while the service has another transfer of its payment, and what to do."""
+    money = f"{made.amount:f} {made.currency}"
+    return (
+        f"the service has paid {money} of this payment back as {made.reference}, which is not stored here: ask for that"
+        " refund again first, with its amount; it is found, not paid again"
+    )
+
+
+def says_taken(error: RequestRefused) -> bool:
+    """Whether a refusal may be about a reference that the service was given before, since it takes each only once."""
+    return error.status_code == 409 or _TAKEN.search(error.message or "") is not None
 
 
 def error_text(error: Exception) -> str:

@@ -2,38 +2,50 @@
 
 A bank account becomes a recipient of the service, whose id is stored; its number is neither stored nor logged. Each
 claim is counted before the call, so that a link can make a limited number of recipients, whatever becomes of the calls.
+
+The recipients that claims of a payout had made at the service stand in the payout's row, one a line: `lost MARK NAME`
+from before the call until its answer is stored, and then `id ID`. So each recipient that may exist can be deleted when
+its person is erased: by its id, or, where the answer was lost, after a search for its name.
 """
 
 from __future__ import annotations
 
+import secrets
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
 
-from sqlalchemy import update
+from sqlalchemy import ColumnElement, func, update
 
 from flask_paycheckout.client import PaymentsError, TransportFailed
 from flask_paycheckout.client.resources.recipients import BankDetails
 from flask_paycheckout.database.connections import begin_limited
-from flask_paycheckout.errors import PayoutRefused
-from flask_paycheckout.parts import Parts
+from flask_paycheckout.errors import PayoutRefused, ReceiverFailed
+from flask_paycheckout.payouts.account_numbers import iban_of
 from flask_paycheckout.payouts.decisions import PayoutDecisions
-from flask_paycheckout.payouts.destinations import Destination, ToRecipient, iban_of
+from flask_paycheckout.payouts.destinations import ACCOUNT_NUMBER, Destination, RefundForm, ToRecipient
 from flask_paycheckout.payouts.payout_model import PayoutMixin
 from flask_paycheckout.payouts.payout_moves import PayoutMove
-from flask_paycheckout.payouts.payout_states import PAYOUT_TRANSITIONS, PayoutEvidence, PayoutKind, PayoutStatus
-from flask_paycheckout.payouts.refund_forms import ACCOUNT_NUMBER, RefundForm
-from flask_paycheckout.payouts.requests import destination_columns
+from flask_paycheckout.payouts.payout_requests import destination_columns
+from flask_paycheckout.payouts.payout_states import (
+    PAYOUT_TRANSITIONS,
+    PayoutEvidence,
+    PayoutKind,
+    PayoutState,
+    PayoutStatus,
+)
+from flask_paycheckout.payouts.payout_table import Payouts
 from flask_paycheckout.payouts.sealing import Sealing
-from flask_paycheckout.payouts.stored import Payouts
 from flask_paycheckout.service.calls import RECIPIENT, NotAsked, Service
 from flask_paycheckout.service.limits import Cooldown
 from flask_paycheckout.service.record import CLAIM, ServiceRecord
+from flask_paycheckout.wiring import Wiring
 
 MAX_CLAIMS = 20
 """The most times that the link of a refund can be used to say where the money goes."""
 
+_ID, _LOST = "id ", "lost "
 # After a call that was not carried out, and costs the link no use.
 _REFUSED = timedelta(seconds=5)
 
@@ -46,7 +58,7 @@ class TooManyClaims(Exception):
 class RefundClaims:
     """Records where the customers of one app want their refunds."""
 
-    parts: Parts
+    wiring: Wiring
     payouts: Payouts
     decisions: PayoutDecisions
     service: Service
@@ -62,10 +74,13 @@ class RefundClaims:
         found = self.payouts.find(reference)
         if found is None or not (found.kind == PayoutKind.REFUND or found.is_claimed):
             return None
-        end, now = found.next_attempt_at, self.parts.clock()
+        end, now = found.claim_ends_at, self.wiring.clock()
         if found.status != PayoutStatus.CLAIMABLE or end is None or end > now:
             return found
-        self.decisions.moves.move(found, PayoutMove(PayoutEvidence.EXPIRED), now)
+        # The next round of `send_payouts` tries it again, and reports the receiver.
+        with suppress(ReceiverFailed):
+            events = self.decisions.moves.move(found, PayoutMove(PayoutEvidence.EXPIRED), now)
+            self.decisions.outbox.deliver(events or ())
         return self.payouts.find(reference)
 
     def claim(self, reference: str, form: RefundForm) -> PayoutMixin:
@@ -85,7 +100,7 @@ class RefundClaims:
             if to is None:
                 to = self._make_recipient(refund, form)
             else:
-                self._count(refund)
+                self._count(refund, "")
         finally:
             self.record.write()
         columns = destination_columns(to, self.sealing) | {"destination": form.masked}
@@ -98,35 +113,49 @@ class RefundClaims:
 
         return self.decisions.move(reference, plan)
 
-    def _count(self, payout: PayoutMixin, change: int = 1) -> None:
-        """Count one more claim, or one less, in a transaction of its own before anything else is done."""
+    def _count(self, payout: PayoutMixin, lost: str) -> None:
+        """Count one more claim, in a transaction of its own before anything else is done.
+
+        :param lost: the line of the recipient that is about to be made.
+        """
+        c = self.payouts.table.c
+        if not self._change(payout, c.claims < MAX_CLAIMS, claims=c.claims + 1, recipients=c.recipients + lost):
+            raise TooManyClaims(payout.reference)
+
+    def _note(self, payout: PayoutMixin, lost: str, became: str) -> None:
+        """Store the recipient that was made; without one it was certainly not made, and the claim does not count."""
+        c = self.payouts.table.c
+        claims = c.claims if became else c.claims - 1
+        self._change(payout, claims=claims, recipients=func.replace(c.recipients, lost, became))
+
+    def _change(self, payout: PayoutMixin, *where: ColumnElement[bool], **values: Any) -> bool:
         table = self.payouts.table
-        counted = table.c.claims + change
-        changed = update(table).where(table.c.id == payout.id, counted <= MAX_CLAIMS).values(claims=counted)
         with begin_limited(self.payouts.engine()) as connection:
-            if connection.execute(changed).rowcount != 1:
-                raise TooManyClaims(payout.reference)
+            changed = update(table).where(table.c.id == payout.id, *where).values(values)
+            return connection.execute(changed).rowcount == 1
 
     def _make_recipient(self, refund: PayoutMixin, form: RefundForm) -> ToRecipient:
-        wait = self._refused_lately.left(refund.reference, self.parts.clock())
+        wait = self._refused_lately.left(refund.reference, self.wiring.clock())
         if wait:
             raise NotAsked(RECIPIENT, "the service refused this claim a moment ago", wait)
         # The account that pays must know its recipient.
         payer = self.service.accounts.payer_of(refund.account)
         # The permit comes first: a call that the limits do not allow must not count as a claim.
         with self.service.permit(RECIPIENT, payer) as permit, self.record.call(CLAIM, payer):
-            self._count(refund)
+            lost = lost_line(form.values["account_name"])
+            self._count(refund, lost)
             wanted = _recipient(form.values, refund)
             try:
                 recipient = permit.ask(lambda client: client.recipients.create(**wanted))
             except PaymentsError as error:
                 if error.carried_out == "no":
                     # Otherwise a customer would use up the link without any recipient.
-                    self._count(refund, -1)
-                    self._refused_lately.begin(refund.reference, self.parts.clock())
+                    self._note(refund, lost, "")
+                    self._refused_lately.begin(refund.reference, self.wiring.clock())
                 raise
         with suppress(ValueError):
             if (to := ToRecipient(recipient.id)).recipient_id == recipient.id:
+                self._note(refund, lost, id_line(recipient.id))
                 return to
         raise TransportFailed(RECIPIENT, "the answer's id cannot be stored")
 
@@ -150,10 +179,32 @@ def _recipient(values: Any, payout: PayoutMixin) -> dict[str, Any]:
 
 def can_be_claimed(payout: PayoutMixin) -> bool:
     """Whether the state of a refund still allows that the customer says where it goes."""
-    # One that only waits for the next day was approved already.
-    return (PayoutStatus(payout.status), PayoutEvidence.CLAIMED) in PAYOUT_TRANSITIONS and not payout.waits_for_day
+    return (PayoutState(payout.state), PayoutEvidence.CLAIMED) in PAYOUT_TRANSITIONS
 
 
 def claims_left(payout: PayoutMixin) -> int:
     """How often the link of a refund can still be used to say where it goes."""
     return MAX_CLAIMS - payout.claims if can_be_claimed(payout) else 0
+
+
+# The recipients in a payout's row
+
+
+def lost_line(name: str) -> str:
+    """A unique line for a recipient whose creation the service has not answered yet."""
+    return f"{_LOST}{secrets.token_hex(8)} {name}\n"
+
+
+def id_line(recipient_id: str) -> str:
+    """The line of a recipient that the service has made."""
+    return f"{_ID}{recipient_id}\n"
+
+
+def id_in(line: str) -> str | None:
+    """The id in a line; None where the answer was lost."""
+    return line[len(_ID) : -1] if line.startswith(_ID) else None
+
+
+def name_in(lost: str) -> str:
+    """The name of the person in the line of a recipient whose answer was lost."""
+    return lost.split(" ", 2)[2].rstrip("\n")

@@ -1,17 +1,23 @@
 """The sums that merchant accounts have sent in a UTC day, by which PAYCHECKOUT_DAILY_LIMIT is kept.
 
 A sum is locked in the transaction that takes payouts to be sent, so that any number of senders keep the limit together.
+Each service reference counts on each day on which it is sent.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
 from decimal import Decimal
 
-from sqlalchemy import Column, Connection, String, Table
+from sqlalchemy import Column, Connection, String, Table, update
 
+from flask_paycheckout.checkouts.payments import EXACT
 from flask_paycheckout.database.order_ids import MAX_ID
 from flask_paycheckout.database.service_table import insert_in
+from flask_paycheckout.payouts.payout_model import PayoutMixin
+from flask_paycheckout.payouts.payout_states import PayoutState
 
 _NAME = "paycheckout_day"
 
@@ -33,9 +39,45 @@ def day_table(beside: Table) -> Table:
     )
 
 
-def locked_sum(connection: Connection, days: Table, key: Mapping[str, str]) -> Decimal:
-    """Lock the sum of an account, currency and day until the transaction of the connection ends, and read it."""
-    # An update locks also where the database has one writer and no row locks.
-    first = insert_in(connection, days).values({**key, "amount": "0"})
-    locked = first.on_conflict_do_update(index_elements=list(key), set_={"amount": days.c.amount})
-    return Decimal(connection.execute(locked.returning(days.c.amount)).scalar_one())
+@dataclass
+class LimitedDay:
+    """The sum of an account's currency on one day, locked until the connection's transaction ends."""
+
+    connection: Connection
+    days: Table
+    key: Mapping[str, str]
+    limit: Decimal
+
+    def __post_init__(self) -> None:
+        # An update locks also where the database has one writer and no row locks.
+        first = insert_in(self.connection, self.days).values({**self.key, "amount": "0"})
+        locked = first.on_conflict_do_update(index_elements=list(self.key), set_={"amount": self.days.c.amount})
+        self._sent = Decimal(self.connection.execute(locked.returning(self.days.c.amount)).scalar_one())
+
+    @property
+    def mark(self) -> str:
+        """The value of `counted_on` of payouts that count on this day."""
+        return f"{self.key['day']} {self.key['account']}"
+
+    @property
+    def end(self) -> datetime:
+        """The time when the next day begins."""
+        return datetime.fromisoformat(f"{self.key['day']}T00:00:00+00:00") + timedelta(days=1)
+
+    def admits(self, payout: PayoutMixin) -> bool:
+        """Count a payout that may be sent today; False for one that would exceed the limit."""
+        if payout.counted_on == self.mark:
+            return True
+        sent = EXACT.add(self._sent, payout.amount)
+        if sent > self.limit and payout.state != PayoutState.RELEASED:
+            return False
+        self._sent = sent
+        return True
+
+    def forget(self, payout: PayoutMixin) -> None:
+        """Count a payout no more, since nothing of it left the account."""
+        self._sent = EXACT.subtract(self._sent, Decimal(payout.asked_amount or payout.exact_amount))
+
+    def store(self) -> None:
+        """Store the sum."""
+        self.connection.execute(update(self.days).filter_by(**self.key).values(amount=f"{self._sent:f}"))

@@ -2,48 +2,64 @@
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
-from flask_paycheckout.database.connections import begin_limited
+from sqlalchemy import select
+from sqlalchemy.exc import IntegrityError
+
+from flask_paycheckout.database.connections import read_rows
 from flask_paycheckout.database.deeds import stored_name, who_and_why, yes_or_no
 from flask_paycheckout.errors import PayoutRefused
 from flask_paycheckout.events.outbox import Outbox
-from flask_paycheckout.parts import Parts
 from flask_paycheckout.payouts.payout_model import PayoutMixin
 from flask_paycheckout.payouts.payout_moves import PayoutMove, PayoutMoves
-from flask_paycheckout.payouts.payout_states import PAYOUT_TRANSITIONS, PayoutEvidence, PayoutStatus
-from flask_paycheckout.payouts.payout_tries import (
-    installation_key,
-    present_try,
+from flask_paycheckout.payouts.payout_states import PAYOUT_TRANSITIONS, Doubt, PayoutEvidence, PayoutState, PayoutStatus
+from flask_paycheckout.payouts.payout_table import (
+    all_tries,
+    next_transfers,
+    references_of,
     service_reference,
-    tries_of,
     tries_text,
 )
+from flask_paycheckout.shop_functions import present_door
+from flask_paycheckout.text import trimmed
+from flask_paycheckout.wiring import Wiring
 
 # Simultaneous changes by customers and senders that a decision is repeated for.
 _MAX_ROUNDS = 60
 
+_E = PayoutEvidence
+APPROVALS = _E.APPROVED, _E.RELEASED
+SENDING_ON = *APPROVALS, _E.RETRIED
+"""What a person says that leads to money that leaves; not said of a refund whose payment was taken back."""
 _LOOK_AGAIN = "Its destination changed since you saw it; look at it again, and approve what you see then."
 _REMEDIES = {
-    PayoutEvidence.APPROVED: "Only a waiting payout can be approved.",
-    PayoutEvidence.CANCELLED: "Only a payout of which nothing was sent can be cancelled.",
-    PayoutEvidence.RETRIED: "Only a failed payout can be tried again.",
-    PayoutEvidence.SEEN_SENT: "Only an unknown payout, and one that the service reports otherwise, was sent.",
-    PayoutEvidence.SEEN_UNSENT: "Only an unknown, sent or completed payout can turn out not to have been sent.",
+    _E.APPROVED: "Only a waiting payout can be approved, and over the daily limit only with over_limit.",
+    _E.RELEASED: "Only a waiting payout can be approved.",
+    _E.CANCELLED: "Only a payout of which nothing was sent, or that failed, can be cancelled.",
+    _E.RETRIED: "Only a failed payout can be tried again.",
+    _E.SEEN_SENT: "Only an unknown payout, and one that the service reports otherwise, was sent.",
+    _E.SEEN_UNSENT: "Only an unknown, sent or completed payout can turn out not to have been sent.",
 }
-# The evidence that a person gives, and its meaning for a payout that was sent already.
-_CORRECTIONS = {
-    PayoutEvidence.SEEN_UNSENT: PayoutEvidence.RETURNED,
-    PayoutEvidence.SEEN_SENT: PayoutEvidence.AMENDED,
+# The evidence that a person gives, and its other meanings by the payout's state.
+_MEANINGS = {
+    _E.SEEN_UNSENT: (_E.SEEN_UNSENT, _E.RETURNED),
+    _E.SEEN_SENT: (_E.SEEN_SENT, _E.AMENDED),
+    _E.CANCELLED: (_E.CANCELLED, _E.GIVEN_UP),
 }
-_BY_ANOTHER = "The person who asked for it cannot approve it; let another person look at it."
+# What makes a payout sendable again, and leads to another person's approval where that is needed.
+_TO_APPROVE = {_E.SEEN_UNSENT: _E.UNSENT_TO_APPROVE, _E.RETRIED: _E.RETRY_TO_APPROVE}
+# Who has done this cannot approve it.
+_BARRING = ("asked", "linked", "resolved")
+_BY_ANOTHER = (
+    "Who asked for it, saw its link, or said what became of it cannot approve it; let another person look at it."
+)
+_STOPPED = "The payment was taken back, so this would be paid on top of that: cancel it."
 _DOUBTED = (
-    "An answer was lost, so that it may have been paid: reconcile sends it again under the same reference, which the"
-    " service takes only once."
+    "It may have been paid: reconcile sends it again under the same reference, which the service takes only once."
 )
 _WIPED = "It was given back by hand, or its destination was wiped at its end; make a new one in its place."
 
@@ -52,7 +68,7 @@ _WIPED = "It was given back by hand, or its destination was wiped at its end; ma
 class PayoutDecisions:
     """Records people's decisions on the payouts of one app, each with name and reason."""
 
-    parts: Parts
+    wiring: Wiring
     moves: PayoutMoves
     outbox: Outbox
 
@@ -67,19 +83,22 @@ class PayoutDecisions:
         by, given = who_and_why(by, "-" if why is None else why)
         # Without `seen` too, the approval is of one destination: a change after this read is refused.
         revision = self.moves.payouts.require(reference).revision if seen is None else seen
-        return self._decide(
-            reference,
-            PayoutEvidence.APPROVED,
-            by,
-            why and given,
-            revision,
-            over_limit=yes_or_no("over_limit", over_limit),
-        )
+        evidence = _E.RELEASED if yes_or_no("over_limit", over_limit) else _E.APPROVED
+        return self._decide(reference, evidence, by, why and given, revision)
 
     def may_approve(self, payout: PayoutMixin, by: str) -> bool:
-        """Whether this person may approve a payout: where two persons are needed, the one who asked for it may not."""
-        asked_by = payout.asked_by if self.parts.settings.approve_by_another else None
-        return asked_by is None or _compared(asked_by) != _compared(stored_name(by))
+        """Whether this person may approve a payout.
+
+        Where two persons are needed, these may not: who asked for it, who saw its link, and who said what became of it,
+        nor the system's user who did that by a command. Deeds tell that, also once the history was pruned.
+        """
+        if not self.wiring.settings.approve_by_another:
+            return True
+        c = self.wiring.models.deeds.c
+        barring = select(c.by, c.system_user).where(c.subject == payout.reference, c.deed.in_(_BARRING))
+        names = [payout.asked_by, *(name for row in read_rows(self.wiring.engine(), barring) for name in row)]
+        barred = {_compared(name) for name in names if name}
+        return barred.isdisjoint(map(_compared, (stored_name(by), present_door().by)))
 
     def cancel(self, reference: str, by: str, why: str) -> PayoutMixin:
         """Cancel a payout of which nothing was sent."""
@@ -106,40 +125,49 @@ class PayoutDecisions:
         for _ in range(_MAX_ROUNDS):
             payout = self.moves.payouts.require(reference)
             move = plan(payout)
-            events = self.moves.move(payout, move, self.parts.clock())
+            try:
+                events = self.moves.move(payout, move, self.wiring.clock())
+            except IntegrityError:
+                # Another refund of the payment got the same number at this moment.
+                continue
             if events is not None:
                 self.outbox.deliver(events)
                 return self.moves.payouts.require(reference)
         raise PayoutRefused(reference, payout.status, move.evidence, "It keeps changing; try again.")
 
+    def open_to(self, payout: PayoutMixin, by: str) -> set[PayoutEvidence]:
+        """What this person may say about a payout, as the payout's state gives it its meaning."""
+        barred = () if self.may_approve(payout, by) else APPROVALS
+        return possible(payout) - {*barred, *(SENDING_ON if self.moves.payouts.is_stopped(payout) else ())}
+
     def _decide(
-        self, reference: str, said: PayoutEvidence, by: str, why: str | None, seen: int | None = None, **values: bool
+        self, reference: str, said: PayoutEvidence, by: str, why: str | None, seen: int | None = None
     ) -> PayoutMixin:
         def plan(payout: PayoutMixin) -> PayoutMove:
-            status = PayoutStatus(payout.status)
-            evidence = said if (status, said) in PAYOUT_TRANSITIONS else _CORRECTIONS.get(said, said)
-            amends_nothing = evidence is PayoutEvidence.AMENDED and payout.reported_amount is None
-            refusals = (
-                ((status, evidence) not in PAYOUT_TRANSITIONS or amends_nothing, _REMEDIES[said]),
-                (evidence is PayoutEvidence.CANCELLED and payout.doubted, _DOUBTED),
-                (evidence is PayoutEvidence.RETRIED and payout.to_details is None, _WIPED),
-                (seen not in (None, payout.revision), _LOOK_AGAIN),
-                (evidence is PayoutEvidence.APPROVED and not self.may_approve(payout, by), _BY_ANOTHER),
+            meant = _meaning(payout, said)
+            refusal = _LOOK_AGAIN if seen not in (None, payout.revision) else None
+            refusal = _remedy(payout, said) if meant is None else refusal or _refusal(payout, said, meant)
+            if refusal is None and said in APPROVALS and not self.may_approve(payout, by):
+                refusal = _BY_ANOTHER
+            if refusal is None and said in SENDING_ON and self.moves.payouts.is_stopped(payout):
+                refusal = _STOPPED
+            if meant is None or refusal is not None:
+                raise PayoutRefused(reference, payout.status, said, refusal or "")
+            waits = self.wiring.settings.approve_by_another and (
+                payout.status == PayoutStatus.UNKNOWN or any(each.paid_by is not None for each in all_tries(payout))
             )
-            for refused, remedy in refusals:
-                if refused:
-                    raise PayoutRefused(reference, payout.status, said, remedy)
+            evidence = _TO_APPROVE.get(meant, meant) if waits else meant
             facts = {"by": by, "why": why, "revision": payout.revision}
-            problem = evidence.value if evidence is PayoutEvidence.RETURNED else None
-            return PayoutMove(evidence, self._values(payout, evidence) | values, problem, facts)
+            problem = evidence.value if evidence is _E.RETURNED else None
+            return PayoutMove(evidence, self._values(payout, meant), problem, facts)
 
         return self.move(reference, plan)
 
-    def _values(self, payout: PayoutMixin, evidence: PayoutEvidence) -> dict[str, Any]:
+    def _values(self, payout: PayoutMixin, meant: PayoutEvidence) -> dict[str, Any]:
         """The columns that a decision sets."""
-        if evidence is PayoutEvidence.RETRIED:
+        if meant is _E.RETRIED:
             return self._next_try(payout)
-        if evidence is PayoutEvidence.AMENDED:
+        if meant is _E.AMENDED:
             sent = Decimal(payout.reported_amount or payout.exact_amount)
             # A refund in another currency counts what a person said, whatever of that was sent. No refund counts more
             # than it did, since others may have taken the rest.
@@ -147,33 +175,69 @@ class PayoutDecisions:
             asked = payout.asked_amount or payout.exact_amount
             counts = counted and f"{counted:f}"
             return {"amount": f"{sent:f}", "counts": counts, "asked_amount": asked, "reported_amount": None}
-        if evidence is PayoutEvidence.SEEN_UNSENT:
+        if meant is _E.SEEN_UNSENT:
             # Under its own reference: what the person overlooked, the service then refuses. But with the keys that the
             # account has now, as nobody can ask with those of before if they are gone.
-            return dict.fromkeys(("disbursement_id", "fee", "client_id", "paid_by")) | {"doubted": False}
+            return dict.fromkeys(("disbursement_id", "fee", "client_id", "paid_by")) | {"doubt": Doubt.DENIED}
         return {}
 
     def _next_try(self, payout: PayoutMixin) -> dict[str, Any]:
         """The columns of a payout that is sent under its next service reference."""
-        earlier = (*tries_of(payout.earlier), present_try(payout))
-        with begin_limited(self.parts.engine()) as connection:
-            key = installation_key(connection, self.parts.models.services)
+        earlier = all_tries(payout)
+        key = self.moves.payouts.installation_key()
         unsent = dict.fromkeys(
-            ("client_id", "paid_by", "disbursement_id", "fee", "reported_amount", "asked_amount", "taken_at")
+            (
+                "client_id",
+                "paid_by",
+                "disbursement_id",
+                "fee",
+                "reported_amount",
+                "asked_amount",
+                "taken_at",
+                "doubt",
+                "counted_on",
+            )
         )
         if payout.asked_amount is not None:
             unsent["amount"] = payout.asked_amount
             unsent |= {"counts": payout.asked_amount} if payout.counts_currency == payout.currency else {}
-        return unsent | {
-            "service_reference": service_reference(key, payout.account, payout.reference, len(earlier) + 1),
-            "earlier": tries_text(earlier),
-            "doubted": False,
-            # The earlier tries are asked about within its claim, and each question may read the service's list.
-            "alone": True,
-        }
+        if payout.refund_of is None:
+            reference = service_reference(key, payout.account, payout.reference, len(earlier) + 1)
+        else:
+            held = references_of(self.moves.payouts.of_checkout(payout.refund_of))
+            (reference,) = next_transfers(key, payout.account, payout.refund_of, held)
+        return unsent | {"service_reference": reference, "earlier": tries_text(earlier)}
+
+
+def _remedy(payout: PayoutMixin, said: PayoutEvidence) -> str:
+    """What to do in place of what the payout's state does not allow."""
+    if said is _E.RETRIED and payout.replaced_by is not None:
+        return f"Refund {payout.replaced_by} was made in its place; go on with that one, or make a new refund."
+    return _REMEDIES[said]
 
 
 def _compared(name: str) -> str:
-    """A person's name without what a reader does not see: capitals, other encodings, characters drawn as nothing."""
-    drawn = "".join(char for char in name if unicodedata.category(char) != "Cf")
-    return unicodedata.normalize("NFKC", drawn).casefold()
+    """A person's name without capitals, and without blanks at its ends."""
+    return trimmed(name).casefold()
+
+
+def possible(payout: PayoutMixin) -> set[PayoutEvidence]:
+    """What persons may say about a payout, as its state gives it its meaning."""
+    meant = {said: _meaning(payout, said) for said in _REMEDIES}
+    return {one for said, one in meant.items() if one and not _refusal(payout, said, one)}
+
+
+def _meaning(payout: PayoutMixin, said: PayoutEvidence) -> PayoutEvidence | None:
+    """The evidence that a person's word is about a payout in its state; None where its state does not allow it."""
+    state, meanings = PayoutState(payout.state), _MEANINGS.get(said, (said,))
+    return next((evidence for evidence in meanings if (state, evidence) in PAYOUT_TRANSITIONS), None)
+
+
+def _refusal(payout: PayoutMixin, said: PayoutEvidence, meant: PayoutEvidence) -> str | None:
+    """Why nobody may say this now, as the remedy."""
+    refusals = {
+        _REMEDIES[said]: meant is _E.AMENDED and payout.reported_amount is None,
+        _DOUBTED: meant is _E.CANCELLED and payout.doubt in (Doubt.SPLIT, Doubt.LOST),
+        _WIPED: said is _E.RETRIED and payout.to_details is None,
+    }
+    return next((remedy for remedy, refused in refusals.items() if refused), None)

@@ -1,32 +1,50 @@
-"""Destinations of payouts: a bank account, a recipient of the service, a wallet, or a person's hands. Pure."""
+"""Destinations of payouts: a bank account, a recipient of the service, a wallet, or a person's hands.
+
+And the form in which a customer says where a refund shall go: its fields, and what is wrong with them.
+"""
 
 from __future__ import annotations
 
-import re
 import unicodedata
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import Any
 
 import msgspec
 
-from flask_paycheckout.client.hidden import AccountNumber
-from flask_paycheckout.text import trimmed
+from flask_paycheckout.payouts.account_numbers import (
+    MAX_ACCOUNT_NUMBER,
+    bank_in_iban,
+    begins_like_iban,
+    iban_of,
+    is_account_number,
+    last_digits,
+    pasted,
+)
+from flask_paycheckout.payouts.wallets import require_address, shows_errors
+from flask_paycheckout.shop_functions import personal
+from flask_paycheckout.text import drawn, visible
 from flask_paycheckout.totals import is_token
 
 MAX_TEXT = 255
 """The most characters of a text of a destination."""
 
-_MAX_ACCOUNT_NUMBER = 64
-_ACCOUNT_NUMBER = re.compile(r"[0-9A-Za-z][0-9A-Za-z ./-]*")
-_LIKE_IBAN = re.compile(r"[A-Z]{2}[0-9]{2}")
-_IBAN = re.compile(r"[A-Z]{2}[0-9]{2}[0-9A-Z]{11,30}")
-# The digits of an account number that its masked form shows; a short number shows fewer.
-_SHOWN_DIGITS = 4
+ACCOUNT_NUMBER = "account_number"
+"""The field that is never shown again, and must be typed again."""
 
-# The forms of addresses by the start of a token's network. A network that is not listed is checked by the service.
-_EVM = re.compile(r"0x[0-9a-fA-F]{40}")
-_STELLAR = re.compile(r"[GM][A-Z2-7]{55,68}")
-_EVM_NETWORKS = frozenset({"ethereum", "polygon", "bsc", "arbitrum", "optimism", "base", "avalanche", "celo"})
+_BANK_FIELDS = ("account_name", ACCOUNT_NUMBER, "bank_name", "country", "email", "address", "city", "post_code")
+_WALLET_FIELDS = ("wallet_address",)
+
+MAX_SHOWN = 70
+"""The most characters of what an approver compares; names in bank transfers have no more."""
+
+_SHOWN = frozenset({"account_name", "bank_name"})
+# With these a name could look like the digits of an account.
+_BULLETS = frozenset("•‣⁃⁌⁍∙◘◦●⚫⦁⦾⦿")
+
+Facts = dict[str, str]
+"""What people are shown of a destination: values that strangers wrote, never joined, each under a label of ours."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +66,7 @@ class ToBank:
 
     def __post_init__(self) -> None:
         # Hidden before anything can fail, so that no traceback with local variables shows it.
-        object.__setattr__(self, "account_number", AccountNumber(self.account_number))
+        object.__setattr__(self, "account_number", pasted(str(self.account_number)))
         for name in ("account_name", "bank_code", "bank_name"):
             _set_text(self, name)
         for name in ("name", "email"):
@@ -56,13 +74,11 @@ class ToBank:
                 _set_text(self, name)
         if self.email is not None and not is_email(self.email):
             raise ValueError("email is no e-mail address; write it like ada@example.com, or leave it out")
-        given = trimmed(self.account_number)
-        if not is_account_number(given):
+        if not is_account_number(self.account_number):
             raise ValueError(
-                f"account_number must be a text of 1 to {_MAX_ACCOUNT_NUMBER} letters and digits, which spaces, dots,"
+                f"account_number must be a text of 1 to {MAX_ACCOUNT_NUMBER} letters and digits, which spaces, dots,"
                 " slashes and hyphens may separate; copy it from the bank's statement"
             )
-        object.__setattr__(self, "account_number", AccountNumber(given))
 
     @property
     def masked(self) -> str:
@@ -85,7 +101,7 @@ class ToRecipient:
     @property
     def masked(self) -> str:
         """The recipient's id, for people."""
-        return f"recipient {self.recipient_id}"
+        return facts_text({"Recipient": self.recipient_id})
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +121,7 @@ class ToWallet:
     @property
     def masked(self) -> str:
         """The wallet's address, for people."""
-        return f"wallet {self.address}"
+        return facts_text({"Wallet": self.address})
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +131,7 @@ class ByHand:
     @property
     def masked(self) -> str:
         """The way it went, for people."""
-        return "by hand"
+        return facts_text({"Given back": "by hand"})
 
 
 Destination = ToBank | ToRecipient | ToWallet
@@ -139,7 +155,7 @@ def require_destination(to: object, currency: str) -> Destination:
                 f"to is a wallet, but {currency} is paid to bank accounts. Give a token as the currency, such as"
                 " 'usdc-polygon', or a ToBank or ToRecipient"
             )
-        _require_address(to.address, currency)
+        require_address(to.address, currency)
     elif token:
         raise ValueError(f"to is a bank account, but {currency} is a token, which only a wallet takes. Give a ToWallet")
     return to
@@ -166,41 +182,42 @@ def destination_of(kind: str, details: str) -> Destination:
     return made
 
 
-def mask(number: str) -> str:
-    """An account number of which only the last digits show, never more than a third of it."""
-    whole = "".join(char for char in number if char.isalnum())
-    shown = min(_SHOWN_DIGITS, len(whole) // 3)
-    return "•••• " + whole[len(whole) - shown :] if shown else "••••"
-
-
 def masked_account(account_name: str, bank_name: str, account_number: str) -> str:
-    """A bank account without its number, for people."""
-    return f"{account_name}, {bank_name}, {mask(account_number)}"
+    """A bank account without its number, for people: the bank in an IBAN stands beside the one that was typed."""
+    iban = iban_of(account_number)
+    return facts_text(
+        {
+            "Name": account_name,
+            "Bank": bank_name,
+            **({"IBAN": bank_in_iban(iban)} if iban else {}),
+            "Number ends with": last_digits(account_number) or "…",
+        }
+    )
 
 
-def begins_like_iban(number: str) -> bool:
-    """Whether somebody meant an IBAN, right or wrong: two letters and two digits, whatever separates them."""
-    return _LIKE_IBAN.match(compact(number)) is not None
+def facts_text(facts: Facts) -> str:
+    """Facts as they are stored, each in a line of its own; a value with control characters cannot forge one."""
+    return "\n".join(map(": ".join, zip(facts, [visible(value) for value in facts.values()], strict=True)))
 
 
-def is_account_number(text: str) -> bool:
-    """Whether a text has the form of an account number."""
-    return len(text) <= _MAX_ACCOUNT_NUMBER and _ACCOUNT_NUMBER.fullmatch(text) is not None
+ERASED = "Erased: on request"
+"""The destination of a payout whose person was erased."""
 
 
-def iban_of(number: str) -> AccountNumber | None:
-    """The IBAN that somebody wrote, without separators; None for another number, or one that fails its check."""
-    iban = compact(number)
-    if _IBAN.fullmatch(iban) is None:
-        return None
-    # ISO 13616: letters count from 10, and the country with its check digits goes to the end.
-    digits = AccountNumber("".join(str(int(char, 36)) for char in iban[4:] + iban[:4]))
-    return iban if int(digits) % 97 == 1 else None
+def shown(text: str | None) -> str | None:
+    """A stored destination on its way to people, one of whom is recorded as its viewer; None while it is not known."""
+    return None if text is None else personal(text)
 
 
-def compact(number: str) -> AccountNumber:
-    """A number without separators, in capitals."""
-    return AccountNumber("".join(char for char in number if char.isalnum()).upper())
+def facts_in(text: str | None) -> Facts:
+    """The facts of a stored destination on their way to people, like `shown`."""
+    return {label: value for label, _, value in (line.partition(": ") for line in (shown(text) or "").splitlines())}
+
+
+def hides_errors(text: str | None, currency: str) -> bool:
+    """Whether a stored destination is a wallet in whose address nobody would notice a wrong character."""
+    address = facts_in(text).get("Wallet")
+    return address is not None and not shows_errors(address, currency)
 
 
 def is_email(text: str) -> bool:
@@ -223,21 +240,91 @@ def _set_text(to: object, name: str) -> None:
     value = getattr(to, name)
     if not isinstance(value, str):
         raise TypeError(f"{name} must be a string, not {type(value).__name__}")
-    text = trimmed(value)
+    text = drawn(value)
     if not text or len(text) > MAX_TEXT or not is_one_line(text):
         raise ValueError(f"{name} must have 1 to {MAX_TEXT} characters, in one line without control characters")
     object.__setattr__(to, name, text)
 
 
-def _require_address(address: str, token: str) -> None:
-    network = token.partition("-")[2].lower()
-    if network.split("-")[0] in _EVM_NETWORKS:
-        form, described = _EVM, "has 0x and 40 hexadecimal digits"
-    elif network.startswith("stellar"):
-        form, described = _STELLAR, "begins with G or M and has 56 or 69 capital letters and digits"
-    else:
-        return
-    if not form.fullmatch(address):
-        raise ValueError(
-            f"address {address[:80]!r} is no wallet of {token}: it {described} there. Copy it again from the wallet"
-        )
+# The form of a customer
+
+
+class Fault(StrEnum):
+    """The fault of a field."""
+
+    MISSING = "missing"
+    TOO_LONG = "too long"
+    SEVERAL_LINES = "line breaks or control characters"
+    BULLET = "a bullet"
+    NO_EMAIL = "no e-mail address"
+    NO_ACCOUNT_NUMBER = "no account number"
+    NO_IBAN = "check digits of an IBAN that do not fit"
+    NO_WALLET = "no address of a wallet"
+
+
+@dataclass(frozen=True)
+class RefundForm:
+    """The form as a customer filled it in, without characters that nobody sees."""
+
+    values: Mapping[str, str] = field(repr=False)
+    """All fields of the form."""
+
+    faults: Mapping[str, Fault]
+    """The fault of each field that has one; empty when everything can be used."""
+
+    @property
+    def wallet(self) -> ToWallet | None:
+        """The wallet; None where a bank account was asked for."""
+        address = self.values.get("wallet_address")
+        return None if address is None else ToWallet(address)
+
+    @property
+    def masked(self) -> str:
+        """The destination for people, without an account number."""
+        if self.wallet is not None:
+            return self.wallet.masked
+        return masked_account(self.values["account_name"], self.values["bank_name"], self.values[ACCOUNT_NUMBER])
+
+
+def fields_of(currency: str) -> tuple[str, ...]:
+    """The fields that are asked for, in their order on the page: a wallet for a token, else a bank account."""
+    return _WALLET_FIELDS if is_token(currency) else _BANK_FIELDS
+
+
+def max_length(name: str) -> int:
+    """The most characters of a field that is no account number."""
+    return MAX_SHOWN if name in _SHOWN else MAX_TEXT
+
+
+def read_form(currency: str, typed: Mapping[str, str]) -> RefundForm:
+    """Check what was typed into the fields of this currency; other fields are ignored.
+
+    :param typed: the text of each field; a missing one counts as empty.
+    """
+    cleaned = {name: pasted if name == ACCOUNT_NUMBER else drawn for name in fields_of(currency)}
+    values = {name: clean(typed.get(name, "")) for name, clean in cleaned.items()}
+    faults = {name: fault for name, value in values.items() if (fault := _fault(name, value, currency))}
+    return RefundForm(values, faults)
+
+
+def _fault(name: str, value: str, currency: str) -> Fault | None:
+    if not value:
+        return Fault.MISSING
+    if not is_one_line(value):
+        return Fault.SEVERAL_LINES
+    if name == ACCOUNT_NUMBER:
+        if begins_like_iban(value) and iban_of(value) is None:
+            return Fault.NO_IBAN
+        return None if is_account_number(value) else Fault.NO_ACCOUNT_NUMBER
+    if len(value) > max_length(name):
+        return Fault.TOO_LONG
+    if name in _SHOWN and not _BULLETS.isdisjoint(value):
+        return Fault.BULLET
+    if name == "email" and not is_email(value):
+        return Fault.NO_EMAIL
+    if name == "wallet_address":
+        try:
+            require_destination(ToWallet(value), currency)
+        except ValueError:
+            return Fault.NO_WALLET
+    return None

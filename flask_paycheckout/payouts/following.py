@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import timedelta
@@ -11,17 +11,27 @@ from itertools import groupby
 import msgspec
 
 from flask_paycheckout.client import FiatDisbursement, PaymentsError
-from flask_paycheckout.clock import Clock
-from flask_paycheckout.parts import Parts
-from flask_paycheckout.parts.logs import about
-from flask_paycheckout.payouts.calls import PayoutCalls, amount_to_accept, error_text, is_refusal, keys_gone_text
+from flask_paycheckout.clock import EPOCH
+from flask_paycheckout.payouts.calls import (
+    OTHER_DESTINATION,
+    PayoutCalls,
+    amount_to_accept,
+    error_text,
+    forgotten_text,
+    is_refusal,
+    keys_gone_text,
+    record_status,
+)
+from flask_paycheckout.payouts.due_payouts import DuePayouts
 from flask_paycheckout.payouts.payout_model import PayoutMixin, about_payout
 from flask_paycheckout.payouts.payout_moves import PayoutMove
-from flask_paycheckout.payouts.payout_states import PayoutEvidence, PayoutStatus
-from flask_paycheckout.payouts.payout_tries import tries_of, tries_text
+from flask_paycheckout.payouts.payout_schedule import WITHOUT_KEYS
+from flask_paycheckout.payouts.payout_states import CALLED, PayoutEvidence, PayoutState
+from flask_paycheckout.payouts.payout_table import Try, tries_of, tries_text
 from flask_paycheckout.payouts.results import PayoutResults
-from flask_paycheckout.payouts.stored import Payouts
 from flask_paycheckout.service.accounts import AccountUnavailable
+from flask_paycheckout.wiring import Wiring
+from flask_paycheckout.wiring.logs import about
 
 # The payouts that one look-up is for.
 _LOOK_UPS = 100
@@ -45,28 +55,25 @@ def _sent_with(payout: PayoutMixin) -> tuple[str, str]:
 
 @dataclass(frozen=True, eq=False)
 class Following:
-    """Finds out what became of payouts that were sent, or may have been; it never gives one up.
+    """Finds out what became of payouts that were sent, or may have been; it never gives one up."""
 
-    :param database_clock: by which hosts agree how long ago the first look-up was.
-    """
-
-    parts: Parts
-    payouts: Payouts
+    wiring: Wiring
+    due: DuePayouts
     calls: PayoutCalls
-    database_clock: Clock
 
-    def _in_portions(self, status: PayoutStatus, most: int, results: PayoutResults, ask: Ask) -> None:
-        """Ask about all that is due in this state, so many at a time.
+    def _in_portions(self, states: Collection[PayoutState], most: int, results: PayoutResults, ask: Ask) -> None:
+        """Ask about all that is due in these states, so many at a time.
 
         An account whose whole portion gets no answer is not asked again in this round, and nobody is when several
         accounts get none and no other one does.
         """
         ended: set[str] = set()
-        while not results.stopped() and (claimed := self.payouts.take_due(status, results.started, most, ended)):
+        while not results.stopped() and (claimed := self.due.take_due(states, results.started, most, ended)):
             failed = ask(claimed)
             results.deliver()
             ended |= failed
-            if len(failed) > 1 and failed == {payout.account for payout in claimed}:
+            outage = len(failed) > 1 and failed == {payout.account for payout in claimed}
+            if outage or len(claimed) < most:
                 return
 
     # Look-ups
@@ -78,7 +85,7 @@ class Following:
             together = groupby(sorted(claimed, key=_sent_with), _sent_with)
             return {account for (account, _), payouts in together if not self.look_up(list(payouts), results)}
 
-        self._in_portions(PayoutStatus.SENDING, _LOOK_UPS, results, ask)
+        self._in_portions((*CALLED, PayoutState.UNKNOWN), _LOOK_UPS, results, ask)
 
     def look_up(self, claimed: Sequence[PayoutMixin], results: PayoutResults) -> bool:
         """Find out what became of claimed payouts that were sent with the same keys.
@@ -87,44 +94,89 @@ class Following:
         """
         payouts = []
         for payout in claimed:
-            if payout.disbursement_id is not None:
+            if payout.disbursement_id is not None and payout.state != PayoutState.UNKNOWN:
                 # The service has it: its answer was noted, but could not be stored as a move.
                 results.move(payout, PayoutMove(PayoutEvidence.ACCEPTED, {"disbursement_id": payout.disbursement_id}))
             elif not payout.is_token:
                 payouts.append(payout)
-            elif payout.refused and not payout.doubted:
-                results.refused(payout)
+            elif payout.state == PayoutState.REFUSED and payout.doubt is None:
+                results.missed(payout, EPOCH, EPOCH)
             else:
                 results.in_doubt(payout, payout.problem or _IN_DOUBT)
         if not payouts:
             return True
-        began = self.database_clock()
+        began = self.due.database_clock()
         try:
             found = self.calls.find(payouts)
         except Exception as error:
             # A signer of the shop's own may raise anything.
             fields = about(account=payouts[0].account)
             text, told = "%d payouts could not be looked up: %s", (len(payouts), error_text(error))
-            self.parts.log.warning("look-ups of payouts", text, *told, extra=fields, error=error)
+            self.wiring.log.warning("look-ups of payouts", text, *told, extra=fields, error=error)
             results.failed_calls += 1
             problem = f"it could not be looked up: {error_text(error)}"
             gone = isinstance(error, AccountUnavailable)
             for payout in payouts:
                 # Not because of one error of the shop's function after a day on which the service was away.
-                if gone and payout.problem == problem and payout.moved_at <= self.parts.clock() - _GONE:
-                    results.in_doubt(payout, problem)
+                if payout.state == PayoutState.UNKNOWN:
+                    results.note(payout, None, due_at=self.wiring.clock() + WITHOUT_KEYS)
+                elif gone and payout.problem == problem and payout.moved_at <= self.wiring.clock() - _GONE:
+                    results.without_keys(payout, problem)
                 else:
                     results.unread(payout, problem)
             return False
-        ended = self.database_clock()
+        ended = self.due.database_clock()
         for payout in payouts:
             if payout.service_reference not in found:
-                results.in_doubt(payout, keys_gone_text(payout.client_id))
+                results.without_keys(payout, keys_gone_text(payout.client_id))
             elif (made := found[payout.service_reference]) is not None:
                 results.found(payout, made, PayoutEvidence.FOUND, self.calls.difference(payout, made))
+            elif payout.state == PayoutState.UNKNOWN:
+                problem = "its keys are back, and a look-up with them did not find it"
+                results.unread(payout, problem, due_at=None)
             else:
                 results.missed(payout, began, ended)
         return True
+
+    def ask_before(self, claimed: Sequence[PayoutMixin], results: PayoutResults) -> Sequence[PayoutMixin]:
+        """Find out whether claimed payouts were carried out before; those that may be sent now."""
+        asked = [payout for payout in claimed if self.ask_earlier(payout, results)]
+        # Of others, something may have been sent under the same reference.
+        fresh = [payout for payout in asked if payout.refund_of and not (payout.doubt or payout.is_token)]
+        stopped = self._ask_payments(fresh, results) if fresh else []
+        return [payout for payout in asked if payout not in stopped]
+
+    def _ask_payments(self, refunds: Sequence[PayoutMixin], results: PayoutResults) -> Sequence[PayoutMixin]:
+        """Look for transfers of these refunds' payments that are not stored here; the refunds that must not be sent.
+
+        A restored database has forgotten the transfers since its backup.
+        """
+        try:
+            unknown = self.calls.unknown_transfers(refunds)
+        except Exception as error:
+            results.failed_calls += 1
+            for refund in refunds:
+                problem = f"the transfers of its payment could not be looked up: {error_text(error)}"
+                results.not_carried_out(refund, problem)
+            return refunds
+        return [refund for refund in refunds if self._was_forgotten(refund, unknown[str(refund.refund_of)], results)]
+
+    def _was_forgotten(self, refund: PayoutMixin, transfers: list[FiatDisbursement], results: PayoutResults) -> bool:
+        """Whether the service has transfers of a refund's payment that are not stored here; one may be this refund.
+
+        :param transfers: one that is this refund is removed.
+        """
+        for made in transfers:
+            problem = self.calls.difference(refund, made, Try(str(made.reference)))
+            # A person may know that the customer has named another account then.
+            is_own = made.reference == refund.service_reference and problem == OTHER_DESTINATION
+            if problem is None or is_own:
+                transfers.remove(made)
+                results.found(refund, made, PayoutEvidence.FOUND, problem, service_reference=made.reference)
+                return True
+        if transfers:
+            results.not_carried_out(refund, forgotten_text(transfers[0]))
+        return bool(transfers)
 
     def ask_earlier(self, payout: PayoutMixin, results: PayoutResults) -> bool:
         """Read each earlier try of a claimed payout before it is sent under a new service reference.
@@ -139,7 +191,7 @@ class Following:
                 results.failed_calls += 1
                 results.not_carried_out(payout, f"an earlier try could not be read: {error_text(error)}")
                 return False
-            if made is not None and str(made.status).lower() != "failed":
+            if made is not None and record_status(made) != "failed":
                 columns = msgspec.structs.asdict(one)
                 columns["earlier"] = tries_text(tuple(each for each in earlier if each != one))
                 problem = self.calls.difference(payout, made, one)
@@ -158,7 +210,7 @@ class Following:
                 answered = {payout.account for payout, read in reads if self._store(payout, read, results)}
                 return {payout.account for payout in claimed} - answered
 
-            self._in_portions(PayoutStatus.SENT, _READS, results, ask)
+            self._in_portions([PayoutState.SENT, PayoutState.COMPLETED], _READS, results, ask)
 
     def _begin(self, payout: PayoutMixin, readers: Executor) -> Read:
         """Begin a call, which uses no database, in a thread."""
@@ -177,16 +229,25 @@ class Following:
             # A signer of the shop's own may raise anything.
             if payout.failures == 0 or not isinstance(error, PaymentsError):
                 text, told = "payout %s could not be read: %s", (payout.reference, error_text(error))
-                self.parts.log.warning("reads of payouts", text, *told, extra=about_payout(payout), error=error)
+                self.wiring.log.warning("reads of payouts", text, *told, extra=about_payout(payout), error=error)
             results.failed_calls += 1
+            if payout.state == PayoutState.COMPLETED and isinstance(error, AccountUnavailable):
+                results.note(payout, None, due_at=None)
+                return False
             # Where nobody has its keys, a person may say that it arrived, with what the service reported before.
             known = {"reported_amount": payout.reported_amount or ""} if isinstance(error, AccountUnavailable) else {}
             results.unread(payout, f"it could not be read: {error_text(error)}", **known)
             return is_refusal(error)
+        if payout.state == PayoutState.COMPLETED:
+            if read is not None and record_status(read) == "failed":
+                results.ended(payout, read, PayoutEvidence.FAILED)
+            else:
+                results.read(payout, due_at=None)
+            return True
         if read is None:
             results.unread(payout, "the service knows no disbursement with its reference")
             return True
-        problem, evidence = self.calls.difference(payout, read), _ENDS.get(str(read.status).lower())
+        problem, evidence = self.calls.difference(payout, read), _ENDS.get(record_status(read))
         accepted = problem and amount_to_accept(payout, read, problem)
         if problem is not None and not (accepted and evidence is PayoutEvidence.FAILED):
             results.unread(

@@ -1,140 +1,34 @@
-"""The money of a payment that goes back: the limit of its refunds, and money that paid no order.
+"""Money that paid no order: a person refunds it, or records that it is kept.
 
-The sum of the refunds that were neither cancelled nor failed stands in the checkout's row. Each change of it locks the
-row first, so that any number of transactions at the same time add up to what arrived at most. A rejected payment, and
-an accepted second one of an order, stays listed until refunds cover all that arrived, or a person records that it was
-paid back by hand, or is kept; so does what exceeds the total of an order with parts, until refunds of any of its
-payments cover it, or a person records that it is kept.
+A rejected payment, and an accepted second one of an order, stays listed until refunds cover all that arrived, or a
+person records that it is kept; so does what exceeds the total of an order with parts, until refunds of any of its
+payments cover it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
-import msgspec
-from sqlalchemy import Connection, RowMapping, Select, Table, func, select, text, update
+from sqlalchemy import Select, func, select, text, update
 
 from flask_paycheckout.checkouts.checkout_model import MONEY_TO_PAY_BACK, CheckoutMixin
 from flask_paycheckout.checkouts.payments import EXACT, Amount
-from flask_paycheckout.checkouts.states import OPEN, Reason, Status
+from flask_paycheckout.checkouts.states import Reason, Status
 from flask_paycheckout.database.connections import begin_limited
-from flask_paycheckout.database.deeds import record_deed, who_and_why, yes_or_no
+from flask_paycheckout.database.deeds import record_deed, who_and_why
 from flask_paycheckout.database.history import Entry, appended, line
 from flask_paycheckout.database.models import Models
-from flask_paycheckout.errors import NothingToRefund, PaybackRefused, RefundTooLarge, UnknownCheckout
-from flask_paycheckout.parts import Parts
-from flask_paycheckout.payouts.payout_states import ENDED, PayoutStatus
-
-# The values of `payback`; it is REFUNDED while refunds cover all that arrived.
-PAID_BACK, KEPT, REFUNDED = "paid_back", "kept", "refunded"
-
-
-class RefundablePayment(msgspec.Struct, frozen=True):
-    """A payment of which a part, or all, can be refunded."""
-
-    checkout: CheckoutMixin
-    arrived: Amount
-    left: Amount
-    """The part that refunds have not taken."""
-
-
-def refundable(checkout: CheckoutMixin, *, new: bool = True) -> RefundablePayment:
-    """How much of a checkout's money can be refunded.
-
-    :param new: whether it is for a new refund; what an earlier one counts may change whatever was recorded since.
-    :raises NothingToRefund: no money arrived, or what arrived is not settled yet.
-    :raises PaybackRefused: a person has recorded that the money was paid back by hand.
-    """
-    checkout_id, status, payment = checkout.checkout_id, checkout.status, checkout.payment
-    paid = None if payment is None else payment.paid
-    if paid is None or (new and (paid.amount <= 0 or status in OPEN)):
-        raise NothingToRefund(checkout_id, status)
-    if new and checkout.payback == PAID_BACK:
-        raise PaybackRefused(checkout_id, status, PAID_BACK, pays_order=False)
-    return RefundablePayment(checkout, paid, Amount(_rest_of(checkout, paid.amount), paid.currency))
-
-
-@dataclass(frozen=True, eq=False)
-class RefundLimits:
-    """Takes refunds from what arrived, inside the caller's transaction, and gives them back."""
-
-    models: Models
-
-    def lock(self, connection: Connection, checkout_id: str, *, new: bool = True) -> RefundablePayment:
-        """Lock a checkout until the transaction ends; otherwise like `refundable`.
-
-        :raises UnknownCheckout: no such checkout is stored.
-        """
-        c = self.models.checkouts.c
-        if connection.dialect.name != "sqlite":
-            # All checkouts of the order, in their order: what is left of the order depends on each of them.
-            order_id = select(c.order_id).where(c.checkout_id == checkout_id).scalar_subquery()
-            connection.execute(select(c.id).where(c.order_id == order_id).order_by(c.id).with_for_update())
-        row = locked(connection, self.models.checkouts, checkout_id)
-        return refundable(self.models.of_row(self.models.Checkout, row), new=new)
-
-    def take(self, connection: Connection, payment: RefundablePayment, amount: Decimal) -> None:
-        """Take a refund from what arrived.
-
-        :param payment: as `lock` returned it in this transaction.
-        :param amount: negative for what a refund that was cancelled, or has failed, gives back.
-        :raises RefundTooLarge: refunds would be more than what arrived.
-        """
-        checkout, left = payment.checkout, payment.left.amount
-        if amount > max(left, Decimal(0)):
-            raise RefundTooLarge(checkout.checkout_id, amount, left, payment.left.currency)
-        refunded = EXACT.add(Decimal(checkout.refunded_amount or 0), amount)
-        values: dict[str, Any] = {"refunded_amount": f"{refunded:f}" if refunded else None}
-        if left == amount:
-            values["payback"] = REFUNDED
-        elif checkout.payback in (REFUNDED, PAID_BACK):
-            values["payback"] = None
-        connection.execute(update(self.models.checkouts).filter_by(id=checkout.id).values(values))
-        if checkout.status == Status.PART or checkout.paid_order_id is not None:
-            self._change_excess(connection, checkout.order_id, amount)
-
-    def _change_excess(self, connection: Connection, order_id: str, amount: Decimal) -> None:
-        """Count a refund of one of its payments against what exceeds the total of an order with parts."""
-        c = self.models.checkouts.c
-        paid = c.paid_order_id == order_id, c.excess.is_not(None)
-        row = connection.execute(select(c.excess, c.reason, c.payback).where(*paid)).one_or_none()
-        if row is None:
-            return
-        excess = EXACT.subtract(Decimal(row.excess), amount)
-        values: dict[str, Any] = {"excess": f"{excess:f}"}
-        if excess > 0:
-            values["reason"] = Reason.EXCESS
-        if row.payback != KEPT and Reason.EXCESS in (row.reason, values.get("reason")):
-            values["payback"] = None if excess > 0 else REFUNDED
-        connection.execute(update(self.models.checkouts).where(*paid).values(values))
-
-
-def locked(connection: Connection, checkouts: Table, checkout_id: str) -> RowMapping:
-    """Lock a checkout until the transaction ends, and read its row.
-
-    :raises UnknownCheckout: no such checkout is stored.
-    """
-    # An update also where the database has row locks: a read would begin a transaction on SQLite that could not write
-    # any more once another process has written.
-    lock = update(checkouts).filter_by(checkout_id=checkout_id).values(revision=checkouts.c.revision)
-    row = connection.execute(lock.returning(*checkouts.c)).mappings().one_or_none()
-    if row is None:
-        raise UnknownCheckout(checkout_id)
-    return row
-
-
-def _rest_of(checkout: CheckoutMixin, arrived: Decimal) -> Decimal:
-    """The part of a payment that was neither refunded nor paid back by hand."""
-    by_hand = EXACT.subtract(arrived, Decimal(checkout.paid_back_amount or 0))
-    return EXACT.subtract(by_hand, Decimal(checkout.refunded_amount or 0))
+from flask_paycheckout.errors import TransitionRefused
+from flask_paycheckout.payouts.refund_limits import KEPT, left_of, locked
+from flask_paycheckout.wiring import Wiring
 
 
 @dataclass(frozen=True)
 class MoneyToPayBack:
-    """A payment that paid no order, and was not yet recorded as paid back or kept."""
+    """A payment that paid no order, and was neither refunded nor recorded as kept."""
 
     checkout: CheckoutMixin
     """It was accepted as a second payment of its order, or rejected; moved at the time of that decision."""
@@ -148,78 +42,105 @@ class MoneyToPayBack:
 
 @dataclass(frozen=True, eq=False)
 class Paybacks:
-    """Records that money which paid no order was paid back or is kept."""
+    """The payments of one app that paid no order."""
 
-    parts: Parts
+    wiring: Wiring
 
     def listed(self, limit: int) -> tuple[int, tuple[MoneyToPayBack, ...]]:
-        """Payments that paid no order, until a person says whether they were paid back or are kept.
+        """Payments that paid no order, until they are refunded, or a person says that they are kept.
 
         :param limit: list at most this many, the oldest first.
         :returns: how many there are, and the list.
         """
-        waiting = select_to_pay_back(self.parts.models, None)
+        waiting = select_to_pay_back(self.wiring.models)
         counted = waiting.with_only_columns(func.count(), maintain_column_froms=True)
-        oldest = waiting.order_by(self.parts.models.checkouts.c.moved_at).limit(limit)
-        with self.parts.engine().connect() as connection:
-            listed = [money_of(self.parts.models, row) for row in connection.execute(oldest).mappings()]
+        oldest = waiting.order_by(self.wiring.models.checkouts.c.moved_at).limit(limit)
+        with self.wiring.engine().connect() as connection:
+            listed = [money_of(self.wiring.models, row) for row in connection.execute(oldest).mappings()]
             return connection.execute(counted).scalar_one(), tuple(listed)
 
-    def mark(self, checkout_id: str, by: str, why: str, kept: bool) -> CheckoutMixin:
-        """Record that this money was paid back, or is kept, with name and reason.
-
-        Kept money may be recorded as paid back later, but not the other way round.
+    def keep(self, checkout_id: str, by: str, why: str) -> CheckoutMixin:
+        """Record that money which paid no order is kept, with name and reason.
 
         :raises UnknownCheckout: no such checkout is stored.
-        :raises PaybackRefused: this payment paid an order, is not decided yet, is recorded already, or is refunded; or
-            it was paid back, and a refund of it is open.
+        :raises TransitionRefused: the payment paid an order, is not decided yet, is kept already, or is refunded.
         :raises ValueError: `by` or `why` is empty or too long.
         """
         by, why = who_and_why(by, why)
-        to = KEPT if yes_or_no("kept", kept) else PAID_BACK
-        now, models = self.parts.clock(), self.parts.models
-        c, entry = models.checkouts.c, line(now, Entry.PAYBACK, to=to, by=by, why=why)
-        with begin_limited(self.parts.engine()) as connection:
+        now, models = self.wiring.clock(), self.wiring.models
+        c, entry = models.checkouts.c, line(now, Entry.PAYBACK, to=KEPT, by=by, why=why)
+        with begin_limited(self.wiring.engine()) as connection:
             row = locked(connection, models.checkouts, checkout_id)
-            pays_order = row["paid_order_id"] is not None
-            is_free = row["payback"] is None or (row["payback"] == KEPT and not kept)
-            decided = row["status"] in (Status.PAID, Status.REJECTED) and not pays_order
-            # The money of an order with parts: given back, also by hand, it counts as a refund.
-            of_parts = kept and (row["reason"] == Reason.EXCESS or row["status"] == Status.PART)
-            refund = None if kept else self._open_refund(connection, checkout_id)
-            if refund is not None or not (is_free and (decided or of_parts)):
-                raise PaybackRefused(checkout_id, row["status"], row["payback"], pays_order=pays_order, refund=refund)
-            values: dict[str, Any] = {"payback": to, "history": appended(c.history, entry, always=True)}
-            left = money_of(models, row).left
-            if left is not None and not kept:
-                by_hand = EXACT.add(Decimal(row["paid_back_amount"] or 0), left.amount)
-                values["paid_back_amount"] = f"{by_hand:f}"
-            marked = update(models.checkouts).where(c.id == row["id"]).values(values).returning(*c)
-            row = connection.execute(marked).mappings().one()
-            record_deed(connection, models.deeds, now, by, to, checkout_id, why, row["order_id"])
+            if refusal := _refusal_to_keep(row):
+                raise TransitionRefused(checkout_id, row["status"], "a person keeps the money", refusal)
+            values = {"payback": KEPT, "history": appended(c.history, entry, always=True)}
+            kept = update(models.checkouts).where(c.id == row["id"]).values(values).returning(*c)
+            row = connection.execute(kept).mappings().one()
+            record_deed(connection, models.deeds, now, by, KEPT, checkout_id, why, row["order_id"])
         checkout: CheckoutMixin = models.of_row(models.Checkout, row)
         return checkout
 
-    def _open_refund(self, connection: Connection, checkout_id: str) -> str | None:
-        """The reference of a refund that could still pay the money of a checkout back, whose row is locked."""
-        c = self.parts.models.payouts.c
-        # A refund in tokens is at its end once it was sent.
-        is_sent_token = (c.status == PayoutStatus.SENT) & c.to_kind.is_not_distinct_from("wallet")
-        still = select(c.reference).where(c.refund_of == checkout_id, c.status.not_in(ENDED), ~is_sent_token)
-        return connection.execute(still.order_by(c.id).limit(1)).scalar_one_or_none()
+
+def _refusal_to_keep(checkout: Mapping[Any, Any]) -> str | None:
+    """Why the money of a checkout's row cannot be kept; None where it can."""
+    if checkout["payback"] is not None:
+        return "it is kept already" if checkout["payback"] == KEPT else "refunds cover it: cancel them first"
+    pays_order, status = checkout["paid_order_id"] is not None, checkout["status"]
+    if checkout["payment_completed_at"] is None:
+        # Of money that the service took back a person says that nothing more is to be done.
+        return f"it is {status}, and no money of it is here" if checkout["payment_paid_amount"] is None else None
+    if checkout["reason"] == Reason.EXCESS or status == Status.PART:
+        return None
+    if status in (Status.PAID, Status.REJECTED) and not pays_order:
+        return None
+    of_others = f"it is {status}; only a rejected payment, an accepted second one, a part, and an excess is kept"
+    return "it paid its order" if pays_order else of_others
 
 
-def select_to_pay_back(models: Models, account: str | None) -> Select[Any]:
+def waits_for_payback(checkout: CheckoutMixin) -> bool:
+    """Whether it is listed: `MONEY_TO_PAY_BACK` for a loaded checkout."""
+    unpaid = checkout.status in (Status.PAID, Status.REJECTED) and checkout.paid_order_id is None
+    is_here = checkout.payment_completed_at is not None
+    return checkout.payback is None and is_here and (unpaid or is_excess(checkout))
+
+
+def is_excess(checkout: CheckoutMixin) -> bool:
+    """Whether it paid its order, and more arrived for that than it costs."""
+    return checkout.status == Status.PAID and checkout.reason == Reason.EXCESS
+
+
+def refunds_to_make(
+    checkout: CheckoutMixin, attempts: Iterable[CheckoutMixin]
+) -> Sequence[tuple[CheckoutMixin, Amount]]:
+    """The refunds that give back money which is listed; none where nobody knows what was paid.
+
+    What exceeds an order's total may be more than its newest payment, so it is taken from the newest ones.
+
+    :param attempts: those of the order, oldest first.
+    """
+    if not is_excess(checkout):
+        left = left_of(checkout)
+        return [(checkout, left)] if left is not None and left.amount > 0 else []
+    refunds, excess = list[tuple[CheckoutMixin, Amount]](), Decimal(checkout.excess or 0)
+    counted = [each for each in attempts if each.status == Status.PART or each.paid_order_id is not None]
+    for each in (checkout, *(other for other in reversed(counted) if other.id != checkout.id)):
+        left = left_of(each)
+        taken = min(excess, left.amount) if left is not None else Decimal(0)
+        if left is not None and taken > 0:
+            refunds.append((each, Amount(taken, left.currency)))
+            excess = EXACT.subtract(excess, taken)
+    return refunds
+
+
+def select_to_pay_back(models: Models) -> Select[Any]:
     """Select the rows of these payments, for `money_of`."""
-    waiting = select(models.checkouts).where(text(MONEY_TO_PAY_BACK))
-    return waiting if account is None else waiting.where(models.checkouts.c.account == account)
+    return select(models.checkouts).where(text(MONEY_TO_PAY_BACK))
 
 
 def money_of(models: Models, row: Mapping[Any, Any]) -> MoneyToPayBack:
     """The payment of a checkout's row."""
     checkout: CheckoutMixin = models.of_row(models.Checkout, row)
-    paid = None if checkout.payment is None else checkout.payment.paid
-    left = paid and _rest_of(checkout, paid.amount)
-    if checkout.reason == Reason.EXCESS:
-        left = Decimal(checkout.excess or 0)
-    return MoneyToPayBack(checkout, paid, paid and Amount(left or Decimal(0), paid.currency))
+    left = left_of(checkout)
+    if left is not None and checkout.reason == Reason.EXCESS:
+        left = Amount(Decimal(checkout.excess or 0), left.currency)
+    return MoneyToPayBack(checkout, None if checkout.payment is None else checkout.payment.paid, left)

@@ -6,13 +6,13 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
-from sqlalchemy import Boolean, Index, Integer, String, Text
+from sqlalchemy import Index, Integer, String, Text
 from sqlalchemy.orm import Mapped, declared_attr, mapped_column
 
-from flask_paycheckout.database.mapping import MOMENT, ROW_ID, PaymentTable
+from flask_paycheckout.database.mapping import MOMENT, ROW_ID, PaymentTable, partial_index
 from flask_paycheckout.database.order_ids import MAX_ID
-from flask_paycheckout.parts.logs import about
 from flask_paycheckout.totals import is_token
+from flask_paycheckout.wiring.logs import about
 
 MAX_NUMBER = 64
 """The most characters of an amount."""
@@ -25,10 +25,10 @@ class PayoutMixin(PaymentTable):
 
     @declared_attr.directive
     def __table_args__(cls) -> tuple[Any, ...]:  # noqa: N805 - it is a class
-        # The first index serves the payouts that are due in a state, the longest waiting first, and counts by state.
-        # The others serve the owner's lists, newest first, and what needs a person.
+        # The first two serve what is due, the longest waiting first; the others the owner's lists, newest first.
         return (
-            Index("ix_paycheckout_payout_due", "status", "next_attempt_at", "id"),
+            Index("ix_paycheckout_payout_due", "state", "due_at", "id"),
+            partial_index("ix_paycheckout_payout_claim_ends", "claim_ends_at", where="state = 'claimable'"),
             Index("ix_paycheckout_payout_state", "status", "id"),
             Index("ix_paycheckout_payout_kind", "kind", "id"),
             Index("ix_paycheckout_payout_made", "created_at", "id"),
@@ -42,10 +42,13 @@ class PayoutMixin(PaymentTable):
     """The shop's own reference, which never changes; a refund has one of ours."""
 
     service_reference: Mapped[str] = mapped_column(String(64), unique=True)
-    """The reference that the service is given for the present try; a retry of a failed payout replaces it."""
+    """The reference that the service is given for the present try; a retry of a failed payout replaces it.
+
+    A refund's may change until it is sent, when it gets the number of the payment's next transfer.
+    """
 
     earlier: Mapped[str | None] = mapped_column(Text)
-    """The tries before the present one, which a retry reads first; JSON, see `payouts.payout_tries`."""
+    """The tries before the present one, which a retry reads first; JSON, see `payouts.payout_table`."""
 
     client_id: Mapped[str | None] = mapped_column(String(MAX_ID))
     """The client id of the keys that the present try was sent with; NULL before, and where a signer needs none."""
@@ -57,7 +60,10 @@ class PayoutMixin(PaymentTable):
     """The reason: `payout` or `refund`."""
 
     status: Mapped[str] = mapped_column(String(16))
-    """The state: claimable, waiting, ready, sending, sent, completed, failed, unknown or cancelled."""
+    """The status: claimable, waiting, ready, sending, sent, completed, failed, unknown or cancelled."""
+
+    state: Mapped[str] = mapped_column(String(16))
+    """The state, of which `status` follows; see `payouts.payout_states`."""
 
     account: Mapped[str] = mapped_column(String(MAX_ID))
     """The name of the merchant account that pays; empty for the one of the settings."""
@@ -70,6 +76,12 @@ class PayoutMixin(PaymentTable):
 
     refund_of: Mapped[str | None] = mapped_column(String(MAX_ID), index=True)
     """The id of the checkout whose money a refund pays back."""
+
+    replaces: Mapped[str | None] = mapped_column(String(MAX_ID))
+    """The reference of the newest failed refund whose money this one counts; NULL for all others."""
+
+    replaced_by: Mapped[str | None] = mapped_column(String(MAX_ID))
+    """The reference of the refund that counts the money of this failed one."""
 
     exact_amount: Mapped[str] = mapped_column("amount", String(MAX_NUMBER))
     asked_amount: Mapped[str | None] = mapped_column(String(MAX_NUMBER))
@@ -114,29 +126,30 @@ class PayoutMixin(PaymentTable):
     claims: Mapped[int] = mapped_column(Integer, default=0)
     """The number of recipients that a customer had made at the service through the refund's link."""
 
-    disbursement_id: Mapped[str | None] = mapped_column(String(MAX_ID))
+    recipients: Mapped[str] = mapped_column(Text, default="")
+    """These recipients, one a line, as `payouts.claims` writes them; erasing deletes them at the service."""
+
+    disbursement_id: Mapped[str | None] = mapped_column(String(MAX_ID), index=True)
     """The service's id, known once it was sent."""
 
-    next_attempt_at: Mapped[datetime | None] = mapped_column(MOMENT)
-    """The time of the next step: a send, a look-up, a read, or the end of a claim; None when nothing is planned."""
+    due_at: Mapped[datetime | None] = mapped_column(MOMENT)
+    """The time of the next step: a send, a look-up, a read, or the next day; None when nothing is planned.
+
+    While a process takes that step, the time after which another one may.
+    """
+
+    claim_ends_at: Mapped[datetime | None] = mapped_column(MOMENT)
+    """The time until which its receiver may say where the money goes; None for no end."""
 
     taken_at: Mapped[datetime | None] = mapped_column(MOMENT)
-    """The time when it was first taken to be sent under its present service reference."""
+    """The time when it was first taken to be sent under its present service reference, unless nothing was sent then."""
 
     missed_at: Mapped[datetime | None] = mapped_column(MOMENT)
     """The time of the first look-up that did not find it, by the database's clock; NULL while none is under way."""
 
-    alone: Mapped[bool] = mapped_column(Boolean, default=False)
-    """Whether it is sent in a call of its own, since a batch with it was refused."""
-
-    doubted: Mapped[bool] = mapped_column(Boolean, default=False)
-    """Whether an answer was lost under its present service reference, and nobody has found out what became of it."""
-
-    refused: Mapped[bool] = mapped_column(Boolean, default=False)
-    """Whether the service refused the last send of a payout that is in doubt, so that it is not sent again."""
-
-    over_limit: Mapped[bool] = mapped_column(Boolean, default=False)
-    """Whether a person let it exceed the daily limit."""
+    doubt: Mapped[str | None] = mapped_column(String(16))
+    """The reason why an earlier call under its present service reference may have been carried out: split, lost or
+    denied; NULL where there was no such call."""
 
     counted_on: Mapped[str | None] = mapped_column(String(MAX_ID + 11))
     """The UTC day on which it was last counted against the daily limit, and the account whose limit that was."""
@@ -183,14 +196,20 @@ class PayoutMixin(PaymentTable):
         return self.account if self.paid_by is None else self.paid_by
 
     @property
+    def shown_status(self) -> str:
+        """The status for people, which says of a failed refund that another one was made in its place."""
+        return self.state if self.state == "replaced" else self.status
+
+    @property
+    def has_lapsed(self) -> bool:
+        """Whether it was cancelled because nobody said in time where the money goes."""
+        end = self.claim_ends_at
+        return self.status == "cancelled" and self.to_kind is None and end is not None and end <= self.moved_at
+
+    @property
     def is_claimed(self) -> bool:
         """Whether its receiver says, or has said, where the money goes."""
         return self.to_kind is None or self.revision > 0
-
-    @property
-    def waits_for_day(self) -> bool:
-        """Whether it is approved, and waits for the next day because of the daily limit."""
-        return self.status == "waiting" and self.next_attempt_at is not None
 
     @property
     def is_token(self) -> bool:

@@ -12,13 +12,14 @@ import msgspec
 from sqlalchemy import Connection
 
 from flask_paycheckout.checkouts.payments import EXACT
+from flask_paycheckout.database.connections import lost_races_ignored
 from flask_paycheckout.database.deeds import record_deed
 from flask_paycheckout.database.history import Entry, line
-from flask_paycheckout.database.state_table import Book, lost_races_ignored
-from flask_paycheckout.events.event_writer import EventWriter
+from flask_paycheckout.database.state_table import Book
+from flask_paycheckout.database.transactions import ShopTransaction, ShopTransactions
 from flask_paycheckout.events.events import HeldEvent, NewEvent
-from flask_paycheckout.events.shop_transaction import ShopTransaction, ShopTransactions
-from flask_paycheckout.payouts.paybacks import RefundLimits
+from flask_paycheckout.events.receivers import EventWriter
+from flask_paycheckout.payouts.daily_limit import LimitedDay
 from flask_paycheckout.payouts.payout_model import PayoutMixin
 from flask_paycheckout.payouts.payout_schedule import FIRST_READ
 from flask_paycheckout.payouts.payout_states import (
@@ -28,12 +29,18 @@ from flask_paycheckout.payouts.payout_states import (
     RELEASING,
     WIPING,
     PayoutEvidence,
+    PayoutState,
     PayoutStatus,
 )
-from flask_paycheckout.payouts.stored import Payouts
+from flask_paycheckout.payouts.payout_table import Payouts
+from flask_paycheckout.payouts.refund_limits import RefundLimits
 
 # A service that is away for months must not make histories grow without end.
-_ROUTINE = frozenset({PayoutEvidence.NOT_CARRIED_OUT, PayoutEvidence.MISSED})
+_ROUTINE = frozenset({PayoutEvidence.NOT_CARRIED_OUT, PayoutEvidence.ANSWER_LOST, PayoutEvidence.MISSED})
+# The ends of a refund that was never sent.
+_LAPSES = frozenset({PayoutEvidence.CANCELLED, PayoutEvidence.EXPIRED})
+# The service's word that nothing left.
+_FAILURES = frozenset({PayoutEvidence.FAILED, PayoutEvidence.MISSED})
 
 
 class PayoutMove(msgspec.Struct, frozen=True):
@@ -49,16 +56,16 @@ class PayoutMove(msgspec.Struct, frozen=True):
     facts: Mapping[str, object] = msgspec.field(default_factory=dict)
     """Facts for the line of the history, such as who decided, and why."""
 
-    def target(self, payout: PayoutMixin) -> PayoutStatus:
+    def target(self, payout: PayoutMixin) -> PayoutState:
         """The state that the payout has after it.
 
         :raises KeyError: the table of states has no such transition.
         """
-        return PAYOUT_TRANSITIONS[PayoutStatus(payout.status), self.evidence]
+        return PAYOUT_TRANSITIONS[PayoutState(payout.state), self.evidence]
 
     def signal(self, payout: PayoutMixin) -> str | None:
         """The name of the signal that tells of it; None without one."""
-        return PAYOUT_SIGNAL_OF.get(self.evidence) or PAYOUT_SIGNAL_OF.get(self.target(payout))
+        return PAYOUT_SIGNAL_OF.get(self.evidence, PAYOUT_SIGNAL_OF.get(self.target(payout)))
 
     @property
     def told(self) -> dict[str, object]:
@@ -87,10 +94,9 @@ class PayoutMoves:
         :raises ReceiverFailed: an atomic receiver raised; nothing was stored.
         """
         signal = move.signal(payout)
-        with lost_races_ignored():
-            in_session = signal is not None and self.events.has_atomic(signal)
-            with self.transactions.begin_for(shop=in_session) as (connection, shop):
-                return self.move_in(connection, shop, payout, move, now)
+        in_session = signal is not None and self.events.has_atomic(signal)
+        with lost_races_ignored(), self.transactions.begin_for(shop=in_session) as (connection, shop):
+            return self.move_in(connection, shop, payout, move, now)
         return None
 
     def move_in(
@@ -109,23 +115,45 @@ class PayoutMoves:
         :param leased: whether the caller delivers the event; otherwise it is due for every process.
         """
         to = move.target(payout)
+        status = to.status
         # Nothing happens by itself in other states, and the service cannot be asked about tokens.
-        first_read = None if payout.is_token else now + FIRST_READ
-        planned = {PayoutStatus.READY: now, PayoutStatus.SENT: first_read}.get(to)
-        values = {"next_attempt_at": planned, "missed_at": None, **problem_columns(payout, move.problem, now)}
-        values |= {**move.values, "status": to.value, "moved_at": now}
-        if to in WIPING and payout.to_kind == "bank":
+        planned = {
+            PayoutStatus.READY: now,
+            PayoutStatus.SENDING: payout.due_at,
+            PayoutStatus.SENT: None if payout.is_token else now + FIRST_READ,
+        }
+        values = {
+            "due_at": planned.get(status),
+            "missed_at": None,
+            **problem_columns(payout, move.problem, now),
+            **move.values,
+        }
+        values |= {"status": status, "state": to, "moved_at": now}
+        if status in WIPING and payout.to_kind == "bank":
             values["to_details"] = None
-        entry = line(now, Entry.MOVED, to=to, **move.told)
+        # Before the payout's own row is locked, in which order a new refund locks them, too.
+        more = self._more_counted(payout, status, values)
+        payment = self.limits.lock(connection, payout.refund_of, new=False) if more and payout.refund_of else None
+        if "service_reference" in values and payout.refund_of is not None:
+            self.payouts.renumber(connection, payout.id, values["service_reference"])
+        # While look-ups find out about a call that failed, its status stays.
+        stays = status == payout.status == PayoutStatus.SENDING
+        what, moved_to = (Entry.NO_ANSWER, None) if stays else (Entry.MOVED, status)
+        entry = line(now, what, to=moved_to, **move.told)
         # A move that decides about money is always recorded.
-        row = self.payouts.change(connection, payout, values, entry, always=move.evidence not in _ROUTINE)
+        before = self.payouts.models.row_of(payout)
+        row = self.payouts.change(connection, before, values, entry, always=move.evidence not in _ROUTINE)
         if row is None:
             return None
-        self._count_refund(connection, payout, to, row["counts"])
+        if payment is not None:
+            self.limits.take(connection, payment, more)
+        self._count_of_day(connection, payout, move)
+        if payout.replaces is not None and move.evidence in _LAPSES:
+            self._restore_replaced(connection, payout, now)
         if deed := DEED_OF.get(move.evidence):
             by, why = str(move.facts["by"]), cast("str | None", move.facts["why"])
             record_deed(connection, self.payouts.models.deeds, now, by, deed, payout.reference, why, payout.order_id)
-        self.book(connection, self.payouts.models.row_of(payout), row, now)
+        self.book(connection, before, row, now)
         signal = move.signal(payout)
         if signal is None:
             return ()
@@ -134,18 +162,35 @@ class PayoutMoves:
         event = NewEvent(signal, once, payout.refund_of or "", payout.order_id or "", payout.reference)
         return [self.events.store(connection, shop, event, self.payouts, row, now, leased=leased)]
 
-    def _count_refund(self, connection: Connection, payout: PayoutMixin, to: PayoutStatus, counts: str) -> None:
-        """Keep the sum of the checkout's refunds.
+    def ask_for_claim(self, connection: Connection, shop: ShopTransaction, payout: PayoutMixin, now: datetime) -> None:
+        """Store the event that a new payout waits for its receiver's words, in the shop's transaction."""
+        about = payout.refund_of or "", payout.order_id or "", payout.reference
+        event = NewEvent("claim_wanted", payout.reference, *about)
+        self.events.store(connection, shop, event, self.payouts, self.payouts.models.row_of(payout), now, leased=False)
 
-        :param counts: the amount that the payout counts after the move.
-        """
-        if payout.refund_of is None:
-            return
+    def _restore_replaced(self, connection: Connection, refund: PayoutMixin, now: datetime) -> None:
+        """Let refunds that this one had replaced be tried again, since it will not be paid."""
+        for replaced in self.payouts.of_checkout(str(refund.refund_of), connection):
+            if replaced.replaced_by == refund.reference and replaced.state == PayoutState.REPLACED:
+                move = PayoutMove(PayoutEvidence.RESTORED, {"replaced_by": None}, replaced.problem)
+                self.move_in(connection, None, replaced, move, now)
+
+    @staticmethod
+    def _more_counted(payout: PayoutMixin, to: PayoutStatus, values: Mapping[str, Any]) -> Decimal:
+        """The amount by which a refund counts more of its payment after a move; negative for less."""
         before = Decimal(0 if payout.status in RELEASING else payout.exact_counts or 0)
-        after = Decimal(0 if to in RELEASING else counts)
-        if before != after:
-            refundable = self.limits.lock(connection, payout.refund_of, new=False)
-            self.limits.take(connection, refundable, EXACT.subtract(after, before))
+        after = Decimal(0 if to in RELEASING else values.get("counts", payout.exact_counts) or 0)
+        return EXACT.subtract(after, before)
+
+    def _count_of_day(self, connection: Connection, payout: PayoutMixin, move: PayoutMove) -> None:
+        """Count what the service says has failed no more against the daily limit."""
+        if payout.counted_on is None or move.evidence not in _FAILURES or move.target(payout) != PayoutState.FAILED:
+            return
+        date, _, account = payout.counted_on.partition(" ")
+        key = {"account": account, "currency": payout.currency, "day": date}
+        day = LimitedDay(connection, self.payouts.models.days, key, Decimal(0))
+        day.forget(payout)
+        day.store()
 
 
 def problem_columns(payout: PayoutMixin, problem: str | None, now: datetime) -> dict[str, Any]:

@@ -13,8 +13,11 @@ FIRST_READ = timedelta(seconds=30)
 SECOND_LOOK_UP = timedelta(seconds=60)
 """The least time between two look-ups that miss a payout, by the database's clock, before it is sent again."""
 
+WITHOUT_KEYS = timedelta(hours=1)
+"""The time between look-ups of an unknown payout whose keys are gone: they may come back."""
+
 QUESTIONS = timedelta(minutes=15)
-"""The time for which a payout is claimed that is tried again: each question about its earlier tries may read a list."""
+"""The time for which a payout is claimed about which the service is asked first: each question may read a list."""
 
 CLOCKS_DIFFER = timedelta(days=1)
 """The time between two stored payouts after which the later one was certainly sent later, whatever the clocks say."""

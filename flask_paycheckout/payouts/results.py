@@ -10,19 +10,20 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy.exc import SQLAlchemyError
 
+from flask_paycheckout.client.records import if_sent
 from flask_paycheckout.database.connections import begin_limited
 from flask_paycheckout.database.history import Entry, line
 from flask_paycheckout.errors import ReceiverFailed
 from flask_paycheckout.events.events import HeldEvent
 from flask_paycheckout.events.outbox import Outbox
 from flask_paycheckout.events.receiver_runs import Delivery
-from flask_paycheckout.parts import Parts
-from flask_paycheckout.parts.observations import Observed
 from flask_paycheckout.payouts.payout_model import MAX_NUMBER, PayoutMixin, about_payout
 from flask_paycheckout.payouts.payout_moves import PayoutMove, PayoutMoves, problem_columns
-from flask_paycheckout.payouts.payout_schedule import SECOND_LOOK_UP, next_read, try_again
-from flask_paycheckout.payouts.payout_states import PayoutEvidence, PayoutStatus
+from flask_paycheckout.payouts.payout_schedule import SECOND_LOOK_UP, WITHOUT_KEYS, next_read, try_again
+from flask_paycheckout.payouts.payout_states import Doubt, PayoutEvidence, PayoutState, PayoutStatus
 from flask_paycheckout.text import first_line, visible
+from flask_paycheckout.wiring import Wiring
+from flask_paycheckout.wiring.observations import Observed
 
 if TYPE_CHECKING:
     from flask_paycheckout.payouts.calls import Made
@@ -82,7 +83,7 @@ class PayoutResults:
     be stored of one payout is noted on it, and never keeps the round from the next one.
     """
 
-    parts: Parts
+    wiring: Wiring
     moves: PayoutMoves
     outbox: Outbox
     stopped: Callable[[], bool]
@@ -134,90 +135,100 @@ class PayoutResults:
         # An earlier try is asked about again: under its reference there may be such an event already.
         noted = move.values if problem is None and not columns else {}
         for _ in range(_MAX_ROUNDS):
-            waits = current.service_reference == payout.service_reference and current.status == PayoutStatus.SENDING
+            # An unknown one is looked up while nobody has decided about it.
+            same = current.changes == payout.changes and problem is None
+            waits = current.service_reference == payout.service_reference and (
+                current.status == PayoutStatus.SENDING or (same and current.state == PayoutState.UNKNOWN)
+            )
             if self.move(current, move, **noted) if waits else self._keep_as_history(current, move):
                 return
             current = self.moves.payouts.require(payout.reference)
 
-    def not_carried_out(
-        self, payout: PayoutMixin, problem: str | None, retry_after: float | None = None, *, alone: bool = False
-    ) -> None:
-        """Store that the service certainly paid nothing; it is sent again later, under the same reference.
-
-        :param alone: it is sent in a call of its own, in this round if there is time, as its batch was refused.
-        """
-        again = self.started if alone else try_again(payout.failures, self._now(), retry_after)
-        # Other keys may send it the next time, as these have certainly not.
-        keys = {} if payout.doubted else {"client_id": None, "paid_by": None}
-        values = {**keys, "alone": alone or payout.alone, "next_attempt_at": again}
+    def not_carried_out(self, payout: PayoutMixin, problem: str, retry_after: float | None = None) -> None:
+        """Store that the call certainly paid nothing; it is sent again later, under the same reference."""
+        values: dict[str, Any] = {"due_at": try_again(payout.failures, self._now(), retry_after)}
+        if payout.doubt is None:
+            # Other keys may send it the next time, as these have certainly not.
+            values |= dict.fromkeys(("client_id", "paid_by", "taken_at"))
         self.move(payout, PayoutMove(PayoutEvidence.NOT_CARRIED_OUT, values, problem))
-
-    def refused(self, payout: PayoutMixin) -> None:
-        """Store that the service refused it, and has nothing under its reference."""
-        self.move(payout, PayoutMove(PayoutEvidence.REFUSED, problem=payout.problem))
 
     def in_doubt(self, payout: PayoutMixin, problem: str | None) -> None:
         """Store that nobody can find out whether it was sent; a person decides."""
         self.move(payout, PayoutMove(PayoutEvidence.IN_DOUBT, problem=problem))
 
+    def without_keys(self, payout: PayoutMixin, problem: str) -> None:
+        """Store that it cannot be looked up without the keys that sent it; it is once they are back."""
+        due = {"due_at": self._now() + WITHOUT_KEYS}
+        if payout.state == PayoutState.UNKNOWN:
+            self.note(payout, None, **due)
+        else:
+            self.move(payout, PayoutMove(PayoutEvidence.IN_DOUBT, due, problem))
+
     def missed(self, payout: PayoutMixin, began: datetime, ended: datetime) -> None:
         """Store that a look-up with the keys that sent it did not find it.
 
-        One that was never in doubt has failed by its refusal, or is sent alone after that of its batch. Of others the
-        second look-up decides, and they are sent again then. But where the service refused the last send, the refusal
-        may be about what it has carried out and does not show yet.
+        The first one decides about a payout that no other call can have carried out: it has failed by its refusal, or
+        is sent alone, as its batch was refused. Of others the second one decides.
 
         :param began: when the look-up began, by the database's clock; `ended` likewise.
         """
-        now, first = self._now(), payout.missed_at
-        if payout.refused and not payout.doubted:
-            self.refused(payout)
-        elif not payout.doubted:
-            self.not_carried_out(payout, payout.problem, alone=True)
-        elif first is None or first > ended:
+        now, first, refused = self._now(), payout.missed_at, payout.state == PayoutState.REFUSED
+        is_certain = payout.doubt is None and payout.state != PayoutState.LOST
+        if not is_certain and (first is None or first > ended):
             entry = line(now, Entry.READ, result="not found at the service")
-            self.note(payout, entry, missed_at=ended, next_attempt_at=now + SECOND_LOOK_UP)
-        elif (left := first + SECOND_LOOK_UP - began) > timedelta(0):
-            self.note(payout, None, next_attempt_at=now + left)
-        elif payout.refused:
+            self.note(payout, entry, missed_at=ended, due_at=now + SECOND_LOOK_UP)
+        elif not is_certain and first is not None and (left := first + SECOND_LOOK_UP - began) > timedelta(0):
+            self.note(payout, None, due_at=now + left)
+        elif refused and payout.doubt in (Doubt.LOST, Doubt.DENIED):
+            # The refusal may be about what the service has carried out and does not show yet.
             self.in_doubt(payout, payout.problem)
         else:
-            self.move(payout, PayoutMove(PayoutEvidence.MISSED, problem=payout.problem))
+            self.move(payout, PayoutMove(PayoutEvidence.MISSED, self._missed(payout), payout.problem))
+
+    def _missed(self, payout: PayoutMixin) -> dict[str, Any]:
+        """The columns of a payout that look-ups have missed."""
+        if payout.state == PayoutState.REFUSED:
+            # Of one that was never in doubt, nothing was ever sent.
+            return {} if payout.doubt else dict.fromkeys(("client_id", "paid_by"))
+        # In this round, if there is time.
+        return {"doubt": Doubt(payout.state), "due_at": self.started}
+
+    def lost(self, payout: PayoutMixin, evidence: PayoutEvidence, problem: str, **values: Any) -> PayoutMixin | None:
+        """Store a call whose outcome look-ups must find out; the payout then, or None when the claim was lost.
+
+        :param evidence: that its answer was lost, or that the service refused it, or its batch.
+        """
+        self.move(payout, PayoutMove(evidence, values, problem))
+        stored = self.moves.payouts.require(payout.reference)
+        return stored if stored.changes == payout.changes + 1 else None
 
     # Failures that move nothing
 
-    def failed(self, payout: PayoutMixin, problem: str, **values: Any) -> PayoutMixin | None:
-        """Store a failure of a call, by default of a send, whose claim goes on for a look-up.
+    def unread(self, payout: PayoutMixin, problem: str, **values: Any) -> None:
+        """Store that a look-up or read failed, which proves nothing; the next one comes later.
 
         :param values: further columns.
-        :returns: the payout as stored now; None when the claim was lost.
         """
         now = self._now()
-        entry = line(now, Entry.NO_ANSWER, problem=problem)
-        return self.note(payout, entry, **problem_columns(payout, problem, now) | values)
-
-    def unread(self, payout: PayoutMixin, problem: str, **values: Any) -> None:
-        """Store that a look-up or read failed, which proves nothing; the next one comes later."""
-        self.failed(payout, problem, next_attempt_at=try_again(payout.failures, self._now()), **values)
+        columns = problem_columns(payout, problem, now) | {"due_at": try_again(payout.failures, now)}
+        self.note(payout, line(now, Entry.NO_ANSWER, problem=problem), **columns | values)
 
     # Results of reads
 
     def ended(self, payout: PayoutMixin, made: Made, evidence: PayoutEvidence) -> None:
         """Store that the service reads completed or failed."""
-        problem = "the service says that it failed" if evidence is PayoutEvidence.FAILED else None
+        came_back = ", which it had completed" if payout.state == PayoutState.COMPLETED else ""
+        problem = f"the service says that it failed{came_back}" if evidence is PayoutEvidence.FAILED else None
         self.move(payout, _of_record(made, evidence, problem, reported_amount=None))
 
     def pending(self, payout: PayoutMixin, made: Made) -> None:
         """Plan the next read of a transfer that is pending."""
-        now = self._now()
-        self.note(
-            payout,
-            None,
-            disbursement_id=made.disbursement_id,
-            reported_amount=None,
-            next_attempt_at=next_read(payout.moved_at, now),
-            **problem_columns(payout, None, now),
-        )
+        known = {"disbursement_id": made.disbursement_id, "reported_amount": None}
+        self.read(payout, due_at=next_read(payout.moved_at, self._now()), **known)
+
+    def read(self, payout: PayoutMixin, **values: Any) -> None:
+        """Store that a read succeeded and moves nothing; earlier problems are over."""
+        self.note(payout, None, **problem_columns(payout, None, self._now()) | values)
 
     # Storing
 
@@ -233,28 +244,29 @@ class PayoutResults:
             return True
         if events is None:
             return False
-        status = move.target(payout)
-        self._counts[status] += 1
-        self.parts.observers.record(Observed.PAYOUT, payout.kind, status, account=payout.account)
+        status = move.target(payout).status
+        if status != payout.status:
+            self._counts[status] += 1
+            self.wiring.observers.record(Observed.PAYOUT, payout.kind, status, account=payout.account)
         self._events += events
         return True
 
-    def note(self, payout: PayoutMixin, entry: str | None, **values: Any) -> PayoutMixin | None:
-        """Change columns of a payout without a move; None when it has changed meanwhile, or cannot be changed now."""
+    def note(self, payout: PayoutMixin, entry: str | None, **values: Any) -> bool:
+        """Change columns of a payout without a move; False when it has changed meanwhile, or cannot be changed now."""
         try:
-            with begin_limited(self.parts.engine()) as connection:
-                row = self.moves.payouts.change(connection, payout, values, entry)
+            with begin_limited(self.wiring.engine()) as connection:
+                before = self.wiring.models.row_of(payout)
+                return self.moves.payouts.change(connection, before, values, entry) is not None
         except SQLAlchemyError as error:
             self._not_stored(payout, error)
-            return None
-        return None if row is None else self.moves.payouts.made(row)
+            return False
 
     def _not_stored(self, payout: PayoutMixin, error: Exception) -> str:
         """Log that something about a payout could not be stored; the reason for people."""
         self.failed_calls += 1
         reason = error.problem if isinstance(error, ReceiverFailed) else first_line(error)
         fields = about_payout(payout, heals=payout.failures > 0)
-        self.parts.log.exception(
+        self.wiring.log.exception(
             "results of payouts", "payout %s could not be stored", payout.reference, extra=fields, error=error
         )
         return visible(f"the service's answer could not be stored: {reason}")[:_MAX_PROBLEM]
@@ -269,19 +281,20 @@ class PayoutResults:
             return True
         problem = f"an answer of the service came late: {move.evidence}, as {disbursement_id}"
         told = payout.reference, payout.status, problem
-        self.parts.log.warning("late answers about payouts", "payout %s is %s: %s", *told, extra=about_payout(payout))
+        self.wiring.log.warning("late answers about payouts", "payout %s is %s: %s", *told, extra=about_payout(payout))
         # A person who has said since then that it was not sent may have been wrong.
         undecided = payout.status in _UNDECIDED
-        values = problem_columns(payout, problem, now) | {"doubted": True} if undecided else {}
-        return self.note(payout, line(now, Entry.NOT_APPLIED, **move.told), **values) is not None
+        values = problem_columns(payout, problem, now) | {"doubt": Doubt.LOST} if undecided else {}
+        return self.note(payout, line(now, Entry.NOT_APPLIED, **move.told), **values)
 
     def _now(self) -> datetime:
-        return self.parts.clock()
+        return self.wiring.clock()
 
 
 def _of_record(made: Made, evidence: PayoutEvidence, problem: str | None, **columns: Any) -> PayoutMove:
     """The move of a payout by the service's record of it."""
-    fee = "" if made.fee_amount is None else f"{made.fee_amount:f}"
+    amount = if_sent(made, "fee_amount")
+    fee = "" if amount is None else f"{amount:f}"
     # A longer one cannot be stored, and its money was sent all the same.
     known = {"fee": fee} if 0 < len(fee) <= MAX_NUMBER else {}
     return PayoutMove(evidence, columns | {"disbursement_id": made.disbursement_id, **known}, problem)

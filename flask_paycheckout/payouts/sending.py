@@ -7,12 +7,11 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
+from typing import Any
 
 from flask_paycheckout.client import PaymentsClient, PaymentsError
 from flask_paycheckout.events.outbox import Outbox
 from flask_paycheckout.events.receiver_runs import Delivery
-from flask_paycheckout.parts import Parts
-from flask_paycheckout.parts.logs import about
 from flask_paycheckout.payouts.calls import (
     AccessToken,
     Made,
@@ -20,18 +19,25 @@ from flask_paycheckout.payouts.calls import (
     error_text,
     is_refusal,
     keys_gone_text,
+    record_status,
+    says_taken,
 )
+from flask_paycheckout.payouts.due_payouts import DuePayouts
 from flask_paycheckout.payouts.following import Following
 from flask_paycheckout.payouts.payout_model import PayoutMixin, about_payout
 from flask_paycheckout.payouts.payout_moves import PayoutMove, PayoutMoves, problem_columns
 from flask_paycheckout.payouts.payout_schedule import Pauses
-from flask_paycheckout.payouts.payout_states import PayoutEvidence, PayoutStatus
+from flask_paycheckout.payouts.payout_states import Doubt, PayoutEvidence, PayoutStatus
 from flask_paycheckout.payouts.results import PayoutReport, PayoutResults
 from flask_paycheckout.payouts.sealing import Unreadable
-from flask_paycheckout.payouts.stored import Payouts
 from flask_paycheckout.service.record import KEYS, PAYOUT, ServiceRecord
+from flask_paycheckout.wiring import Wiring
+from flask_paycheckout.wiring.installation import Installation
+from flask_paycheckout.wiring.logs import about
 
 _SENDS = "sends of payouts"
+# Errors of the client when it cannot build a call, so that nothing was sent.
+_NOT_BUILT = (TypeError, ValueError, ArithmeticError)
 _PAYER_CANNOT = "the account that may have paid it already has no access token of its own now; give it one again"
 
 
@@ -39,17 +45,18 @@ _PAYER_CANNOT = "the account that may have paid it already has no access token o
 class PayoutSender:
     """Runs rounds for one app, in any number of processes and threads at once."""
 
-    parts: Parts
-    payouts: Payouts
+    wiring: Wiring
+    due: DuePayouts
     calls: PayoutCalls
     following: Following
     record: ServiceRecord
     moves: PayoutMoves
     outbox: Outbox
+    installation: Installation
 
     @cached_property
     def _pauses(self) -> Pauses:
-        return Pauses(self.parts.clock)
+        return Pauses(self.wiring.clock)
 
     def run(
         self,
@@ -68,54 +75,61 @@ class PayoutSender:
         if isinstance(access_token, str):
             # Before anything is claimed.
             self.calls.authorized(access_token)
-        results = PayoutResults(self.parts, self.moves, self.outbox, stopped)
-        due, results.left = self.payouts.backlog(results.started)
+        results = PayoutResults(self.wiring, self.moves, self.outbox, stopped)
+        due, results.left = self.due.backlog(results.started)
         if not due:
             return results.report(), results.delivery
         token = self._setting if access_token is None else access_token
         send = partial(self._send_ready, token, at_once)
-        try:
-            for step in (self._let_time_pass, self.following.look_up_due, send, self.following.read_due, self._count):
-                self._try(step, results)
-        finally:
-            self.record.write()
-            results.deliver()
+        following = self.following
+        self._take_steps(results, self._let_time_pass, following.look_up_due, send, following.read_due, self._count)
         return results.report(), results.delivery
 
     def _let_time_pass(self, results: PayoutResults) -> None:
         """Cancel payouts that nobody claimed in time, and make those ready that waited for the next day."""
-        for payout in self.payouts.overdue(results.started):
+        for payout in self.due.overdue(results.started):
             unclaimed = payout.status == PayoutStatus.CLAIMABLE
             # One that the next day has no room for either has waited since the first.
             since = {"problem_since": payout.problem_since}
             results.move(payout, PayoutMove(PayoutEvidence.EXPIRED if unclaimed else PayoutEvidence.NEXT_DAY, since))
 
     def _count(self, results: PayoutResults) -> None:
-        _, results.left = self.payouts.backlog(results.started)
+        _, results.left = self.due.backlog(results.started)
 
-    def _try(self, step: Callable[[PayoutResults], None], results: PayoutResults) -> None:
-        """Run a step of a round; when it fails, that must not keep the round from the next one."""
+    def _take_steps(self, results: PayoutResults, *steps: Callable[[PayoutResults], None]) -> None:
+        """Take the steps of a round; one that fails must not keep the round from the next one."""
         try:
-            step(results)
-        except Exception:
-            results.failed_calls += 1
-            text = "a step of the round of payouts failed; the next round tries it again"
-            self.parts.log.exception("rounds of payouts", text, extra=about())
+            for step in steps:
+                try:
+                    step(results)
+                except Exception:
+                    results.failed_calls += 1
+                    text = "a step of the round of payouts failed; the next round tries it again"
+                    self.wiring.log.exception("rounds of payouts", text, extra=about())
+        finally:
+            self.record.write()
+            results.deliver()
+
+    def read_again(self, reference: str) -> None:
+        """Read a completed bank transfer again, and apply what the service says now."""
+        self.due.read_again(reference)
+        results = PayoutResults(self.wiring, self.moves, self.outbox, lambda: False)
+        self._take_steps(results, self.following.read_due)
 
     def idle(self) -> PayoutReport | None:
         """The report of a round that finds nothing due; None when something is."""
-        due, ready = self.payouts.backlog(self.parts.clock())
+        due, ready = self.due.backlog(self.wiring.clock())
         return None if due else PayoutReport(left=ready)
 
     @property
     def _setting(self) -> AccessToken | None:
         """The access token of the settings; a function is called in a context of its own, as threads have none."""
-        given = self.parts.settings.access_token
+        given = self.wiring.settings.access_token
         if not callable(given):
             return given
 
         def ask() -> str:
-            with self.parts.sessions.own():
+            with self.wiring.sessions.own():
                 return given()
 
         return ask
@@ -123,16 +137,18 @@ class PayoutSender:
     # Sends
 
     def _send_ready(self, access_token: AccessToken | None, at_once: bool, results: PayoutResults) -> None:
-        """Send all that is ready, one batch after the other.
+        """Send all that is ready, one batch after the other; nothing from a copy of the shop.
 
         The sends that an account pays end at the first call that the service does not answer, or refuses altogether.
 
         :param access_token: for accounts without one of their own; asked for before each call if it is a function.
         """
+        if not self.installation.is_here():
+            return
         # The steps before may have made some ready.
-        due_by, away = self.parts.clock(), set() if at_once else self._pauses.accounts()
+        due_by, away = self.wiring.clock(), set() if at_once else self._pauses.accounts()
         waiting, locked = set[str](), set[int]()
-        while not results.stopped() and (first := self.payouts.next_ready(due_by, waiting, locked)) is not None:
+        while not results.stopped() and (first := self.due.next_ready(due_by, waiting, locked)) is not None:
             paying = self._paying(first, access_token, away, results)
             if paying is None:
                 if first.paid_by is None:
@@ -142,7 +158,7 @@ class PayoutSender:
                     locked.add(first.id)
                 continue
             payer, client = paying
-            taken = self.payouts.take(first, due_by, paid_by=payer, client_id=client.client_id)
+            taken = self.due.take(first, due_by, paid_by=payer, client_id=client.client_id)
             if not taken:
                 # Another transaction holds it, and may do so for long.
                 locked.add(first.id)
@@ -169,43 +185,47 @@ class PayoutSender:
             if client is not None:
                 return payer, client
             if payer not in away and first.paid_by is not None and first.problem != _PAYER_CANNOT:
-                results.note(first, None, **problem_columns(first, _PAYER_CANNOT, self.parts.clock()))
+                results.note(first, None, **problem_columns(first, _PAYER_CANNOT, self.wiring.clock()))
             return None
         except PaymentsError as error:
             problem = error_text(error)
+            self.record.on_outcome(PAYOUT, payer, error, problem)
         except Exception as error:
             # Without its message, which the shop's own function may have made of the token.
             problem = f"no access token: the function that gives it raised {type(error).__name__}"
-        self.parts.log.warning(_SENDS, "payouts are not sent: %s", problem, extra=about(account=payer))
-        self.record.on_failure(PAYOUT + KEYS, problem, payer)
+            self.record.on_failure(PAYOUT + KEYS, problem, payer)
+        self.wiring.log.warning(_SENDS, "payouts are not sent: %s", problem, extra=about(account=payer))
         results.failed_calls += 1
         return None
 
     def _send(self, client: PaymentsClient, taken: Sequence[PayoutMixin], results: PayoutResults) -> bool:
         """Send claimed payouts in one call; False when further calls would fail as well."""
-        asked = [payout for payout in taken if self._may_be_sent(client, payout, results)]
+        readable = [payout for payout in taken if self._is_readable(client, payout, results)]
+        asked = self.following.ask_before(readable, results)
         # Right before the call: a sender that slept past its claim sends nothing.
-        batch = self.payouts.renew(asked)
+        batch = self.due.renew(asked)
         if not batch:
             return True
         try:
             made = self.calls.send(client, batch)
         except Exception as error:
             results.failed_calls += 1
+            if isinstance(error, _NOT_BUILT) and len(batch) > 1:
+                # One of them is the reason.
+                answered = [self._send(client, [payout], results) for payout in batch]
+                return all(answered)
             return self._failed(batch, error, results)
         self._answered(batch, made, results)
         return True
 
-    def _may_be_sent(self, client: PaymentsClient, payout: PayoutMixin, results: PayoutResults) -> bool:
-        """Whether nothing that was sent for this payout before can have been carried out, and its destination is known.
+    def _is_readable(self, client: PaymentsClient, payout: PayoutMixin, results: PayoutResults) -> bool:
+        """Whether a payout's destination is known, and those who sent it before can still be asked about it.
 
         One that cannot be read goes back, and does not stop the others.
         """
         if payout.client_id != client.client_id:
             # Other keys may belong to another account of the service, which does not know what was sent before.
             results.in_doubt(payout, keys_gone_text(payout.client_id))
-            return False
-        if not self.following.ask_earlier(payout, results):
             return False
         try:
             self.calls.sealing.open(payout.to_kind, payout.to_details)
@@ -231,41 +251,49 @@ class PayoutSender:
             problem = self.calls.difference(payout, answers[0])
             if len({answer.disbursement_id for answer in answers}) > 1:
                 problem = "the service's answer names it twice"
-            elif payout.is_token and str(answers[0].status).lower() == "failed":
+            elif payout.is_token and record_status(answers[0]) == "failed":
                 problem = "the service's answer says that it failed"
             results.found(payout, answers[0], PayoutEvidence.ACCEPTED, problem)
         if unnamed:
             results.failed_calls += 1
-            self._look_up(unnamed, "the service's answer does not name it", results, doubted=True)
+            problem = "the service's answer does not name it"
+            self._look_up(unnamed, PayoutEvidence.ANSWER_LOST, problem, results)
 
     def _failed(self, batch: Sequence[PayoutMixin], error: Exception, results: PayoutResults) -> bool:
         """Store a failed call; False when further calls would fail as well."""
         problem, several = error_text(error), len(batch) > 1
-        if isinstance(error, (TypeError, ValueError, ArithmeticError)):
-            # The client could not build the call, so nothing was sent.
-            for payout in batch:
-                results.not_carried_out(payout, problem, alone=several)
+        if isinstance(error, _NOT_BUILT):
+            results.not_carried_out(batch[0], problem)
             return True
         fields = about(account=batch[0].account) if several else about_payout(batch[0])
         told = "%d payouts were not sent, or not for certain: %s", len(batch), problem
-        self.parts.log.warning(_SENDS, *told, extra=fields, error=error)
+        self.wiring.log.warning(_SENDS, *told, extra=fields, error=error)
         if not isinstance(error, PaymentsError) or error.carried_out == "unknown":
-            self._look_up(batch, problem, results, doubted=True)
+            self._look_up(batch, PayoutEvidence.ANSWER_LOST, problem, results)
             return False
         if is_refusal(error):
             # One that is bad must not stop the others.
-            self._look_up(batch, problem, results, **{"alone" if several else "refused": True})
+            evidence = PayoutEvidence.BATCH_REFUSED if several else PayoutEvidence.REFUSED
+            taken = {"doubt": Doubt.LOST} if not several and says_taken(error) else {}
+            self._look_up(batch, evidence, problem, results, **taken)
             return True
         for payout in batch:
             results.not_carried_out(payout, problem, error.retry_after)
         return False
 
-    def _look_up(self, batch: Sequence[PayoutMixin], problem: str, results: PayoutResults, **noted: bool) -> None:
-        """Store a failure, and look up the payouts whose claim still holds.
+    def _look_up(
+        self,
+        batch: Sequence[PayoutMixin],
+        evidence: PayoutEvidence,
+        problem: str,
+        results: PayoutResults,
+        **values: Any,
+    ) -> None:
+        """Store that a call failed, and look up the payouts whose claim still holds.
 
-        A call, this one or an earlier one, may have carried them out.
+        That call, or an earlier one, may have carried them out.
 
-        :param noted: further columns.
+        :param values: further columns.
         """
-        held = [results.failed(payout, problem, **noted) for payout in batch]
+        held = [results.lost(payout, evidence, problem, **values) for payout in batch]
         self.following.look_up([payout for payout in held if payout is not None], results)

@@ -16,19 +16,24 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import SingletonThreadPool, StaticPool
 
 from flask_paycheckout.checkouts.checkout_model import CheckoutMixin, about_checkout
-from flask_paycheckout.checkouts.due_reading import DueRound
+from flask_paycheckout.checkouts.due_reading import AccountLimits, DueRound
+from flask_paycheckout.checkouts.order_problems import OrderProblem, OrderProblems, ProblemKind
 from flask_paycheckout.checkouts.ruling import ReadCause
 from flask_paycheckout.checkouts.settlement import Settlement
+from flask_paycheckout.checkouts.shop_answers import ShopAnswers
+from flask_paycheckout.checkouts.start import Starter
 from flask_paycheckout.checkouts.states import FoundBy
 from flask_paycheckout.client import Deposit, PaymentsError
+from flask_paycheckout.errors import OrderNotPayable, OrderSettled
 from flask_paycheckout.events.outbox import Outbox
 from flask_paycheckout.events.receiver_runs import Delivery
-from flask_paycheckout.parts import Parts
-from flask_paycheckout.parts.logs import about
 from flask_paycheckout.payouts.results import PayoutReport
-from flask_paycheckout.service.limits import AccountLimits
+from flask_paycheckout.wiring import Wiring
+from flask_paycheckout.wiring.logs import about
 
 if TYPE_CHECKING:
+    from flask_paycheckout.books.audit.months import MonthAudits
+    from flask_paycheckout.books.telling import OwnerTelling
     from flask_paycheckout.payouts.sending import PayoutSender
     from flask_paycheckout.rounds.reminders import Reminders
 
@@ -79,17 +84,20 @@ class Reconciler:
     Payouts have a thread of their own meanwhile.
     """
 
-    parts: Parts
+    wiring: Wiring
     settlement: Settlement
     outbox: Outbox
     reminders: Reminders
+    problems: ProblemRound
     payouts: PayoutSender
+    months: MonthAudits
+    telling: OwnerTelling
     limits: AccountLimits
     """The limits of this process's reads."""
 
     def begin_payouts(self) -> PayoutThread:
         """Begin a round of payouts."""
-        return PayoutThread(self.payouts, self.parts)
+        return PayoutThread(self.payouts, self.wiring)
 
     def run(self, limit: int | None = None, progress: Progress | None = None) -> ReconcileReport:
         """Run one round over everything that is due, deposits and payouts, and wait for both.
@@ -123,14 +131,15 @@ class Reconciler:
         :param progress: called with the report so far, after each read.
         """
         report = _delivered(self.outbox.deliver_due())
-        self.settlement.checkouts.bring_forward(self.parts.clock())
-        most = self.parts.settings.reconcile_readers
-        settlers = 1 if self.parts.engine().dialect.name == "sqlite" else min(most, _SETTLERS)
+        self.settlement.checkouts.bring_forward(self.wiring.clock())
+        self.reminders.read_first()
+        most = self.wiring.settings.reconcile_readers
+        settlers = 1 if self.wiring.engine().dialect.name == "sqlite" else min(most, _SETTLERS)
         # Late answers of one account may wait beside the others' reads.
         with _threads(2 * most if most > 1 else 1, "read") as reads, _threads(settlers, "settle") as settles:
             due = DueRound(
                 self.settlement.checkouts,
-                self.parts.clock,
+                self.wiring.clock,
                 self.limits,
                 reads,
                 settles,
@@ -147,10 +156,17 @@ class Reconciler:
                 report += ReconcileReport(failed=1)
             else:
                 report += ReconcileReport(changed=1) + _delivered(completed)
+        self.problems.run()
         self.settlement.service.record.write()
         # After the reads: what they have found needs no reminder.
         for reminder in self.reminders.store():
             report += _delivered(self.outbox.deliver([reminder]))
+        for name, task in (("audits of months", self.months.compare_some), ("tell_owner", self.telling.tell)):
+            try:
+                task()
+            except Exception:
+                # Neither keeps the other, nor a round, from its end.
+                self.wiring.log.exception(name, "a part of the round failed", extra=about())
         return report
 
     def settle(self, checkout: CheckoutMixin, read: Future[Deposit | None], at: datetime) -> ReconcileReport:
@@ -159,13 +175,44 @@ class Reconciler:
             settled = self.settlement.apply(checkout, read.result, ReadCause(FoundBy.RECONCILE, at))
         except PaymentsError as error:
             told = "checkout %s of order %s could not be read: %s", checkout.checkout_id, checkout.order_id, error
-            self.parts.log.warning("reads of deposits", *told, extra=about_checkout(checkout))
+            self.wiring.log.warning("reads of deposits", *told, extra=about_checkout(checkout))
             return ReconcileReport(checked=1, failed=1)
         except Exception:
             self.settlement.log_unsettled(checkout)
             return ReconcileReport(checked=1, failed=1)
         counts = ReconcileReport(checked=1, changed=int(settled.moved), failed=int(settled.failed))
         return counts + _delivered(self.outbox.deliver(settled.events))
+
+
+@dataclass(frozen=True)
+class ProblemRound:
+    """Asks the functions of one app's shop again that failed for an order."""
+
+    wiring: Wiring
+    problems: OrderProblems
+    answers: ShopAnswers
+    starter: Starter
+
+    def run(self) -> None:
+        """Look at the problems that are due, and remove those that are over."""
+        self.problems.look_again(self._is_over)
+
+    def _is_over(self, problem: OrderProblem) -> bool | None:
+        if problem.kind == ProblemKind.PERMISSION:
+            # Nobody is logged in here: the next person at the owner's pages shows it.
+            return None
+        try:
+            if problem.kind == ProblemKind.ORDER_URL:
+                # It makes an address, which a request gives it elsewhere too.
+                with self.wiring.app.test_request_context():
+                    self.answers.ask_order_url(problem.order_id)
+                return True
+            due = self.starter.due_now(problem.order_id)
+        except (OrderNotPayable, OrderSettled):
+            return True
+        except Exception:
+            return False
+        return True if problem.kind != ProblemKind.REFUSED or str(due) != problem.due else None
 
 
 @dataclass
@@ -199,12 +246,12 @@ class PayoutThread:
     Without anything to do there is no thread. Where threads share one database connection, the round runs in `wait`.
     """
 
-    def __init__(self, sender: PayoutSender, parts: Parts) -> None:
+    def __init__(self, sender: PayoutSender, wiring: Wiring) -> None:
         self._sender = sender
-        self._log = parts.log
+        self._log = wiring.log
         self._stop = Event()
         self._done: Future[ReconcileReport] | None = None
-        if isinstance(parts.engine().pool, (StaticPool, SingletonThreadPool)):
+        if isinstance(wiring.engine().pool, (StaticPool, SingletonThreadPool)):
             return
         # The round itself meets the same error, and tells it.
         with suppress(Exception):

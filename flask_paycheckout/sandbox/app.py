@@ -6,7 +6,8 @@ import secrets
 import time
 import weakref
 from collections.abc import Callable, Iterable, Mapping
-from functools import partial
+from functools import lru_cache, partial
+from threading import BoundedSemaphore
 from typing import Any
 
 from flask import Flask
@@ -15,6 +16,8 @@ from werkzeug.middleware.proxy_fix import ProxyFix
 from flask_paycheckout.sandbox.auth.endpoints import auth
 from flask_paycheckout.sandbox.checkouts.endpoints import checkouts
 from flask_paycheckout.sandbox.control import control
+from flask_paycheckout.sandbox.control.description import description
+from flask_paycheckout.sandbox.control.examples import make_examples
 from flask_paycheckout.sandbox.control.hosted_page import health, hosted_page, identity_page
 from flask_paycheckout.sandbox.control.sender import SENDER, TICK, WORLD_TICK, WebhookSender
 from flask_paycheckout.sandbox.control.start_state import StartOptions, prepare_world
@@ -23,6 +26,7 @@ from flask_paycheckout.sandbox.deposits.transitions import deposits
 from flask_paycheckout.sandbox.disbursements.crypto import crypto_disbursements
 from flask_paycheckout.sandbox.disbursements.fiat import fiat_disbursements
 from flask_paycheckout.sandbox.disbursements.transitions import disbursements
+from flask_paycheckout.sandbox.examples import answers_to_examples
 from flask_paycheckout.sandbox.hooks import install_hooks
 from flask_paycheckout.sandbox.inspector import inspector
 from flask_paycheckout.sandbox.outgoing.webhook_sender import EndpointError, check_endpoint, post_webhook
@@ -34,9 +38,12 @@ from flask_paycheckout.sandbox.wire.callers import allowed_hosts
 from flask_paycheckout.sandbox.wire.connection import SandboxApp
 from flask_paycheckout.sandbox.world.assumptions import Switches, unknowns_of_environment
 from flask_paycheckout.sandbox.world.clock import FROZEN, RUNNING, ClockError, read_clock_option
-from flask_paycheckout.sandbox.world.context import EXTENSION_KEY, SendWebhook, World
+from flask_paycheckout.sandbox.world.context import EXTENSION_KEY, MAX_HELD, SendWebhook, World
 from flask_paycheckout.sandbox.world.database import configure_database, db, is_memory, transaction, tune_engine
+from flask_paycheckout.sandbox.world.reach import Reach
 
+MIN_TOKEN = 16
+"""The fewest characters of a control token that others could guess."""
 MAX_PROXIES = 5
 """The most proxies in front that can be trusted."""
 
@@ -74,7 +81,9 @@ def create_sandbox(
         response, or raises OSError when there is none.
     :param sleep: called with seconds to carry out the fault `delay`.
     :param allow_hosts: further host names to answer to.
-    :param allow_remote_control: let other machines use the control interface and the inspector, with the token.
+    :param allow_remote_control: people of other machines use this sandbox, directly or through a proxy. The first
+        account's credentials then follow from the control token, which has 16 characters or more, and no webhook goes
+        to this machine.
     :param allow_remote_webhooks: let webhooks leave this machine.
     :param clock: `running`; or `frozen`, which stands at the time of the start until it is advanced; or
         `frozen@2026-01-01T00:00:00Z`, which stands at that time.
@@ -86,13 +95,18 @@ def create_sandbox(
     :raises ClockError: there is no such clock.
     :raises EndpointError: `webhook_url` cannot be used.
     """
-    loopback_only = send_webhook is None and not allow_remote_webhooks
+    reach = Reach(
+        own_machine=send_webhook is not None or not allow_remote_control,
+        others=send_webhook is not None or allow_remote_webhooks,
+    )
+    if allow_remote_control and control_token is not None and len(control_token) < MIN_TOKEN:
+        raise ValueError(f"The control token of a sandbox that others use must have {MIN_TOKEN} characters or more.")
     unknowns = unknowns_of_environment() | dict(unknowns or {})
     if not 0 <= trusted_proxies <= MAX_PROXIES:
         raise ValueError(f"The number of trusted proxies must be from 0 to {MAX_PROXIES}.")
     if webhook_url is not None:
         try:
-            check_endpoint(webhook_url, loopback_only=loopback_only)
+            check_endpoint(webhook_url, reach)
         except EndpointError as wrong:
             raise EndpointError(f"webhook_url {wrong}") from None
     # Before the database is touched.
@@ -105,6 +119,8 @@ def create_sandbox(
             f"With a database that lasts, say at what time the clock stands: {FROZEN}@2026-01-01T00:00:00Z."
         )
 
+    held = BoundedSemaphore(MAX_HELD)
+
     def make(name: str, url: str, token: str) -> Flask:
         own_seed = None if seed is None else (f"{seed} {name}" if name else str(seed))
         beginning = StartOptions(own_seed, None if name else webhook_url)
@@ -113,14 +129,16 @@ def create_sandbox(
             unknowns=Switches(unknowns),
             control_token=token or secrets.token_urlsafe(24),
             base_url=base_url.rstrip("/") + (f"/w/{name}" if name else ""),
-            send_webhook=send_webhook or partial(post_webhook, loopback_only=loopback_only),
+            send_webhook=send_webhook or partial(post_webhook, reach=reach),
             sleep=sleep,
             shared_database=is_shared,
             has_seed=seed is not None,
             hosts=allowed_hosts(base_url, *allow_hosts),
-            allow_remote_control=allow_remote_control,
-            loopback_webhooks_only=loopback_only,
+            is_shared=allow_remote_control,
+            reach=reach,
             name=name,
+            held=held,
+            example_answers=_example_answers,
             exists=(lambda: databases.exists(name)) if name else (lambda: True),
         )
         # A database that lasts may hold a sandbox, also that of a world which is just being made: another process may
@@ -138,6 +156,18 @@ def create_sandbox(
     return app
 
 
+def _example_answers(here: World) -> dict[str, Any]:
+    return _answers_under(here.base_url, *sorted((here.unknowns | {"signature": "off"}).items()))
+
+
+@lru_cache(maxsize=8)
+def _answers_under(base_url: str, *unknowns: tuple[str, str]) -> dict[str, Any]:
+    """Kept, because it is the same for all sandboxes with these switches."""
+    options: dict[str, Any] = {"seed": "examples", "clock": f"{FROZEN}@2026-01-01T00:00:00Z", "worlds": 0}
+    sandbox = create_sandbox(base_url=base_url, unknowns=dict(unknowns), send_webhook=lambda *sent: 200, **options)
+    return answers_to_examples(sandbox)
+
+
 def _assemble(world: World, database: str, beginning: StartOptions, *, at_once: bool, is_new: bool) -> Flask:
     app = SandboxApp(__name__)
     # A doubled slash is another path, which does not exist. It would be redirected, in no envelope.
@@ -147,6 +177,7 @@ def _assemble(world: World, database: str, beginning: StartOptions, *, at_once: 
     app.extensions[EXTENSION_KEY] = world
     configure_database(app, database, is_one_of_many=bool(world.name))
     install_hooks(app)
+    app.before_request(make_examples)
     blueprints = (
         auth,
         recipients,
@@ -162,6 +193,7 @@ def _assemble(world: World, database: str, beginning: StartOptions, *, at_once: 
         hosted_page,
         identity_page,
         inspector,
+        description,
         health,
     )
     app.register_blueprints(blueprints)

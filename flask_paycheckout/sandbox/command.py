@@ -8,35 +8,36 @@ import shlex
 import signal
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from errno import EADDRINUSE
-from functools import partial
 from threading import current_thread, main_thread
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import Any
+from urllib.parse import quote
 
 from flask import Flask
 from sqlalchemy.exc import SQLAlchemyError
 
-from flask_paycheckout.sandbox.app import create_sandbox
+from flask_paycheckout.sandbox.app import MIN_TOKEN, create_sandbox
 from flask_paycheckout.sandbox.auth.start_state import ACCOUNT_NAME
 from flask_paycheckout.sandbox.control.accounts import describe_account
 from flask_paycheckout.sandbox.control.sender import SENDER, WebhookSender
 from flask_paycheckout.sandbox.control.snapshots import MAX_BYTES as MAX_SNAPSHOT_BYTES
-from flask_paycheckout.sandbox.control.state_calls import RESTORE
-from flask_paycheckout.sandbox.control.worlds import WORLDS, Worlds
-from flask_paycheckout.sandbox.hooks import CONTROL, MAX_BODY_BYTES
-from flask_paycheckout.sandbox.terminal.parameters import TOKEN_VARIABLE
+from flask_paycheckout.sandbox.hooks import MAX_BODY_BYTES
+from flask_paycheckout.sandbox.terminal.connection import TOKEN_VARIABLE
 from flask_paycheckout.sandbox.wire.envelope import to_wire
 from flask_paycheckout.sandbox.world.context import world
 from flask_paycheckout.sandbox.world.database import transaction
 from flask_paycheckout.sandbox.world.database_problems import DatabaseUnusable, explain_failure
-
-if TYPE_CHECKING:
-    from flask_paycheckout.sandbox.wire.server import Server
+from flask_paycheckout.sandbox.world.reach import is_loopback
 
 DATABASE = "SANDBOX_DATABASE"
 """Variable of the environment with the database's URL."""
+
+
+_SHORT_TOKEN = (
+    f"Others could guess the control token, which has fewer than {MIN_TOKEN} characters. A random one is in its place."
+)
 
 
 class ServerMissing(Exception):
@@ -57,28 +58,19 @@ def serve(given: Mapping[str, Any]) -> int:
 
 
 def _serve(options: SimpleNamespace) -> int:
-    # Bound first because the addresses of checkouts contain the port, also when the system chooses it.
-    server = _server_at(options.host, options.port)
     try:
-        app = _open(options, server)
+        # Imported here because the command has other uses, for which waitress need not be installed.
+        from flask_paycheckout.sandbox.wire.server import listen, run
+    except ImportError:
+        raise ServerMissing("waitress, its server, cannot be imported. Install flask-paycheckout[sandbox].") from None
+    # Opened first because the addresses of checkouts contain the port, also when the system chooses it.
+    with closing(listen(options.host, options.port)) as listener:
+        app = _open(options, listener.getsockname()[1])
         print(greeting(app, as_json=options.json), flush=True)  # noqa: T201
         sender: WebhookSender = app.extensions[SENDER]
         with sender.running(), _stopped_by_sigterm():
-            server.run(app, partial(body_limit, app))
-    finally:
-        server.close()
+            run(app, listener, MAX_SNAPSHOT_BYTES, MAX_BODY_BYTES)
     return 0
-
-
-def _server_at(host: str, port: int) -> Server:
-    try:
-        # Imported here because the command has other uses, for which the library need not be installed.
-        from flask_paycheckout.sandbox.wire.server import Server
-    except ImportError as missing:
-        raise ServerMissing(
-            f"the package {missing.name!r}, its server, cannot be imported. Install flask-paycheckout[sandbox]."
-        ) from None
-    return Server(host, port)
 
 
 #: Options of the command line that have the names and values of `create_sandbox`'s.
@@ -87,20 +79,25 @@ _PASSED_ON = [
     "webhook_url",
     "trusted_proxies",
     "seed",
-    "allow_remote_control",
     "allow_remote_webhooks",
     "clock",
     "worlds",
 ]
 
 
-def _open(options: SimpleNamespace, server: Server) -> Flask:
+def _open(options: SimpleNamespace, port: int) -> Flask:
+    is_shared = options.allow_remote_control or not is_loopback(options.host)
+    token = options.control_token or os.environ.get(TOKEN_VARIABLE)
+    if is_shared and token and len(token) < MIN_TOKEN:
+        print(_SHORT_TOKEN, file=sys.stderr)  # noqa: T201
+        token = None
     try:
         return create_sandbox(
             **{name: getattr(options, name) for name in _PASSED_ON},
-            control_token=options.control_token or os.environ.get(TOKEN_VARIABLE),
+            control_token=token,
+            allow_remote_control=is_shared,
             unknowns=dict(options.unknown),
-            base_url=options.base_url or address_of(options.host, server.port),
+            base_url=options.base_url or address_of(options.host, port),
             allow_hosts=options.allow_host,
         )
     except (SQLAlchemyError, ImportError) as wrong:
@@ -126,16 +123,6 @@ def _stopped_by_sigterm() -> Iterator[None]:
         signal.signal(signal.SIGTERM, before)
 
 
-def body_limit(app: Flask, path: str, headers: Mapping[str, str]) -> int:
-    """The bytes that the body of a request may have; only who holds the world's control token may send a snapshot."""
-    if not path.endswith(f"{CONTROL}{RESTORE}"):
-        return MAX_BODY_BYTES
-    worlds: Worlds | None = app.extensions.get(WORLDS)
-    found, path = (app, path) if worlds is None else worlds.find(path)
-    may = path == f"{CONTROL}{RESTORE}" and world(found).is_control_token(headers.get("X_SANDBOX_CONTROL", ""))
-    return MAX_SNAPSHOT_BYTES if may else MAX_BODY_BYTES
-
-
 def facts(app: Flask) -> dict[str, Any]:
     """Addresses and credentials of a sandbox."""
     here = world(app)
@@ -144,6 +131,7 @@ def facts(app: Flask) -> dict[str, Any]:
     return {
         "baseUrl": here.base_url,
         "inspector": f"{here.base_url}/",
+        "openInspector": f"{here.base_url}/?token={quote(here.control_token)}",
         "checkoutPages": f"{here.base_url}/checkout/",
         **{name: first[name] for name in ("clientId", "clientSecret", "accessToken", "email", "password")},
         "controlToken": here.control_token,
@@ -158,11 +146,13 @@ def greeting(app: Flask, *, as_json: bool) -> str:
     known = facts(app)
     if as_json:
         return json.dumps(known)
+    shown = known | {"inspector": known["openInspector"]}
+    del shown["openInspector"]
     return "\n".join(
         [
             "The payments sandbox is listening. It moves no real money.",
             "",
-            *(f"  {name:<15}{value}" for name, value in known.items()),
+            *(f"  {name:<15}{value}" for name, value in shown.items()),
             "",
             "For the terminal of a shop beside it:",
             "",

@@ -7,27 +7,26 @@ from __future__ import annotations
 
 from contextlib import ExitStack, suppress
 
-from flask import Flask, Response, g, request
+from flask import Flask, Response, current_app, g, request
 from flask.typing import ResponseReturnValue
 from sqlalchemy.exc import DBAPIError
 from werkzeug.exceptions import BadRequest, HTTPException, MethodNotAllowed, NotFound
 
 from flask_paycheckout.sandbox.auth.access import find_caller
 from flask_paycheckout.sandbox.control.calls import refuse, refuse_http
-from flask_paycheckout.sandbox.control.customer import pays
 from flask_paycheckout.sandbox.control.hosted_page import HEALTH, page
+from flask_paycheckout.sandbox.control.triggers import ensure_picked, pay_picked
 from flask_paycheckout.sandbox.outgoing.faults import GARBAGE, Fault, take_fault
 from flask_paycheckout.sandbox.outgoing.webhooks import send_first
 from flask_paycheckout.sandbox.wire.callers import CallRefused, check_host, check_rate
 from flask_paycheckout.sandbox.wire.connection import TooManyHeld, drop_connection, holding
 from flask_paycheckout.sandbox.wire.cross_origin import check_site, is_cross_site, is_noise, isolate, preflight
 from flask_paycheckout.sandbox.wire.envelope import FieldError, Refusal, failure, unspecified_refusal
-from flask_paycheckout.sandbox.wire.operations import allowed_methods, check_form, undeclared_parameters
+from flask_paycheckout.sandbox.wire.operations import allowed_methods, check_form, operation_of, undeclared_parameters
 from flask_paycheckout.sandbox.wire.request_log import LOSE_RESPONSE, log_request
 from flask_paycheckout.sandbox.world.clock import ClockAtItsEnd
 from flask_paycheckout.sandbox.world.context import current_time, world
 from flask_paycheckout.sandbox.world.database import transaction
-from flask_paycheckout.sandbox.world.database_problems import is_disk_full
 from flask_paycheckout.sandbox.world.settings import follow
 from flask_paycheckout.sandbox.world.transitions import NotPossible
 
@@ -37,7 +36,7 @@ _VERSIONS = frozenset({"v1", "v2"})
 CONTROL = "/_sandbox/"
 _HEADERS = ("HTTP_", "CONTENT_")
 """The prefix of the names of headers in the WSGI environment."""
-_OUTSIDE = (CONTROL, "/static/", "/inspector/", HEALTH)
+_OUTSIDE = (CONTROL, "/static/", "/inspector/", "/docs", "/openapi.json", HEALTH)
 _TOO_MANY_HELD = "A fault delays this call, but as many as can be wait already."
 _AT_ITS_END = CallRefused(409, "clock", "cannot be moved past the year 9000", "Reset the sandbox.")
 
@@ -49,7 +48,7 @@ def install_hooks(app: Flask) -> None:
     app.after_request(_end)
     app.register_error_handler(Refusal, failure)
     app.register_error_handler(CallRefused, _refused)
-    app.register_error_handler(FieldError, lambda wrong: failure(unspecified_refusal("field_error", str(wrong))))
+    app.register_error_handler(FieldError, lambda wrong: failure(unspecified_refusal(wrong.switch, str(wrong))))
     app.register_error_handler(NotPossible, lambda wrong: failure(unspecified_refusal(400, f"{wrong}.")))
     app.register_error_handler(ClockAtItsEnd, lambda _: _refused(_AT_ITS_END))
     app.register_error_handler(TooManyHeld, lambda _: failure(unspecified_refusal(503, _TOO_MANY_HELD)))
@@ -76,6 +75,7 @@ def _begin() -> ResponseReturnValue | None:
         raise NotFound
     if any("\0" in value for name, value in request.environ.items() if name.startswith(_HEADERS)):
         raise BadRequest("A header holds a NUL.")
+    g.operation = operation_of(current_app, request.endpoint)
     g.undeclared = undeclared_parameters()
     if not _is_observed():
         _follow_settings()
@@ -114,20 +114,25 @@ def _strike(fault: Fault) -> ResponseReturnValue | None:
     match fault.kind:
         case "error":
             g.retry_after = fault.retry_after
-            raise Refusal(fault.status_code or 500, fault.message or "A fault that was ordered.")
+            raise Refusal(fault.status_code or 500, fault.message or "Injected fault.")
         case "delay":
             with holding():
                 world().sleep(float(fault.seconds or 0))
         case "drop":
             log_request(None)
-            drop_connection("dropped before anything was done, as ordered")
+            drop_connection("injected fault: dropped before anything was done")
         case "garbage":
-            return Response(fault.message or GARBAGE, fault.status_code or 200, content_type="text/html")
+            garbage = Response(fault.message or GARBAGE, fault.status_code or 200, content_type="text/html")
+            # What a tester writes must not pass for a page of the sandbox, which other testers trust.
+            garbage.headers["Content-Security-Policy"] = "sandbox; default-src 'none'; frame-ancestors 'none'"
+            return garbage
     return None
 
 
 def _end(response: Response) -> Response:
     isolate(response)
+    if request.path.startswith(CONTROL):
+        response.headers["Cache-Control"] = "no-store"
     # Requests that other sites cause must not fill the log.
     if not _is_observed() or is_cross_site():
         return response
@@ -136,25 +141,18 @@ def _end(response: Response) -> Response:
         with ExitStack() as held:
             with suppress(TooManyHeld):
                 held.enter_context(holding())
-            pays(paid)
+            ensure_picked(paid)
+            pay_picked(paid)
             send_first(paid)
     if g.get("retry_after") is not None:
         response.headers["Retry-After"] = str(g.retry_after)
     if g.get("fault_kind") == LOSE_RESPONSE:
         log_request(None)
-        drop_connection("done, and then the answer was lost, as ordered")
-    if _is_of_service() and not is_noise() and g.get("logged") is not response:
-        _log(response)
-    return response
-
-
-def _log(response: Response) -> None:
-    """Log the request, unless its answer tells that nothing can be written any more."""
-    try:
+        drop_connection("injected fault: done, and then the answer was lost")
+    # A world that was thrown away in the meantime has no log.
+    if _is_of_service() and not is_noise() and g.get("logged") is not response and world().exists():
         log_request(response)
-    except DBAPIError as failed:
-        if world().exists() and not is_disk_full(failed):
-            raise
+    return response
 
 
 def _refused(refused: CallRefused) -> ResponseReturnValue:
@@ -164,11 +162,9 @@ def _refused(refused: CallRefused) -> ResponseReturnValue:
 
 
 def _refused_by_database(error: DBAPIError) -> ResponseReturnValue:
-    if not world().exists():
-        return _in_our_words(NotFound("The world does not exist any more."))
-    if not is_disk_full(error):
+    if world().exists():
         raise error
-    return _refused(CallRefused(507, "database", "has no room left on its disk", "Make room; reads go on meanwhile."))
+    return _in_our_words(NotFound("The world does not exist any more."))
 
 
 def _in_our_words(error: HTTPException) -> ResponseReturnValue:

@@ -9,7 +9,7 @@ from flask_paycheckout.errors import ConfigurationError
 from flask_paycheckout.shop_functions import CallShop
 from flask_paycheckout.text import trimmed
 
-ABILITIES = frozenset({"look", "decide", "refund", "approve", "export", "erase"})
+ABILITIES = frozenset({"look", "decide", "refund", "approve", "pay", "export", "erase"})
 
 
 @dataclass(frozen=True)
@@ -18,23 +18,22 @@ class Person:
 
         Person("Bo", may=frozenset({"look", "approve"}))
 
-    :raises ConfigurationError: the name is blank, or `may` has something else than the six abilities.
+    :raises ConfigurationError: the name is blank or no string, or `may` has something else than the seven abilities.
     """
 
     name: str
     """The person's name, which decisions and deeds are recorded with."""
 
     may: frozenset[str] = ABILITIES
-    """The abilities of the person: "look", "decide", "refund", "approve", "export" and "erase"; all by default."""
+    """The abilities of the person, all by default: "look", "decide", "refund", "approve", "pay", "export", "erase"."""
 
     def __post_init__(self) -> None:
         name: object = self.name
-        if not isinstance(name, str) or not trimmed(name):
-            raise ConfigurationError("Person needs a name that is not blank: decisions are recorded with it.")
-        given: object = self.may
-        if not isinstance(given, (frozenset, set)) or not ABILITIES.issuperset(given):
+        if not isinstance(name, str) or not trimmed(name) or not ABILITIES.issuperset(self.may):
             raise ConfigurationError(
-                f"Person({self.name!r}, may=...) takes a frozenset of these texts: {', '.join(sorted(ABILITIES))}."
+                "A Person needs a name, as decisions are recorded with it, and of these abilities a frozenset:"
+                f" {', '.join(sorted(ABILITIES))}. The function that says who may look at payments returns a Person,"
+                " the name of one, or None."
             )
 
 
@@ -42,7 +41,7 @@ Permission = Callable[[], Person | str | Awaitable[Person | str | None] | None]
 
 
 def require_callable(permission: Permission, asked_by: str) -> None:
-    """Check that the permission is a function.
+    """Check that the permission is a function when the views are made: without one there are none.
 
     :param asked_by: the public name to give in the message.
     :raises ConfigurationError: it is not callable; the message says how to write one.
@@ -58,16 +57,7 @@ def person_of(permission: Permission, call: CallShop) -> Person | None:
     """The person who makes this request; None when nobody does who may see payments.
 
     :param call: calls the permission function, which may be a coroutine function.
-    :raises ConfigurationError: the shop's function returned neither a string, nor a `Person`, nor None.
+    :raises ConfigurationError: the shop's function returned something else than a name, a `Person` or None.
     """
-    who: object = call(permission)
-    if who is None or who is False or who == "":
-        return None
-    if isinstance(who, Person):
-        return who
-    if not isinstance(who, str):
-        raise ConfigurationError(
-            f"the function that says who may look at payments returned {type(who).__name__}."
-            " Return the name of the person who looks, as a string: decisions are recorded with it. None refuses."
-        )
-    return Person(who)
+    who: Person | str | None = call(permission)
+    return who if isinstance(who, Person) else Person(who) if who else None

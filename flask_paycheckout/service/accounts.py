@@ -17,11 +17,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import msgspec
 
 from flask_paycheckout.client import BearerToken, PaymentsClient, PaymentsError, Signer, TransportFailed, Unauthorized
-from flask_paycheckout.client.per_process import Guarded
+from flask_paycheckout.client.client import observed
 from flask_paycheckout.client.signing import RenewedToken
 from flask_paycheckout.config import Settings, require_real_service
 from flask_paycheckout.config.accounts import SETTINGS, AccessToken, Account
 from flask_paycheckout.errors import ConfigurationError
+from flask_paycheckout.per_process import Guarded
 
 if TYPE_CHECKING:
     import httpx
@@ -86,7 +87,7 @@ class Clients:
     def _client(self, address: str, **keys: Any) -> PaymentsClient:
         timeout, transport = self.settings.timeout, self.transport
         try:
-            return PaymentsClient(address, **keys, timeout=timeout, transport=transport, observe=self.observe)
+            return observed(PaymentsClient(address, **keys, timeout=timeout, transport=transport), self.observe)
         except ValueError as fault:
             # The client refuses some addresses that the settings accept. Its message never quotes the address.
             raise ConfigurationError(f"PAYCHECKOUT_BASE_URL cannot be used: {fault}") from None
@@ -104,6 +105,7 @@ class AccountUnavailable(TransportFailed):
 
     def __init__(self, operation: str, name: str, why: str) -> None:
         super().__init__(operation, f"account {name!r}: {why}", request_sent=False)
+        self.account = name
         self.args = (operation, name, why)
 
 
@@ -201,10 +203,10 @@ class Accounts:
             raise AccountUnavailable(operation, name, str(error)) from error
 
     def _asked(self, name: str, operation: str) -> Account:
-        account: object = None
+        account: Account | type | None = None
         fault = "the shop knows no such account"
         try:
-            account = self.ask(name)
+            account = _account_or_type(self.ask(name))
         except KeyboardInterrupt:
             raise
         except BaseException as error:
@@ -214,7 +216,7 @@ class Accounts:
         if isinstance(account, Account):
             return account
         if account is not None:
-            fault = f"the shop gave a {type(account).__name__} and no Account"
+            fault = f"the shop gave a {account.__name__} and no Account"
         # Outside of the handler, so that the error is not its context.
         raise AccountUnavailable(operation, name, fault)
 
@@ -228,6 +230,11 @@ class Accounts:
             if len(in_use) > _MOST_CLIENTS:
                 in_use.popitem(last=False)
             return known
+
+
+def _account_or_type(given: object) -> Account | type | None:
+    """What the shop gave; of something else than an account only the type, since an error tracker would show keys."""
+    return given if given is None or isinstance(given, Account) else type(given)
 
 
 def _place_of(error: BaseException) -> str:

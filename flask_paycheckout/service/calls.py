@@ -8,9 +8,8 @@ customer waits for them.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, MutableMapping
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, TypeVar
 
 from flask_paycheckout.client import (
@@ -21,12 +20,13 @@ from flask_paycheckout.client import (
     TransportFailed,
     Unauthorized,
 )
-from flask_paycheckout.parts import Parts
-from flask_paycheckout.parts.logs import about
-from flask_paycheckout.parts.observations import Observed
+from flask_paycheckout.per_process import PerProcess
 from flask_paycheckout.service.accounts import Accounts
-from flask_paycheckout.service.limits import Breaker, Call, ConcurrencyLimit
+from flask_paycheckout.service.limits import Call, WebLimits
 from flask_paycheckout.service.record import ServiceRecord
+from flask_paycheckout.wiring import Wiring
+from flask_paycheckout.wiring.logs import about
+from flask_paycheckout.wiring.observations import Observed
 
 T = TypeVar("T")
 
@@ -60,18 +60,18 @@ def is_answer(error: BaseException | None) -> bool:
 class Service:
     """The payments service, as it is called by one app."""
 
-    parts: Parts
+    wiring: Wiring
     accounts: Accounts
     record: ServiceRecord
 
     def __post_init__(self) -> None:
-        settings, elapsed = self.parts.settings, self.parts.elapsed
+        settings, elapsed = self.wiring.settings, self.wiring.elapsed
         self.web_timeout = min(settings.web_timeout, settings.timeout)
-        self.slow_after = _SLOW * self.web_timeout
+        slow_after = self.slow_after = _SLOW * self.web_timeout
         # Twice the time of a call, to allow for what happens between permission and call.
-        self.breaker = Breaker(2 * self.web_timeout + _MOMENT, elapsed)
-        seldom, several_accounts = (RECIPIENT, PROOF, ESTIMATE), self.parts.several_accounts
-        self.slots = ConcurrencyLimit(settings.web_calls, self.slow_after, several_accounts, seldom, elapsed)
+        probe_lasts = 2 * self.web_timeout + _MOMENT
+        shares = self.wiring.several_accounts, (RECIPIENT, PROOF, ESTIMATE)
+        self.limits = PerProcess(lambda: WebLimits(settings.web_calls, slow_after, probe_lasts, *shares, elapsed))
 
     @contextmanager
     def permit(self, operation: str, account: str = "") -> Iterator[Permit]:
@@ -83,16 +83,11 @@ class Service:
         :raises AccountUnavailable: the shop gives no keys for the account.
         """
         client = self.accounts.client_of(account, operation)
-        request = self.parts.web_request()
-        left = self.parts.settings.timeout if request is None else self._left(operation, request)
-        call, until = Call(account, operation), self.parts.elapsed() + left
-        with ExitStack() as held:
-            if request is not None:
-                if wait := self.breaker.admit(call):
-                    raise self._refused(operation, "it does not answer in time", max(1.0, wait))
-                held.callback(self.breaker.withdrawn, call)
-                held.enter_context(self._in_slot(call, request))
-            yield Permit(self, call, client, held, until)
+        slot = self._take(Call(account, operation))
+        try:
+            yield Permit(self, slot, client)
+        finally:
+            slot.end()
 
     @contextmanager
     def waiting(self, operation: str, account: str) -> Iterator[float]:
@@ -102,59 +97,43 @@ class Service:
 
         :raises NotAsked: too many requests wait already.
         """
-        request = self.parts.web_request()
-        if request is None:
-            yield self.parts.settings.timeout
-            return
-        left = self._left(operation, request)
-        with self._in_slot(Call(account, operation, following=True), request):
-            yield left
+        slot = self._take(Call(account, operation, following=True))
+        try:
+            yield slot.until - self.wiring.elapsed()
+        finally:
+            slot.end()
 
-    def _left(self, operation: str, request: MutableMapping[str, Any]) -> float:
+    def _take(self, call: Call) -> Slot:
+        """Let a call begin; one of a web request waits for a slot among the limits of the process."""
+        request, now, operation = self.wiring.web_request(), self.wiring.elapsed(), call.operation
+        slot = Slot(self, call, self.limits(), request, now + self.wiring.settings.timeout)
+        if request is None:
+            return slot
         left = self.web_timeout - float(request.setdefault(_SPENT, 0.0))
         if left < _SHORTEST_CALL:
             raise NotAsked(operation, "this web request has given the service all of its time", _SLOTS_TAKEN)
-        return left
-
-    @contextmanager
-    def _in_slot(self, call: Call, request: MutableMapping[str, Any]) -> Iterator[None]:
-        """Take a slot for a call until the `with` block ends, and count its time as the request's."""
-        account, operation = call.circuit
-        if not self.slots.take(call, 0.0 if operation == READ else min(_MOMENT, self.web_timeout)):
-            why = f"as many requests as may are waiting for it{of_account(account)} already"
-            if operation != READ and not self.slots.is_slow(account, operation):
-                self.record.on_refusal(f"{operation}: {why}", account)
-            raise self._refused(operation, why, _SLOTS_TAKEN)
-        began = self.parts.elapsed()
+        if not call.following and (wait := slot.limits.admit(call)):
+            raise self._refused(operation, "it does not answer in time", max(1.0, wait))
+        is_taken = False
         try:
-            yield
+            is_taken = slot.limits.take(call, 0.0 if operation == READ else min(_MOMENT, self.web_timeout), now)
         finally:
-            self.slots.give_back(call)
-            request[_SPENT] += self.parts.elapsed() - began
+            if not is_taken:
+                slot.limits.end(call)
+        if not is_taken:
+            why = f"as many requests as may are waiting for it{of_account(call.account)} already"
+            if operation != READ and not slot.limits.is_slow(call):
+                self.record.on_refusal(f"{operation}: {why}", call.account)
+            raise self._refused(operation, why, _SLOTS_TAKEN)
+        slot.until = now + left
+        return slot
 
     def _refused(self, operation: str, why: str, retry_after: float) -> NotAsked:
-        self.parts.log.warning("web requests", "a web request did not call the service, because %s", why, extra=about())
-        self.parts.observers.record(Observed.CALL, operation, "not_asked")
+        self.wiring.log.warning(
+            "web requests", "a web request did not call the service, because %s", why, extra=about()
+        )
+        self.wiring.observers.record(Observed.CALL, operation, "not_asked")
         return NotAsked(operation, f"the service was not asked: {why}", retry_after)
-
-    def note_outcome(self, call: Call, error: PaymentsError | None, seconds: float) -> None:
-        """Report a call's outcome to the breaker; calls of programs count too, as they also show whether it answers.
-
-        An answer that web requests can hardly wait for is as bad as none.
-        """
-        account, operation = call.circuit
-        observed, fields = partial(self.parts.observers.record, Observed.CIRCUIT, operation), about(account=account)
-        if is_answer(error) and seconds <= self.slow_after:
-            if self.breaker.answered(call):
-                observed("closed", account=account)
-                text = "the service answers again%s: %s"
-                self.parts.log.warning("recoveries of the service", text, of_account(account), operation, extra=fields)
-            return
-        if self.breaker.failed(call):
-            observed("opened", account=account)
-            text = "the service fails%s, web requests for this are refused until a probe is answered: %s"
-            why = f"{operation}: it took {seconds:.1f} seconds" if is_answer(error) else error
-            self.parts.log.warning("failures of the service", text, of_account(account), why, extra=fields, error=error)
 
 
 def of_account(account: str) -> str:
@@ -163,51 +142,84 @@ def of_account(account: str) -> str:
 
 
 @dataclass(eq=False)
-class Permit:
-    """Permission for one call, which is repeated once when the keys were replaced meanwhile."""
+class Slot:
+    """The place of a call among the limits, until its `end`."""
 
     service: Service
     call: Call
-    client: PaymentsClient
-    held: ExitStack
-    """Returns the permission when it is closed, after the call or when none was made."""
+    limits: WebLimits
+    request: MutableMapping[str, Any] | None
+    """A dictionary of the web request that makes it; None for a program, which is not limited."""
 
     until: float
     """The end of the time that the call may take."""
 
+    def end(self) -> None:
+        """Give the slot back, if that has not been done, and count the time as the request's."""
+        if self.request is not None and self.call.since is not None:
+            self.request[_SPENT] += self.service.wiring.elapsed() - self.call.since
+            self.limits.end(self.call)
+
+
+@dataclass(eq=False)
+class Permit:
+    """Permission for one call, which is repeated once when the keys were replaced meanwhile."""
+
+    service: Service
+    slot: Slot
+    client: PaymentsClient
+
     def ask(self, make: Callable[[PaymentsClient], T]) -> T:
         """Make the call with the client of the account, as this permission allows."""
-        elapsed = self.service.parts.elapsed
+        elapsed = self.service.wiring.elapsed
         began = elapsed()
         try:
-            answer = self._asked(make)
+            answer = self._asked(make, began)
         except PaymentsError as error:
-            self.service.note_outcome(self.call, error, elapsed() - began)
+            self._note_outcome(error, elapsed() - began)
             raise
         else:
-            self.service.note_outcome(self.call, None, elapsed() - began)
+            self._note_outcome(None, elapsed() - began)
             return answer
         finally:
             # As soon as the call is over, before its answer is processed.
-            self.held.close()
+            self.slot.end()
 
-    def _asked(self, make: Callable[[PaymentsClient], T]) -> T:
+    def _asked(self, make: Callable[[PaymentsClient], T], now: float) -> T:
         try:
-            return make(self._within())
+            return make(self._within(now))
         except Unauthorized:
-            if self._seconds() < _SHORTEST_CALL or not self._has_new_keys():
+            now = self.service.wiring.elapsed()
+            if self.slot.until - now < _SHORTEST_CALL or not self._has_new_keys():
                 raise
-        return make(self._within())
+        return make(self._within(now))
+
+    def _note_outcome(self, error: PaymentsError | None, seconds: float) -> None:
+        """Report a call's outcome to the breaker; calls of programs count too, as they also show whether it answers.
+
+        An answer that web requests can hardly wait for is as bad as none.
+        """
+        call, limits, wiring = self.slot.call, self.slot.limits, self.service.wiring
+        is_good = is_answer(error) and seconds <= self.service.slow_after
+        if not (limits.answered(call) if is_good else limits.failed(call)):
+            return
+        account, operation = call.account, call.operation
+        fields = about(account=account)
+        wiring.observers.record(Observed.CIRCUIT, operation, "closed" if is_good else "opened", account=account)
+        if is_good:
+            text = "the service answers again%s: %s"
+            wiring.log.warning("recoveries of the service", text, of_account(account), operation, extra=fields)
+            return
+        text = "the service fails%s, web requests for this are refused until a probe is answered: %s"
+        why = f"{operation}: it took {seconds:.1f} seconds" if is_answer(error) else error
+        wiring.log.warning("failures of the service", text, of_account(account), why, extra=fields, error=error)
 
     def _has_new_keys(self) -> bool:
         """Ask the shop for the keys again, since the service refused them; whether there are others now."""
         before, accounts = self.client, self.service.accounts
-        accounts.refused(self.call.account, before)
-        self.client = accounts.client_of(*self.call.circuit)
+        accounts.refused(self.slot.call.account, before)
+        self.client = accounts.client_of(self.slot.call.account, self.slot.call.operation)
         return self.client is not before
 
-    def _seconds(self) -> float:
-        return self.until - self.service.parts.elapsed()
-
-    def _within(self) -> PaymentsClient:
-        return self.client.within(max(self._seconds(), _SHORTEST_CALL))
+    def _within(self, now: float) -> PaymentsClient:
+        return self.client.within(max(self.slot.until - now, _SHORTEST_CALL))

@@ -9,7 +9,7 @@ most once a minute while they fail, so a service that answers costs no statement
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -21,15 +21,15 @@ from sqlalchemy import Engine, Table, case, select, update
 from sqlalchemy.exc import SQLAlchemyError
 
 from flask_paycheckout.client import PaymentsError, RateLimited, RequestRefused, ServiceFault, Unauthorized
-from flask_paycheckout.client.per_process import PerProcess
 from flask_paycheckout.clock import as_utc
 from flask_paycheckout.database.connections import begin_limited, read_rows
 from flask_paycheckout.database.service_table import insert_in
-from flask_paycheckout.errors import ReceiverFailed, UnsafeCheckoutUrl
-from flask_paycheckout.parts import Parts
-from flask_paycheckout.parts.logs import about
+from flask_paycheckout.errors import AmountRefused, ReceiverFailed, UnsafeCheckoutUrl
+from flask_paycheckout.per_process import PerProcess
 from flask_paycheckout.service.accounts import AccountUnavailable
 from flask_paycheckout.text import first_line, visible
+from flask_paycheckout.wiring import Wiring
+from flask_paycheckout.wiring.logs import about
 
 START = "start"
 """The operation of calls that create a checkout."""
@@ -131,7 +131,7 @@ class _Noted(msgspec.Struct):
 class ServiceRecord:
     """Collects answers and failures of one app's calls, and writes them to the table."""
 
-    parts: Parts
+    wiring: Wiring
     _here: PerProcess[_Noted] = field(default_factory=lambda: PerProcess(_Noted), init=False)
 
     @contextmanager
@@ -139,6 +139,10 @@ class ServiceRecord:
         """Record the outcome of the call made in this `with` block."""
         try:
             yield
+        except AmountRefused:
+            # An answer about one order, which others need not get.
+            self.on_outcome(operation, account)
+            raise
         except (PaymentsError, UnsafeCheckoutUrl, ReceiverFailed) as error:
             self.on_outcome(operation, account, error)
             raise
@@ -151,19 +155,22 @@ class ServiceRecord:
 
         :param words: the error message for people, without secrets, where the error's own may have some.
         """
-        failed = None if error is None else _cause(error)
-        for cause in CAUSES:
-            if cause == failed:
-                self.on_failure(operation + cause, str(error) if words is None else words, account)
-                return
-            self.on_answer(operation + cause, account)
+        told = str(error) if words is None else words
+        if isinstance(error, AccountUnavailable):
+            # No call was made, and none of this account can be: that says nothing of the service or of a token.
+            self.on_failure(READS + KEYS, told, account)
+            return
+        passed = CAUSES if error is None else CAUSES[: CAUSES.index(_cause(error))]
+        self._note_answers([operation + cause for cause in passed], account)
+        if error is not None:
+            self.on_failure(operation + _cause(error), told, account)
 
     def on_failure(self, operation: str, words: str, account: str) -> None:
         """Record a failure, in memory only; thread-safe.
 
         :param words: the error message for people, without secrets.
         """
-        now, noted = self.parts.clock(), self._here()
+        now, noted = self.wiring.clock(), self._here()
         with noted.noting:
             calls = noted.calls.setdefault((account, operation), _Calls())
             calls.failures += 1
@@ -173,16 +180,20 @@ class ServiceRecord:
     def on_refusal(self, words: str, account: str) -> None:
         """Record that a web request may not make a call; an hour without another one ends such a series."""
         last = self._here().calls.get((account, WEB_CALL), _Calls()).last_failure_at
-        if last is not None and last < self.parts.clock() - UNTRIED:
+        if last is not None and last < self.wiring.clock() - UNTRIED:
             self.on_answer(WEB_CALL, account)
         self.on_failure(WEB_CALL, words, account)
 
     def on_answer(self, operation: str, account: str) -> None:
         """Record an answer, in memory only; thread-safe."""
-        now, noted = self.parts.clock(), self._here()
+        self._note_answers([operation], account)
+
+    def _note_answers(self, operations: Iterable[str], account: str) -> None:
+        now, noted = self.wiring.clock(), self._here()
         with noted.noting:
-            calls = noted.calls.setdefault((account, operation), _Calls())
-            calls.failures, calls.first_failure_at, calls.answered_at = 0, None, now
+            for operation in operations:
+                calls = noted.calls.setdefault((account, operation), _Calls())
+                calls.failures, calls.first_failure_at, calls.answered_at = 0, None, now
 
     def write(self) -> None:
         """Write the collected outcomes to the table; a database error is only logged, so no payment fails of it."""
@@ -190,35 +201,35 @@ class ServiceRecord:
         if not here.calls or not here.writing.acquire(blocking=False):
             return
         try:
-            if here.loaded_at is None or here.loaded_at <= self.parts.clock() - _MINUTE:
+            if here.loaded_at is None or here.loaded_at <= self.wiring.clock() - _MINUTE:
                 self._load(here)
             for (account, operation), calls in list(here.calls.items()):
-                self._write_one({"account": account, "operation": operation}, calls)
+                self._write_one(here, {"account": account, "operation": operation}, calls)
         except SQLAlchemyError as error:
             text, words = "the record of failing calls could not be stored: %s", first_line(error)[:_MAX_WORDS]
-            self.parts.log.warning("records of failing calls", text, words, extra=about(), error=error)
+            self.wiring.log.warning("records of failing calls", text, words, extra=about(), error=error)
         finally:
             here.writing.release()
 
     def _load(self, here: _Noted) -> None:
         """Take over the series of other processes, so that this one's answers end them."""
-        c = self.parts.models.services.c
-        with self.parts.engine().connect() as connection:
+        c = self.wiring.models.services.c
+        with self.wiring.engine().connect() as connection:
             rows = connection.execute(select(c.account, c.operation).where(c["count"] > 0)).all()
         with here.noting:
             for account, operation in rows:
                 here.calls.setdefault((account, operation), _Calls()).failing = True
-            here.loaded_at = self.parts.clock()
+            here.loaded_at = self.wiring.clock()
 
-    def _write_one(self, row: dict[str, str], calls: _Calls) -> None:
-        with self._here().noting:
+    def _write_one(self, here: _Noted, row: dict[str, str], calls: _Calls) -> None:
+        with here.noting:
             noted = msgspec.structs.replace(calls)
             news = noted.failures and self._is_news(calls)
             answered_at = calls.answered_at if news or not noted.failures else None
             if answered_at:
                 calls.answered_at, calls.failing, calls.written = None, False, 0
             if news:
-                calls.written_at, calls.written = self.parts.clock(), calls.written + calls.failures
+                calls.written_at, calls.written = self.wiring.clock(), calls.written + calls.failures
                 calls.failures, calls.first_failure_at, calls.failing = 0, None, True
         try:
             # An answer before the failures: they begin a new series.
@@ -232,17 +243,17 @@ class ServiceRecord:
 
     def _is_news(self, calls: _Calls) -> bool:
         """Whether to write now: the first failure, the second, which rules out an accident, then once a minute."""
-        old = calls.written_at is None or calls.written_at <= self.parts.clock() - _MINUTE
+        old = calls.written_at is None or calls.written_at <= self.wiring.clock() - _MINUTE
         return old or calls.written <= 1
 
     def _store_answer(self, row: dict[str, str], answered_at: datetime) -> None:
-        c = self.parts.models.services.c
-        cleared = update(self.parts.models.services).filter_by(**row).where(c.last_failure_at <= answered_at)
-        with begin_limited(self.parts.engine()) as connection:
+        c = self.wiring.models.services.c
+        cleared = update(self.wiring.models.services).filter_by(**row).where(c.last_failure_at <= answered_at)
+        with begin_limited(self.wiring.engine()) as connection:
             connection.execute(cleared.values(resumed_at=None, last_answer_at=answered_at, count=0))
 
     def _store_failures(self, row: dict[str, str], noted: _Calls) -> None:
-        c, began = self.parts.models.services.c, noted.first_failure_at or self.parts.clock()
+        c, began = self.wiring.models.services.c, noted.first_failure_at or self.wiring.clock()
         values: dict[str, Any] = {"last_failure_at": noted.last_failure_at, "words": noted.words}
         first = values | {"failing_since": began, "count": noted.failures}
         more = {
@@ -250,14 +261,14 @@ class ServiceRecord:
             "resumed_at": case((c.last_failure_at <= began - UNTRIED, began), else_=c.resumed_at),
             "count": c["count"] + noted.failures,
         }
-        with begin_limited(self.parts.engine()) as connection:
-            inserted = insert_in(connection, self.parts.models.services).values(row | first)
+        with begin_limited(self.wiring.engine()) as connection:
+            inserted = insert_in(connection, self.wiring.models.services).values(row | first)
             connection.execute(inserted.on_conflict_do_update(index_elements=list(row), set_=values | more))
 
 
 def _cause(error: Exception) -> str:
     """The cause of a failure, one of `CAUSES`; `REFUSED` where the service refuses only what this call asked for."""
-    if isinstance(error, (Unauthorized, AccountUnavailable)):
+    if isinstance(error, Unauthorized):
         return KEYS
     answered = isinstance(error, RequestRefused) and not isinstance(error, (RateLimited, ServiceFault))
     return REFUSED if answered or isinstance(error, (UnsafeCheckoutUrl, ReceiverFailed)) else ""

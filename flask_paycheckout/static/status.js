@@ -7,14 +7,16 @@
     const again = () => fetch(location.href, { cache: "no-store" }).then((answer) => answer.ok ? location.reload() : setTimeout(again, wait), () => setTimeout(again, wait));
     setTimeout(again, wait);
   }
-  // Here scripts run, and to a script the words for browsers without them look like words of the page.
+  // Here scripts run: to a script the words for browsers without them look like words of the page.
   const found = (page) => {
     for (const each of page.querySelectorAll("noscript")) each.remove();
+    for (const each of page.querySelectorAll("[data-print]")) each.hidden = false;
     return page.getElementById("paycheckout-order");
   };
   const order = found(document);
   if (!order) return;
-  const parts = [".paycheckout-status", ".paycheckout-actions"];
+  const parts = [".paycheckout-state", ".paycheckout-status", ".paycheckout-facts", ".paycheckout-actions"];
+  order.addEventListener("click", (event) => event.target.closest("[data-print]") && print());
   const offline = document.querySelector(".paycheckout-offline");
   const connected = (is) => { if (offline) offline.textContent = is ? "" : offline.dataset.words; };
   let timer, asked;

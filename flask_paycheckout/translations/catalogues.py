@@ -18,6 +18,7 @@ LANGUAGES = ("en", "de", "es", "id", "ja")
 
 # Language, script and region; the language decides the page's texts, all three the notation of amounts.
 _TAG = re.compile(r"([A-Za-z]{2,3})((?:-[A-Za-z]{4})?(?:-(?:[A-Za-z]{2}|[0-9]{3}))?)(?=-|\Z)")
+_RIGHT_TO_LEFT = {"ar"}
 # Older Java programs, and so older Android phones, use the former code of Indonesian.
 _FORMER = {"in": "id"}
 
@@ -30,6 +31,11 @@ class Language(msgspec.Struct, frozen=True):
 
     tag: str
     """The language with its region if there is one, such as "de-CH"; it decides the notation of amounts."""
+
+    @property
+    def direction(self) -> str:
+        """The direction in which its texts are written: `ltr` or `rtl`."""
+        return "rtl" if self.code in _RIGHT_TO_LEFT else "ltr"
 
     def gettext(self, text: str) -> str:
         """The translation of a text of the pages."""

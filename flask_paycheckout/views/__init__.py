@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 from flask import Blueprint, Flask, Response, current_app, request, send_from_directory
-from sqlalchemy.exc import SQLAlchemyError
 
 from flask_paycheckout.config import Settings
 from flask_paycheckout.runtime import runtime
@@ -43,8 +42,10 @@ def _make_blueprint() -> Blueprint:
     ):
         # Werkzeug would redirect merged slashes to the host in the request, which may be forged.
         blueprint.add_url_rule(rule, endpoint, view, methods=methods.split(), merge_slashes=False)
+    # APIFlask describes what blueprints have before requests, unless they say that they are none of its own.
+    blueprint.enable_openapi = False  # type: ignore[attr-defined]
     blueprint.before_request(_release_session)
-    blueprint.register_error_handler(SQLAlchemyError, answer_customer)
+    blueprint.register_error_handler(Exception, answer_customer)
     blueprint.after_request(harden)
     blueprint.after_request(allow_origins)
     blueprint.after_app_request(harden_unrouted)

@@ -18,7 +18,7 @@ from werkzeug.http import parse_options_header
 
 from flask_paycheckout.runtime import runtime
 from flask_paycheckout.security.origins import origin_of
-from flask_paycheckout.views.language import page_settings
+from flask_paycheckout.views.language import accepted_by, page_settings
 
 # Under "no-referrer" browsers post forms with `Origin: null`, and older browsers, or any over plain http, send no other
 # header that tells their origin. "strict-origin" sends the shop's origin, never the page's address with its token;
@@ -121,7 +121,7 @@ def wants_json() -> bool:
     if request.endpoint == "paycheckout.order_status":
         return True
     # Parameters such as a charset make no other type.
-    accepted = MIMEAccept((parse_options_header(value)[0], quality) for value, quality in request.accept_mimetypes)
+    accepted = MIMEAccept((parse_options_header(value)[0], quality) for value, quality in accepted_by("Accept"))
     # Many programs send "application/json, */*": of two that are equally good, the one that is named is preferred.
     return accepted.best_match(("text/html", "application/json")) == "application/json"
 

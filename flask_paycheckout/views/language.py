@@ -10,22 +10,29 @@ import unicodedata
 from collections.abc import Callable
 from datetime import datetime
 from decimal import Context, Decimal, localcontext
+from functools import cache
 from typing import TYPE_CHECKING
 
 from flask import current_app, request
+from werkzeug.datastructures import Accept, LanguageAccept, MIMEAccept
+from werkzeug.http import parse_accept_header
 from werkzeug.wrappers import Response
 
 from flask_paycheckout.config import Settings
-from flask_paycheckout.payouts.refund_forms import countries
+from flask_paycheckout.payouts.account_numbers import countries
 from flask_paycheckout.runtime import runtime
 from flask_paycheckout.text import visible
 from flask_paycheckout.totals import decimals_of
 from flask_paycheckout.translations.catalogues import Language, choose
+from flask_paycheckout.wiring.logs import about
 
 if TYPE_CHECKING:
     from babel import Locale
 
 _SETTINGS = "flask_paycheckout.settings"
+_UNKNOWN = "flask_paycheckout.unknown_locale"
+# Browsers send a tenth of it. Servers let up to 256 KiB pass, which would take a fifth of a second to parse.
+_MAX_PREFERENCES = 1000
 
 
 def use_settings(find: Callable[[], Settings]) -> None:
@@ -38,11 +45,11 @@ def use_settings(find: Callable[[], Settings]) -> None:
 
 def page_settings() -> Settings:
     """The settings by which the page of this request is made."""
-    found: Callable[[], Settings] | Settings = request.environ.get(_SETTINGS) or runtime().settings
+    found: Callable[[], Settings] | Settings | None = request.environ.get(_SETTINGS)
     if isinstance(found, Settings):
         return found
     # Every request has a WSGI environment of its own, but not always an application context.
-    request.environ[_SETTINGS] = made = found()
+    request.environ[_SETTINGS] = made = runtime().settings if found is None else found()
     return made
 
 
@@ -56,8 +63,18 @@ def of_page() -> Language:
     """The language of our own pages in this request."""
     wanted = _wanted_by_shop()
     if wanted is None:
-        wanted = [tag for tag, quality in request.accept_languages if quality > 0]
+        wanted = [tag for tag, quality in accepted_by("Accept-Language") if quality > 0]
     return choose(wanted, page_settings().languages)
+
+
+def accepted_by(header: str) -> Accept:
+    """The values that the beginning of a request's `Accept` or `Accept-Language` names, parsed once in each request."""
+    parsed: Accept | None = request.environ.get(f"flask_paycheckout.{header}")
+    if parsed is None:
+        kind = LanguageAccept if header == "Accept-Language" else MIMEAccept
+        parsed = parse_accept_header(request.headers.get(header, "")[:_MAX_PREFERENCES], kind)
+        request.environ[f"flask_paycheckout.{header}"] = parsed
+    return parsed
 
 
 def gettext(text: str) -> str:
@@ -82,7 +99,15 @@ def _wanted_by_shop() -> list[str] | None:
     flask_babel = sys.modules.get("flask_babel")
     if flask_babel is None or not type(current_app.extensions.get("babel")).__module__.startswith("flask_babel"):
         return None
-    locale = flask_babel.get_locale()
+    if _UNKNOWN in request.environ:
+        return None
+    try:
+        locale = flask_babel.get_locale()
+    except Exception as error:
+        # The shop may query a database that is away. The page is then in the browser's language.
+        request.environ[_UNKNOWN] = True
+        runtime().log.exception("the locale", "the shop's locale could not be found", extra=about(), error=error)
+        return None
     return None if locale is None else [str(locale)]
 
 
@@ -92,12 +117,22 @@ _EXACT = Context(prec=100)
 _NO_BREAK = "\N{NO-BREAK SPACE}"
 
 
-def format_amount(amount: Decimal, currency: str) -> str:
+def format_amount(amount: Decimal, currency: str, language: Language | None = None) -> str:
     """Format an exact amount with its currency, in the notation of the page's language; plainly without Babel.
 
     :param currency: an ISO 4217 code, or a token id of the service, which is appended unchanged.
+    :param language: another language than the page's.
     """
-    locale = _locale()
+    return _formatted(_locale(language), amount, currency)
+
+
+def amount_format() -> Callable[[Decimal, str], str]:
+    """`format_amount` for a page of many amounts, whose language is found once."""
+    locale = cache(_locale)
+    return lambda amount, currency: _formatted(locale(), amount, currency)
+
+
+def _formatted(locale: Locale | None, amount: Decimal, currency: str) -> str:
     if locale is None:
         return f"{amount:f}{_NO_BREAK}{currency}"
     from babel.numbers import format_currency, format_decimal, parse_pattern
@@ -147,13 +182,13 @@ def country_names() -> dict[str, str]:
     return dict(sorted(shown.items(), key=lambda named: unicodedata.normalize("NFKD", named[1]).casefold()))
 
 
-def _locale() -> Locale | None:
-    """Babel's locale of the page, without a region that Babel does not know; None where Babel is not installed."""
+def _locale(language: Language | None = None) -> Locale | None:
+    """Babel's locale of the page, or of this language, without a region that it does not know; None without Babel."""
     try:
         from babel import Locale, UnknownLocaleError
     except ModuleNotFoundError:
         return None
-    language = of_page()
+    language = language or of_page()
     try:
         return Locale.parse(language.tag, sep="-")
     except (ValueError, UnknownLocaleError):

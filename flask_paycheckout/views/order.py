@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from decimal import Decimal
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any
 
 from flask import Response, g, redirect, render_template, request, url_for
@@ -16,12 +16,16 @@ from sqlalchemy.exc import SQLAlchemyError
 from werkzeug.wrappers import Response as BaseResponse
 
 from flask_paycheckout.checkouts.checkout_model import CheckoutMixin
+from flask_paycheckout.checkouts.order_problems import ProblemKind
 from flask_paycheckout.checkouts.order_status import OrderStatus
 from flask_paycheckout.checkouts.requests import ShownRequest
+from flask_paycheckout.checkouts.shop_answers import ShopFailed
+from flask_paycheckout.checkouts.start import EarlierUnread
 from flask_paycheckout.checkouts.states import Status
 from flask_paycheckout.client import PaymentsError
 from flask_paycheckout.database.order_ids import request_of
 from flask_paycheckout.errors import (
+    AmountRefused,
     OrderNotPayable,
     OrderSettled,
     ReceiverFailed,
@@ -29,24 +33,27 @@ from flask_paycheckout.errors import (
     TooManyAttempts,
     UnsafeCheckoutUrl,
 )
-from flask_paycheckout.parts.logs import about
 from flask_paycheckout.payouts.refund_progress import NO_REFUNDS, OrderRefunds, read_refunds
 from flask_paycheckout.runtime import for_writing, runtime
 from flask_paycheckout.security.origins import require_allowed
 from flask_paycheckout.security.signed_links import PAY, REQUEST, STATUS, Link
-from flask_paycheckout.totals import Total
+from flask_paycheckout.service.accounts import AccountUnavailable
+from flask_paycheckout.totals import NothingToPay, Total
 from flask_paycheckout.views import language
 from flask_paycheckout.views.headers import lead_forms_to, may_use_links
-from flask_paycheckout.views.order_urls import link_of, linked_url, pay_path, status_path
+from flask_paycheckout.views.order_urls import later_status_url, link_of, pay_path, request_page_url, status_path
 from flask_paycheckout.views.page_text import (
+    AMOUNT_REFUSED,
     BUTTON,
     CHANGED,
+    EARLIER_UNREAD,
     OVER,
     RETRY,
     SECOND,
+    SHOP_FAILED,
     UNFINISHED,
+    UNPRICED,
     PageText,
-    Receipt,
     order_text,
     plain_text,
 )
@@ -62,6 +69,8 @@ from flask_paycheckout.views.pages import (
     qr_code,
     seconds_to_wait,
 )
+from flask_paycheckout.views.receipt_text import Receipt, pay_label
+from flask_paycheckout.wiring.logs import about
 
 
 @negotiated
@@ -106,20 +115,26 @@ def _status_page(link: Link, current: OrderStatus) -> BaseResponse:
     held = [checkout.due for checkout in current.newest if checkout.status == Status.HELD]
     if held and current.status == Status.PAID:
         held, news = [], SECOND
+    elif failed:
+        news = UNPRICED
     # No link to the refund page, which decides where money goes: the status link may have been passed on.
     refunds = _refunds(current, order_id)
-    receipt = Receipt()
-    if shop.settings.show_total or request_of(order_id) is not None:
-        arrived = shop.checkouts.payments(order_id) if settled or current.refundable else []
-        receipt = Receipt(next(iter(held), due), left, arrived, refunds.paid_back)
+    is_shown = shop.settings.show_total or request_of(order_id) is not None
+    arrivals, gone = shop.checkouts.arrivals(order_id) if settled or current.refundable else ([], [])
+    lines = shop.customers.lines_of(order_id) if is_shown else ()
+    receipt = Receipt(next(iter(held), due), left, arrivals if is_shown else (), is_shown, gone, lines)
     # While order_total fails, the page must not claim that there is nothing to pay.
     wanted = due is not None or failed
+    # While nobody knows whether the customer has paid, only the page that is open is offered, which is no second one.
+    newest = next(iter(current.newest), None)
+    is_open = newest is not None and runtime().clock() < newest.expires_at
+    offered = due is not None and news != UNFINISHED and (is_open or not current.is_unsure)
     return _page(
         link,
         current,
         order_text(current, wanted, receipt, refunds, _asked(order_id), news),
-        # A form could make a second payment page, with which the order could be paid twice.
-        action=None if due is None or news in (OVER, UNFINISHED) else pay_path(link),
+        # Beside the link to the page that is open, a form could make a second one.
+        action=pay_path(link) if offered else None,
         payment_page=open_page and f"{here}?payment=1",
     )
 
@@ -143,7 +158,9 @@ def _page(
         status_path=status_path(link, "order_status"),
         action=action,
         payment_page=payment_page,
-        scan=_drawn(link) if action and request_of(link.subject) is not None else None,
+        scan=_drawn(request_page_url((request.view_args or {})["token"]))
+        if action and request.endpoint == "paycheckout.request"
+        else None,
     )
 
 
@@ -153,10 +170,12 @@ def _asked(order_id: str) -> ShownRequest | None:
     return None if asked is None else ShownRequest(asked, asked.status("unpaid", runtime().clock()))
 
 
-def _drawn(link: Link) -> Markup | None:
+# Drawing takes longer than all the rest of the page, which anybody with the link can open any number of times.
+@lru_cache(maxsize=64)
+def _drawn(url: str) -> Markup | None:
     """A QR code of a request's page; None where nothing is installed that draws one."""
     try:
-        return qr_code(linked_url(REQUEST, "request", link))
+        return qr_code(url)
     except ImportError:
         return None
 
@@ -191,15 +210,23 @@ def _read_status(order_id: str) -> OrderStatus:
 
 
 def _ask_total(order_id: str) -> tuple[Total | None, bool]:
-    """The total that can be paid now, or None; and whether the shop's `order_total` failed."""
+    """The total that can be paid now, or None; and whether a function of the shop failed."""
     try:
         total, account = runtime().answers.order(order_id)
         if total is not None:
+            runtime().service.accounts.client_of(account)
             lead_forms_to(lambda: account)
         return total, False
-    except Exception:
-        runtime().log.exception("order_total", "order_total failed for order %s", order_id, extra=about(order_id))
-        return None, True
+    except NothingToPay:
+        return None, False
+    except AccountUnavailable as error:
+        runtime().order_problems.record(ProblemKind.ACCOUNT, order_id, error, account=error.account)
+    except ShopFailed as failed:
+        _log_shop_failure(order_id, failed)
+        runtime().order_problems.record(failed.function, order_id, failed.error)
+    except SQLAlchemyError:
+        runtime().log.exception("order_total", "order %s could not be looked up", order_id, extra=about(order_id))
+    return None, True
 
 
 @negotiated
@@ -216,11 +243,17 @@ def create_checkout(token: str) -> Answer:
     if link is None:
         return bad_link()
     try:
-        checkout, is_new = runtime().starter.start(link.subject)
+        checkout, is_new = for_writing("the pay button").starter.start(link.subject)
     except OrderNotPayable:
         return _not_payable(link)
     except OrderSettled:
         return Answer(lambda: redirect(status_path(link), 303), partial(_started, link))
+    except ShopFailed as failed:
+        _log_shop_failure(link.subject, failed)
+        return _refused(link, Code.SHOP_FAILED, SHOP_FAILED)
+    except AmountRefused as error:
+        log_failure("starts of payments", "no checkout for order %s: %s", link.subject, error, about(link.subject))
+        return _refused(link, Code.AMOUNT_REFUSED, AMOUNT_REFUSED)
     except (
         PaymentsError,
         TooManyAttempts,
@@ -239,11 +272,22 @@ def _started(link: Link, checkout: CheckoutMixin | None = None) -> dict[str, Any
     # A hidden string, which is not encoded by itself.
     made = {} if checkout is None else {"url": str(checkout.url)}
     return made | {
-        "statusUrl": linked_url(STATUS, "order_page", link),
+        "statusUrl": later_status_url(link),
         "status": current.status,
         "expiresAt": checkout and checkout.expires_at,
         "pollAfter": current.poll_after,
     }
+
+
+def _log_shop_failure(order_id: str, failed: ShopFailed) -> None:
+    told = "%s failed for order %s", failed.function, order_id
+    runtime().log.exception(failed.function, *told, extra=about(order_id), error=failed.error)
+
+
+def _refused(link: Link, code: Code, text: PageText) -> Answer:
+    """Tell that no payment can be started, and that trying again does not help."""
+    text = plain_text(text)
+    return problem(code, text.title, partial(page, "unavailable.html", link.subject, text, action=None))
 
 
 def _unavailable(link: Link, error: Exception) -> Answer:
@@ -251,7 +295,7 @@ def _unavailable(link: Link, error: Exception) -> Answer:
     log_failure("starts of payments", "no checkout for order %s: %s", order_id, error, about(order_id))
     code = Code.TOO_MANY_ATTEMPTS if isinstance(error, TooManyAttempts) else Code.TRY_LATER
     wait = seconds_to_wait(error)
-    text = plain_text(RETRY, wait)
+    text = plain_text(EARLIER_UNREAD if isinstance(error, EarlierUnread) else RETRY, wait)
 
     def write() -> Response:
         lead_forms_to(lambda: runtime().answers.account_of(order_id))
@@ -260,7 +304,7 @@ def _unavailable(link: Link, error: Exception) -> Answer:
     return problem(code, text.title, write, wait)
 
 
-def paycheckout_button(order_id: str, label: str | None = None) -> Markup:
+def paycheckout_button(order_id: str, label: str | None = None, total: Total | None = None) -> Markup:
     """A form that starts the payment of this order; a link to its status page while one is on its way, held or made.
 
     The form contains an encrypted token, and no price. The order's status is one query, and none where this request has
@@ -268,12 +312,17 @@ def paycheckout_button(order_id: str, label: str | None = None) -> Markup:
 
     :param label: the text of the button; by default "Pay now" in Flask-Babel's locale, or in the first of
         PAYCHECKOUT_LANGUAGES where the shop does not use Flask-Babel.
+    :param total: what the order costs, where the page knows it: the button then says the sum. `order_total` is not
+        asked, since it may lock the order.
     """
     status = _status_of(order_id)
     is_link = status in BUTTON and status != Status.PART
     if is_link or label is None:
-        label = language.of_shop(order_id).gettext(BUTTON.get(status or "", BUTTON["pay"]))
-    shown = {"link": status_path(order_id)} if is_link else {"action": pay_path(order_id)}
+        of_shop = language.of_shop(order_id)
+        words = of_shop.gettext(BUTTON.get(status or "", BUTTON["pay"]))
+        label = words if total is None or status in BUTTON else pay_label(total, of_shop)
+    new_tab = runtime().settings.new_tab
+    shown = {"link": status_path(order_id)} if is_link else {"action": pay_path(order_id), "new_tab": new_tab}
     return Markup(render_template("paycheckout/button.html", label=label, **shown))  # noqa: S704 - rendered with autoescape
 
 

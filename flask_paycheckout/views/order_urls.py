@@ -6,15 +6,23 @@ import os
 from functools import partial
 
 from flask import current_app, has_request_context, url_for
+from werkzeug.routing import BuildError
 
+from flask_paycheckout.books.alarms import Alarm, OwnerPage
 from flask_paycheckout.config import Settings
+from flask_paycheckout.database.deeds import stored_name
 from flask_paycheckout.database.order_ids import is_order_id, require_order_id
 from flask_paycheckout.errors import ConfigurationError
+from flask_paycheckout.payouts.payout_model import PayoutMixin
 from flask_paycheckout.payouts.payout_states import PayoutKind
 from flask_paycheckout.runtime import Runtime, runtime
 from flask_paycheckout.security.origins import leads_to_loopback
 from flask_paycheckout.security.signed_links import PAY, REFUND, REQUEST, STATUS, Link
+from flask_paycheckout.shop_functions import present_door
 from flask_paycheckout.views.language import page_settings, use_settings
+
+OWNER = "paycheckout_owner"
+"""The name of the blueprint of the owner's pages."""
 
 
 def link_of(purpose: str, token: str) -> Link | None:
@@ -36,13 +44,14 @@ def status_url(order_id: str) -> str:
     return _absolute(runtime().settings_of_order(order_id), "order_page", token=_token(STATUS, order_id))
 
 
-def claim_url(reference: str) -> str:
+def claim_url(reference: str, *, by: str | None = None) -> str:
     """Absolute URL of the page on which the receiver of a refund, or of a payout without `to`, says where it goes.
 
     It carries a sealed token: anybody who has it can say where the money goes until a person approves it, and sees
-    how the payout stands. Our other pages do not link there.
+    how the payout stands. Our other pages do not link there. A deed `linked` records who was shown it.
 
     :param reference: `reference` of the payout that `refund` or `pay_out` returned.
+    :param by: the person of the shop who is shown the link, if any; on our own pages and in commands it is known.
     :raises UnknownPayout: no such payout is stored; one that `db.session` has not committed yet counts.
     :raises ValueError: it is no refund, and was made with its destination.
     """
@@ -51,6 +60,13 @@ def claim_url(reference: str) -> str:
     payout = shop.payouts.require(reference, shop.sessions.open_connection())
     if payout.kind != PayoutKind.REFUND and not payout.is_claimed:
         raise ValueError(f"payout {reference!r} was made with its destination, so nobody says on a page where it goes")
+    shop.linked(stored_name(by or present_door().by), payout)
+    return url_of_claim(payout)
+
+
+def url_of_claim(payout: PayoutMixin) -> str:
+    """This URL, shown to nobody yet."""
+    shop = runtime()
     return _absolute(shop.settings_of(payout.account), "refund", token=shop.signed_links.sign(REFUND, payout.reference))
 
 
@@ -70,9 +86,14 @@ def request_url(reference: str) -> str:
     return _absolute(shop.settings_of(request.account), "request", token=_token(REQUEST, request.order_id))
 
 
-def linked_url(purpose: str, endpoint: str, link: Link) -> str:
-    """The absolute URL of a page of the same order, which expires with the link that led to the present one."""
-    return _absolute(page_settings(), endpoint, token=_token(purpose, link))
+def request_page_url(token: str) -> str:
+    """The absolute URL of the payment request's page that this token opened."""
+    return _absolute(page_settings(), "request", token=token)
+
+
+def later_status_url(link: Link) -> str:
+    """The absolute URL of the order's status page, which expires with the link that led to the present one."""
+    return _absolute(page_settings(), "order_page", token=_token(STATUS, link))
 
 
 def require_address(account: str) -> None:
@@ -101,6 +122,16 @@ def webhook_address(shop: Runtime, *, masked: bool = False) -> str:
     known = shop.settings.public_url or shop.app.config.get("SERVER_NAME") or is_beside_sandbox(shop)
     address = webhook_url() if known else f"https://<the shop's address>{webhook_path()}"
     return f"{address.rpartition('/')[0]}/***" if masked and shop.settings.webhook_secret else address
+
+
+def owner_url(alarm: Alarm) -> str:
+    """Absolute URL of the owner's page about an alarm, else of the first one; "" without such pages or an address."""
+    page = alarm.page or OwnerPage("overview", "")
+    status = {} if page.status is None else {"status": page.status}
+    try:
+        return _absolute(runtime().settings_of(alarm.account or ""), page.endpoint, OWNER, **status)
+    except (BuildError, ConfigurationError):
+        return ""
 
 
 def pay_path(link: Link | str) -> str:
@@ -141,12 +172,12 @@ def _token(purpose: str, link: Link | str) -> str:
     return runtime().signed_links.sign(purpose, runtime().requests.require_order(link))
 
 
-def _absolute(settings: Settings, endpoint: str, **values: str) -> str:
+def _absolute(settings: Settings, endpoint: str, blueprint: str = "paycheckout", **values: str) -> str:
     """An absolute URL based on `public_url`, else on SERVER_NAME or the request's host, checked by TRUSTED_HOSTS."""
     if settings.public_url:
         base = settings.public_url
     elif has_request_context() or current_app.config.get("SERVER_NAME"):
-        return url_for(f"paycheckout.{endpoint}", _external=True, **values)
+        return url_for(f"{blueprint}.{endpoint}", _external=True, **values)
     elif current_app.testing:
         base = "http://localhost"
     elif current_app.debug:
@@ -156,8 +187,8 @@ def _absolute(settings: Settings, endpoint: str, **values: str) -> str:
             "PAYCHECKOUT_PUBLIC_URL is not set, and there is no request to take the shop's address from."
             " Set it to the shop's own address, such as 'https://shop.example'."
         )
-    return base + _path(endpoint, values)
+    return base + _path(endpoint, values, blueprint)
 
 
-def _path(endpoint: str, values: dict[str, str]) -> str:
-    return current_app.url_map.bind("localhost").build(f"paycheckout.{endpoint}", values)
+def _path(endpoint: str, values: dict[str, str], blueprint: str = "paycheckout") -> str:
+    return current_app.url_map.bind("localhost").build(f"{blueprint}.{endpoint}", values)

@@ -1,4 +1,4 @@
-"""The owner's pages about orders: their list, the explanation of one, and decisions on held payments.
+"""The owner's pages: their routes, the explanation of an order, and decisions on held payments.
 
 Every request first asks the shop's permission function for the person's name.
 """
@@ -6,57 +6,56 @@ Every request first asks the shop's permission function for the person's name.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import partial
+from functools import cache, partial, wraps
 from typing import cast
 
 from flask import Blueprint, Flask, abort, current_app, g, request, url_for
 from flask.typing import ResponseReturnValue
 from sqlalchemy.exc import SQLAlchemyError
-from werkzeug.exceptions import NotFound, ServiceUnavailable
+from werkzeug.exceptions import HTTPException, NotFound, ServiceUnavailable
 from werkzeug.wrappers import Response
 
-from flask_paycheckout.books.explain import total_text
-from flask_paycheckout.books.lists import find_order_id, page_of_deeds, page_of_orders
+from flask_paycheckout.books.happenings import happenings_of
+from flask_paycheckout.books.lists import page_of_deeds, sums_of_deeds
 from flask_paycheckout.books.order_money import money_of, refunded_of
-from flask_paycheckout.books.report import find_alarms
-from flask_paycheckout.checkouts.checkout_model import CheckoutMixin
+from flask_paycheckout.books.order_text import problem_line, total_text
 from flask_paycheckout.checkouts.decisions import HOW_TO_ACCEPT, REJECTING, accepting
-from flask_paycheckout.checkouts.payments import Amount, arrived_of, sums_of
+from flask_paycheckout.checkouts.order_problems import ProblemKind
+from flask_paycheckout.checkouts.payments import sums_of
 from flask_paycheckout.checkouts.states import Status
 from flask_paycheckout.database.order_ids import is_order_id
-from flask_paycheckout.errors import ReceiverFailed, UnknownCheckout, UnknownPayout, UnknownRequest
+from flask_paycheckout.errors import ConfigurationError, ReceiverFailed, UnknownCheckout, UnknownPayout, UnknownRequest
+from flask_paycheckout.payouts.paybacks import refunds_to_make, waits_for_payback
 from flask_paycheckout.runtime import for_reading, runtime
 from flask_paycheckout.security.permission import Permission, person_of, require_callable
-from flask_paycheckout.shop_functions import through
+from flask_paycheckout.shop_functions import Door, through
 from flask_paycheckout.text import visible
-from flask_paycheckout.views import owner_books, owner_payouts, owner_requests
+from flask_paycheckout.views import owner_books, owner_orders, owner_paying, owner_payouts, owner_requests
 from flask_paycheckout.views.headers import exempt_from_csrf, harden, require_same_site
+from flask_paycheckout.views.order_urls import OWNER, status_url
+from flask_paycheckout.views.owner_alarms import number_waiting
 from flask_paycheckout.views.owner_forms import (
+    PAY_MAIL,
     Fault,
     Page,
-    asked_for,
     choice_given,
-    chosen,
+    error_page,
     form,
     form_url,
+    frame,
     go_to,
+    mail_with,
     owner,
     owner_page,
     person,
     why_given,
 )
+from flask_paycheckout.views.owner_story import arrived_text, story_of
 from flask_paycheckout.views.pages import answer_owner
+from flask_paycheckout.wiring.logs import about
 
 _LISTED = 100
-# The pages that list what these alarms count, the state in which it is, and the words of the link.
-_LISTS_OF_ALARMS: dict[str, tuple[str, str | None, str]] = {
-    "held-payments": ("list_orders", "held", "See what is held"),
-    "money-to-pay-back": ("list_paybacks", None, "See what to pay back or keep"),
-    "payouts-to-approve": ("list_payouts", "waiting", "See what to approve"),
-    "unclaimed-refunds": ("list_payouts", "claimable", "See what waits for its receiver"),
-    "unknown-payouts": ("list_payouts", "unknown", "See what is unknown"),
-    "failed-payouts": ("list_payouts", "failed", "See what failed"),
-}
+_UNPAID = (Status.CREATED, Status.ABANDONED, Status.PART)
 
 
 def make_owner_view(permission: Permission, home: str | None, logout: str | None) -> Blueprint:
@@ -66,44 +65,52 @@ def make_owner_view(permission: Permission, home: str | None, logout: str | None
     :param logout: the address or endpoint that logs the person out.
     """
     require_callable(permission, "paycheckout.owner_view")
-    blueprint = Blueprint("paycheckout_owner", __name__, url_prefix="/paycheckout/owner")
+    blueprint = Blueprint(OWNER, __name__, url_prefix="/paycheckout/owner")
     # The pages, each with the ability that it wants of a person; those with a token take a form.
     pages: dict[str, tuple[Callable[..., ResponseReturnValue], str]] = {
-        "": (list_orders, "look"),
+        "": (owner_orders.overview, "look"),
+        "/orders": (owner_orders.list_orders, "look"),
         "/order": (show_order, "look"),
         "/paybacks": (list_paybacks, "look"),
         "/held/<token>": (resolve, "decide"),
-        "/paybacks/<token>": (mark_paid_back, "decide"),
+        "/paybacks/<token>": (keep, "decide"),
         "/payouts": (owner_payouts.list_payouts, "look"),
         "/payout": (owner_payouts.show_payout, "look"),
         "/payout/proof": (owner_payouts.give_proof, "look"),
         "/payouts/<token>": (owner_payouts.decide_payout, "approve"),
-        "/books": (owner_books.show_month, "look"),
+        "/books": (owner_books.show_books, "look"),
         "/books/month": (owner_books.download_month, "export"),
+        "/books/compare/<token>": (owner_books.compare_month, "look"),
+        "/books/settle/<token>": (owner_books.settle_month, "decide"),
         "/deeds": (list_deeds, "look"),
         "/erase/<token>": (erase, "erase"),
         "/requests": (owner_requests.list_requests, "look"),
         "/requests/<token>": (owner_requests.make_request, "decide"),
         "/requests/<token>/withdraw": (owner_requests.withdraw_request, "decide"),
+        "/pay": (owner_paying.ask_to_pay, "pay"),
+        "/pay/<token>": (owner_paying.pay, "pay"),
         "/refund": (owner_payouts.ask_for_refund, "refund"),
         "/refunds/<token>": (owner_payouts.refund, "refund"),
     }
-    wanted = {view.__name__: ability for view, ability in pages.values()}
+    wanted = {_endpoint(view): ability for view, ability in pages.values()}
     forms = [view for rule, (view, _) in pages.items() if "<token>" in rule]
-    # The deeds of these views are recorded as done through a page.
-    as_page = through("page")
     for rule, (view, _) in pages.items():
         methods = ["POST" if view in forms else "GET"]
-        blueprint.add_url_rule(
-            rule, view_func=as_page(view), methods=methods, merge_slashes=False, strict_slashes=False
-        )
+        options = {"merge_slashes": False, "strict_slashes": False}
+        blueprint.add_url_rule(rule, _endpoint(view), _as_page(view), methods=methods, **options)
 
     def can(endpoint: str) -> bool:
         """Whether the person may use an endpoint of these pages; templates show nothing else."""
         return wanted[endpoint] in person().may
 
+    # For APIFlask, as in the customers' blueprint.
+    blueprint.enable_openapi = False  # type: ignore[attr-defined]
     blueprint.before_request(lambda: _require_permission(permission, wanted))
-    blueprint.context_processor(lambda: {"home": _address(home), "logout": _address(logout), "can": can})
+    blueprint.context_processor(
+        lambda: (
+            frame() | {"home": _address(home), "logout": _address(logout), "can": can, "number_waiting": number_waiting}
+        )
+    )
     blueprint.register_error_handler(SQLAlchemyError, answer_owner)
     blueprint.register_error_handler(
         ReceiverFailed,
@@ -115,9 +122,34 @@ def make_owner_view(permission: Permission, home: str | None, logout: str | None
             unknown,
             lambda error: current_app.handle_http_exception(NotFound("There is no such payment, payout or request.")),
         )
+    # Where the shop has a page of its own for an error, Flask shows that.
+    blueprint.register_error_handler(HTTPException, error_page)
     blueprint.after_request(harden)
     blueprint.record(lambda state: exempt_from_csrf(cast(Flask, state.app), forms))
     return blueprint
+
+
+# The part of an address that names what the page is about.
+_ABOUT = {"show_order": "order_id", "show_payout": "reference", "give_proof": "reference"}
+
+
+def _endpoint(view: Callable[..., ResponseReturnValue]) -> str:
+    """The endpoint of a page, which is the name of its view without "list" or "show"."""
+    return view.__name__.removeprefix("list_").removeprefix("show_")
+
+
+def _as_page(view: Callable[..., ResponseReturnValue]) -> Callable[..., ResponseReturnValue]:
+    """Record the deeds of a view as done through a page, and who is shown what tells of persons on it."""
+    name = view.__name__
+
+    @wraps(view)
+    def page(**values: str) -> ResponseReturnValue:
+        subject = request.args.get(_ABOUT.get(name, ""), _endpoint(view))
+        order_id = subject if view is show_order else None
+        with through(Door("page", owner(), cache(lambda: runtime().viewed(owner(), subject, order_id)))):
+            return view(**values)
+
+    return page
 
 
 def _address(place: str | None) -> str | None:
@@ -125,59 +157,39 @@ def _address(place: str | None) -> str | None:
     return place if place is None or "/" in place else url_for(place)
 
 
-def list_orders() -> Page | Response:
-    """List the orders, newest first, below the alarms that need a person."""
-    shop = runtime()
-    search = request.args.get("search", "").strip()
-    if search:
-        order_id = find_order_id(shop.checkouts, search)
-        if order_id is not None:
-            return go_to("show_order", id=order_id)
-    status, asked = chosen(Status, "status"), asked_for()
-    page = page_of_orders(shop.checkouts, status, request.args.get("after"), period=asked.period)
-    return owner_page(
-        "orders",
-        code=404 if search else 200,
-        page=page,
-        arrived=sums_of(_arrived(attempt) for order in page.rows for attempt in order.attempts),
-        arrived_of=_arrived,
-        total_of=total_text,
-        sums=owner_books.sums_of_days(asked),
-        alarms=find_alarms(shop.look(asked.account)),
-        lists=_LISTS_OF_ALARMS,
-        asked=asked,
-        statuses=list(Status),
-        status=status,
-        not_found=search,
-    )
-
-
-def _arrived(attempt: CheckoutMixin) -> Amount | None:
-    return arrived_of(attempt.payment, attempt.total_kind)
-
-
 def show_order() -> Page:
     """Explain one order, with a form for each payment that needs a person."""
-    return _story(request.args.get("id", ""))
+    # Someone who types the address writes the short name.
+    return _story(request.args.get("order_id") or request.args.get("id", ""))
 
 
 def _story(order_id: str, fault: Fault | None = None) -> Page:
     shop = runtime()
     story = shop.explain(order_id) if is_order_id(order_id) else None
-    if story is None or not (story.attempts or story.payouts or story.request):
+    if story is None or not story.is_stored:
         abort(404, "No payment of such an order was ever started.")
-    shop.looked(owner(), order_id, order_id)
+    described = shop.customers.described([order_id]).get(order_id)
+    pay_link = status_url(order_id) if story.attempts and story.status in _UNPAID and story.request is None else None
     has_part = any(attempt.status == Status.PART for attempt in story.attempts)
     return owner_page(
         "order",
         fault,
         story=story,
+        described=described,
+        pay_link=pay_link,
+        mail=pay_link and mail_with(pay_link, order_id, story.attempts[-1].account, described, PAY_MAIL),
+        told=story_of(story, described),
+        problems=map(problem_line, story.problems),
         money=money_of(story),
         accepting=accepting,
         rejecting=REJECTING,
         refunded_of=partial(refunded_of, story),
-        rest=shop.part_payments.rest(order_id) if has_part else None,
-        choices=lambda checkout_id: shop.resolutions.choices(shop.checkouts.require(checkout_id)),
+        balance=shop.part_payments.balance(order_id) if has_part else None,
+        total_of=total_text,
+        arrived=arrived_text,
+        history_of=happenings_of,
+        waits=waits_for_payback,
+        refunds=lambda attempt: refunds_to_make(attempt, story.attempts),
         action=form_url,
         erase_url=form_url("erase", order_id),
     )
@@ -194,9 +206,14 @@ def list_paybacks() -> Page:
 
 
 def list_deeds() -> Page:
-    """List who looked at, decided, approved, refunded, exported and erased what, newest first."""
-    page = page_of_deeds(runtime().engine(), runtime().models, request.args.get("after"), _LISTED)
-    return owner_page("deeds", page=page)
+    """List who viewed, decided, approved, refunded, exported and erased what, newest first."""
+    with_views = "views" in request.args
+    engine, models = runtime().engine(), runtime().models
+    page = page_of_deeds(engine, models, request.args.get("after"), _LISTED, with_views)
+    deeds = list(zip(page.rows, sums_of_deeds(models, engine, page.rows), strict=True))
+    # A payout that was approved twice counts once.
+    approved = {deed.subject: amount for deed, amount in deeds if deed.deed == "approved"}
+    return owner_page("deeds", page=page, deeds=deeds, with_views=with_views, approved=sums_of(approved.values()))
 
 
 @form(_story_of)
@@ -208,25 +225,24 @@ def resolve(checkout_id: str) -> Response:
         _require_ability("refund")
     resolutions, accepts = runtime().resolutions, decision in HOW_TO_ACCEPT
     decided = resolutions.resolve(checkout_id, accepts, owner(), why, as_part=part, refund_excess=excess)
-    return go_to("show_order", id=decided.order_id)
+    return go_to("order", order_id=decided.order_id, done="accepted" if accepts else "rejected")
 
 
 @form(_story_of)
-def mark_paid_back(checkout_id: str) -> Response:
-    """Record that money was paid back, or is kept, with name and reason."""
-    became, why = choice_given("became", ("done", "kept")), why_given()
-    marked = runtime().paybacks.mark(checkout_id, owner(), why, became == "kept")
-    return go_to("show_order", id=marked.order_id)
+def keep(checkout_id: str) -> Response:
+    """Record that money is kept, with name and reason."""
+    kept = runtime().paybacks.keep(checkout_id, owner(), why_given())
+    return go_to("order", order_id=kept.order_id, done="kept")
 
 
 @form(_story)
 def erase(order_id: str) -> Response:
     """Erase the persons of an order, with name and reason; the page names what must stay for now."""
-    erased = runtime().erasing.erase(order_id, owner(), why_given())
+    erased = runtime().erasing.erase(order_id, None, owner(), why_given())
     if erased.kept:
         kept = "; ".join(f"{subject}: {reason}" for subject, reason in erased.kept.items())
         raise Fault(f"Erased, but for what must stay for now. Erase it again later. {kept}.", 409)
-    return go_to("show_order", id=order_id)
+    return go_to("order", order_id=order_id, done="erased")
 
 
 def _require_permission(permission: Permission, wanted: Mapping[str, str]) -> None:
@@ -234,7 +250,16 @@ def _require_permission(permission: Permission, wanted: Mapping[str, str]) -> No
 
     :param wanted: the ability that each endpoint wants.
     """
-    who = person_of(permission, runtime().call_shop)
+    try:
+        who = person_of(permission, runtime().call_shop)
+    except (HTTPException, SQLAlchemyError):
+        raise
+    except Exception as error:
+        if isinstance(error, ConfigurationError) and runtime().strict:
+            raise
+        runtime().log.exception("permission", "the function that says who may look at payments failed", extra=about())
+        runtime().order_problems.record(ProblemKind.PERMISSION, "", error)
+        abort(503, "The shop's own function that says who may see this page failed. Its log and its report tell why.")
     if who is None:
         abort(403, "Only the shop's owner may see this page. Log in to the shop first.")
     g.paycheckout_owner = who
@@ -242,7 +267,7 @@ def _require_permission(permission: Permission, wanted: Mapping[str, str]) -> No
     # The permission function may have read through db.session: end that read, or these pages would need a second
     # connection beside it, and its lock could block them.
     runtime().sessions.let_clean_go()
-    for_reading("the owner's page")
+    for_reading("the owner's page").order_problems.works(ProblemKind.PERMISSION)
     if request.method == "POST":
         require_same_site("Please decide on the owner's own page.")
 

@@ -2,49 +2,110 @@
 
 from __future__ import annotations
 
-from datetime import date
-from shlex import quote
+from datetime import date, timedelta
+from typing import Any
 
 from flask import request
 from werkzeug.wrappers import Response
 
 from flask_paycheckout.books.export import Format, Sums
+from flask_paycheckout.books.figures import figures_of
 from flask_paycheckout.books.periods import month_period
 from flask_paycheckout.runtime import runtime
-from flask_paycheckout.views.owner_forms import Asked, Fault, Page, asked_for, owner, owner_page, to_save
+from flask_paycheckout.views.language import decimal_mark
+from flask_paycheckout.views.owner_forms import (
+    Asked,
+    Fault,
+    Page,
+    asked_for,
+    faults,
+    form,
+    form_url,
+    go_to,
+    owner,
+    owner_page,
+    to_save,
+    why_given,
+)
+from flask_paycheckout.views.owner_overview import method_name
 
-_FORMATS = {Format.CSV: ("CSV", "text/csv"), Format.JSONL: ("JSON lines", "application/jsonl")}
-"""The name and the media type of each format."""
+_SPREADSHEET = "spreadsheet"
+_FORMATS = {
+    Format.ACCOUNTING: ("For accounting", "text/csv"),
+    _SPREADSHEET: ("For a spreadsheet", "text/csv"),
+    Format.CSV: ("CSV", "text/csv"),
+    Format.JSONL: ("JSON lines", "application/jsonl"),
+}
+"""The name and the media type of each format. A spreadsheet gets the file for accounting in its own notation."""
 
 
-def show_month(fault: Fault | None = None) -> Page:
+def show_books(fault: Fault | None = None, month: str | None = None) -> Page:
     """Show the sums of a month, by default of the present one, with its downloads."""
-    books, asked, month = runtime().books, asked_for(), request.args.get("month", "")
+    books, asked, month = runtime().books, asked_for(), month or request.args.get("month", "")
     months = books.months(asked.account)
     month = month if month in months else next(iter(months), "")
+    place = months.index(month) if month else 0
     return owner_page(
         "books",
         fault,
         asked=asked,
         months={each: f"{date.fromisoformat(f'{each}-01'):%B %Y}" for each in months},
         month=books.month(month, asked.account) if month else None,
+        **(_days_of(month, asked.account) if month else {}),
+        method_name=method_name,
+        # The newest month comes first.
+        earlier=next(iter(months[place + 1 :]), None),
+        later=months[place - 1] if place else None,
         formats=_FORMATS,
-        quoted=quote,
+        action=form_url,
     )
+
+
+def _days_of(month: str, account: str | None) -> dict[str, Any]:
+    """The first and last day of a month, and its payments by currency and method."""
+    shop, zone = runtime(), runtime().books.zone_of(account)
+    period, first = month_period(month, zone, account), date.fromisoformat(f"{month}-01")
+    figures = figures_of(shop.engine(), shop.models, period, zone, with_checkouts=False)
+    last = (first + timedelta(days=31)).replace(day=1) - timedelta(days=1)
+    return {"first_day": first, "last_day": last, "by_method": {each.currency: each.by_method for each in figures}}
+
+
+@form(lambda month, fault: show_books(fault, month))
+def compare_month(month: str) -> Response:
+    """Have a month compared again, by the next rounds of reconcile."""
+    with faults("month"):
+        runtime().month_audits.again(month)
+    return go_to("books", month=month, _anchor="audit")
+
+
+@form(lambda month, fault: show_books(fault, month))
+def settle_month(month: str) -> Response:
+    """Record that the differences of a month are settled, with name and reason."""
+    runtime().month_audits.settle(month, owner(), why_given())
+    return go_to("books", month=month, _anchor="audit")
 
 
 def download_month() -> Response | Page:
     """Give the movements of one month as a file to save; a stream of parts, each read when the browser takes it."""
     asked, month = asked_for(), request.args.get("month", "")
     try:
-        form = Format(request.args.get("format", Format.CSV.value))
+        given = request.args.get("format", Format.CSV.value)
+        form = Format.ACCOUNTING if given == _SPREADSHEET else Format(given)
         period = month_period(month, runtime().books.zone_of(asked.account), asked.account)
     except ValueError:
-        return show_month(Fault("Choose a month, and CSV or JSON lines."))
+        return show_books(Fault("Choose a month, and one of the files."))
     books = runtime().books
     books.record_export(period, owner())
     of_account = f"-{asked.account}" if asked.account else ""
-    return to_save(books.text(period, form), _FORMATS[form][1], f"books-{month}{of_account}.{form.value}")
+    name = "accounting" if form is Format.ACCOUNTING else "books"
+    text = books.text(period, form, **(_notation() if given == _SPREADSHEET else {}))
+    return to_save(text, _FORMATS[form][1], f"{name}-{month}{of_account}.{form.extension}")
+
+
+def _notation() -> dict[str, Any]:
+    """The marks of a file that a spreadsheet opens right in the language of the browser."""
+    mark = decimal_mark()
+    return {"decimal_mark": mark, "delimiter": "," if mark == "." else ";"}
 
 
 def sums_of_days(asked: Asked) -> Sums | None:

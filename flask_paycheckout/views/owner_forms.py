@@ -10,28 +10,37 @@ from datetime import UTC, date, datetime, timedelta
 from functools import partial, wraps
 from itertools import groupby
 from typing import Any, TypeVar
+from urllib.parse import quote, urlencode
 
-from flask import abort, g, redirect, render_template, request, url_for
+from flask import abort, current_app, g, redirect, render_template, request, url_for
+from werkzeug.exceptions import HTTPException
 from werkzeug.wrappers import Response
 
+from flask_paycheckout.books.customers import Described
 from flask_paycheckout.books.payout_alarms import payout_name
 from flask_paycheckout.books.periods import Period, moment_of
+from flask_paycheckout.checkouts.states import Status
 from flask_paycheckout.database.deeds import MAX_BY, MAX_WHY
 from flask_paycheckout.errors import (
     NothingToRefund,
-    PaybackRefused,
+    PayoutConflict,
     PayoutRefused,
     RefundTooLarge,
     TransitionRefused,
     payout_status_text,
 )
+from flask_paycheckout.payouts.destinations import Facts, facts_in, hides_errors
+from flask_paycheckout.payouts.payout_model import PayoutMixin
 from flask_paycheckout.runtime import for_writing, runtime
 from flask_paycheckout.security.permission import Person
 from flask_paycheckout.security.signed_links import FORMS
+from flask_paycheckout.shop_functions import personal
 from flask_paycheckout.text import moment_text, payout_sum_text, trimmed, visible
-from flask_paycheckout.totals import decimals_of
+from flask_paycheckout.totals import typed_amount
+from flask_paycheckout.translations.catalogues import choose
 from flask_paycheckout.views.headers import nonce
-from flask_paycheckout.views.language import page_settings, use_settings
+from flask_paycheckout.views.language import amount_format, page_settings, use_settings
+from flask_paycheckout.views.shop_shown import shop_shown
 
 Page = tuple[str, int]
 """A page of the owner's view, and its HTTP status."""
@@ -43,7 +52,6 @@ _Read = TypeVar("_Read")
 _ALL_ACCOUNTS = "*"
 # Longer than any amount; a longer text is no number.
 _MAX_AMOUNT = 100
-_EXPONENT = re.compile(r"[0-9]e", re.IGNORECASE)
 _NO_NAME = re.compile(r"[^A-Za-z0-9.-]+")
 _DECIDED = "This was decided already, or cannot be decided like this any more; see below by whom."
 
@@ -125,6 +133,17 @@ def moment(at: datetime) -> str:
     return moment_text(at) if zone is UTC else f"{at.astimezone(zone):%Y-%m-%d %H:%M:%S %Z}"
 
 
+def when(at: datetime) -> str:
+    """A time as people say it, in the same zone: "today, 14:05", "3 Mar, 14:05", "3 Mar 2025"."""
+    zone = page_settings().time_zone
+    local, today = at.astimezone(zone), runtime().clock().astimezone(zone).date()
+    name = {-1: "tomorrow", 0: "today", 1: "yesterday"}.get((today - local.date()).days)
+    if name:
+        return f"{name}, {local:%H:%M}"
+    day = f"{local.day} {local:%b}"
+    return f"{day}, {local:%H:%M}" if local.year == today.year else f"{day} {local.year}"
+
+
 def owner() -> str:
     """The name of the person who makes this request, as decisions record it."""
     return person().name[:MAX_BY]
@@ -145,21 +164,93 @@ def owner_page(template: str, fault: Fault | None = None, code: int = 200, **fac
         abort(403, "You may not look at these pages.")
     html = render_template(
         f"paycheckout/owner/{template}.html",
-        moment=moment,
-        visible=visible,
-        state=state_text,
-        name_of=payout_name,
-        sum_of=payout_sum_text,
-        folded=folded,
-        who=person().name,
+        done=_DONE.get(request.args.get("done", "")),
         first="after" not in request.args,
-        nonce=nonce(),
         fault=fault and visible(fault.text),
         wrong=fault and fault.field,
         why=request.form.get("why", ""),
         **facts,
     )
     return html, fault.code if fault else code
+
+
+def frame() -> dict[str, object]:
+    """The variables and functions of all templates of the owner's view."""
+    who = g.get("paycheckout_owner")
+    return {
+        "moment": moment,
+        "when": when,
+        "format_amount": amount_format(),
+        "shop": shop_shown(),
+        "visible": visible,
+        "state": state_text,
+        "destination": destination,
+        "personal": personal,
+        "facts_in": facts_in,
+        "name_of": payout_name,
+        "sum_of": payout_sum_text,
+        "folded": folded,
+        "who": who and who.name,
+        "nonce": nonce(),
+    }
+
+
+def error_page(error: HTTPException) -> Response | HTTPException | Page:
+    """An error page in the owner's frame, with a link to the shop's login for visitors who are not logged in."""
+    if error.code is None or error.response is not None:
+        # A redirect, or an answer that somebody has made.
+        return error
+    facts = {
+        "name": error.name,
+        "text": visible(error.description or ""),
+        "is_nobody": error.code == 403 and "paycheckout_owner" not in g,
+        # To count what waits takes twenty queries.
+        "number_waiting": lambda: 0,
+    }
+    return render_template("paycheckout/owner/error.html", **facts), error.code
+
+
+_DONE = {
+    "asked": "The payout is made. It waits for an approval.",
+    "asked_receiver": "The payout is made. Send its receiver the link below.",
+    "refunded": "The refund is made. Write to the customer: the link below asks where the money goes.",
+    "by_hand": "Recorded: the money was given back by hand.",
+    "approve": "Approved. It is sent within minutes.",
+    "over_limit": "Approved beyond the daily limit. It is sent within minutes.",
+    "cancel": "Cancelled. Nothing is sent.",
+    "give_up": "Given up. It is not paid.",
+    "retry": "It is tried again.",
+    "sent": "Recorded: it was sent.",
+    "not_sent": "Recorded: it was not sent.",
+    "amended": "Recorded: it is right as the service reports it.",
+    "returned": "Recorded: it came back, and has failed.",
+    "accepted": "Accepted.",
+    "rejected": "Refused. Give the money back, or keep it.",
+    "kept": "Recorded: the money is kept.",
+    "requested": "The request is made. Send its link to whoever pays.",
+    "withdrawn": "Withdrawn. It cannot be paid any more.",
+    "erased": "Erased.",
+}
+"""The line that a page shows after what was done, by the name in its address."""
+
+
+# Sentences of the customers' pages, so that they are translated.
+CLAIM_MAIL = "A refund waits for you: open the link that the shop sent you, and say where the money should go."
+PAY_MAIL = "This request is waiting for your payment."
+
+
+def mail_with(url: str, order_id: str | None, account: str, described: Described | None, sentence: str) -> str:
+    """The `mailto:` address of a mail to a customer with a link, in the first language of the shop's pages.
+
+    :param sentence: stands above the link; one of the customers' pages.
+    """
+    settings = runtime().settings_of(account)
+    language = choose([], settings.languages)
+    subject = settings.shop_name or current_app.name
+    if order_id is not None:
+        subject += f": {language.gettext('Order %(order)s') % {'order': order_id}}"
+    query = urlencode({"subject": subject, "body": f"{language.gettext(sentence)}\n\n{url}"}, quote_via=quote)
+    return f"mailto:{quote((described and described.email) or '', safe='@')}?{query}"
 
 
 def go_to(endpoint: str, **values: Any) -> Response:
@@ -173,9 +264,29 @@ def to_save(content: bytes | Iterable[str], mimetype: str, name: str) -> Respons
     return Response(content, mimetype=mimetype, headers={"Content-Disposition": disposition})
 
 
+_STATES = {
+    Status.CREATED: "begun",
+    Status.PENDING: "on its way",
+    Status.PART: "part paid",
+    Status.HELD: "needs you",
+    Status.REJECTED: "refused",
+    Status.ABANDONED: "not paid",
+}
+
+
 def state_text(status: str) -> str:
-    """The words for a state of a checkout or payout."""
-    return payout_status_text(status).removeprefix("is ")
+    """The words of an owner for a state of an order, checkout, request or payout."""
+    return (
+        _STATES.get(Status(status)) or status if status in {*Status} else payout_status_text(status).removeprefix("is ")
+    )
+
+
+def destination(payout: PayoutMixin) -> Facts:
+    """The facts about where a payout goes, each under its label; none until its receiver has said it."""
+    facts = facts_in(payout.destination)
+    if hides_errors(payout.destination, payout.currency):
+        facts["Check"] = "none: compare each character, since nobody notices a wrong one"
+    return facts
 
 
 def folded(history: Iterable[Any]) -> Iterator[list[Any]]:
@@ -193,16 +304,19 @@ def form(page: Callable[[str, Fault], Page]) -> Callable[[View], View]:
     def decorate(act: View) -> View:
         @wraps(act)
         def view(token: str) -> Response | Page:
-            subject = subject_of_form(f"{FORMS}{act.__name__}", token)
+            signed = runtime().signed_links.read(f"{FORMS}{act.__name__}", token) or ""
+            subject, _, who = signed.partition("\n")
+            if not subject or who != person().name:
+                abort(403, "This form is not yours, or too old. Open the page again.")
             for_writing(f"{act.__name__}({subject!r})")
             try:
                 return act(subject)
             except Fault as told:
                 fault = told
-            except (PaybackRefused, PayoutRefused) as refused:
+            except (PayoutConflict, PayoutRefused) as refused:
                 fault = Fault(f"Nothing was recorded: {refused}", 409)
             except RefundTooLarge as refused:
-                left = f"{refused.rest} {refused.currency}"
+                left = f"{refused.limit:f} {refused.currency}"
                 fault = Fault(f"Nothing was recorded: only {left} of the payment are left for refunds.", 409, "amount")
             except (NothingToRefund, TransitionRefused):
                 fault = Fault(_DECIDED, 409)
@@ -222,35 +336,17 @@ def form_url(endpoint: str, subject: str) -> str:
     return url_for(f".{endpoint}", token=token)
 
 
-def subject_of_form(purpose: str, token: str) -> str:
-    """The subject in a form's token; anything but this person's own valid form is refused with 403."""
-    signed = runtime().signed_links.read(purpose, token) or ""
-    subject, _, who = signed.partition("\n")
-    if not subject or who != person().name:
-        abort(403, "This form is not yours, or too old. Open the page again.")
-    return subject
-
-
 def text_given(name: str) -> str:
     """A text of the posted form, without blanks at its ends; empty without one."""
     return trimmed(request.form.get(name, ""))
 
 
-def number_given(name: str, currency: str) -> str:
-    """A number of the posted form, with a point before its decimals.
+def number_given(name: str) -> str:
+    """A number of the posted form, as `typed_amount` reads it.
 
-    :raises ValueError: there is none, or it has an exponent, which programs write, and a person by mistake; or three
-        decimals, zeros among them, in a currency with fewer, since 1,000 may be a thousand. Or there is no such
-        currency.
+    :raises ValueError: it cannot be read.
     """
-    # A comma is a decimal mark, never one of thousands, whatever the language.
-    number, places = text_given(name)[:_MAX_AMOUNT].replace(",", "."), decimals_of(currency)
-    in_thousands = places is not None and places < len(number.partition(".")[2]) == 3
-    if not number:
-        raise ValueError("amount is missing: say how much")
-    if in_thousands or _EXPONENT.search(number):
-        raise ValueError("amount must be written like 12.50, without a mark of thousands")
-    return number
+    return typed_amount(text_given(name)[:_MAX_AMOUNT])
 
 
 @contextmanager

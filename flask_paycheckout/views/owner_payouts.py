@@ -2,45 +2,56 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from decimal import ROUND_CEILING, Decimal
 
 from flask import abort, request
 from werkzeug.wrappers import Response
 
-from flask_paycheckout.books.explain import payout_story
-from flask_paycheckout.books.lists import page_of_payouts
-from flask_paycheckout.checkouts.payments import Amount, sums_of
+from flask_paycheckout.books.customers import Described
+from flask_paycheckout.books.happenings import happenings_of
+from flask_paycheckout.books.ledger import MONEY_OUT
+from flask_paycheckout.books.lists import approvers_of, page_of_payouts
+from flask_paycheckout.checkouts.checkout_model import CheckoutMixin
+from flask_paycheckout.checkouts.payments import Amount, amount_of, sums_of
 from flask_paycheckout.client import PaymentsError
 from flask_paycheckout.config.checks import PayoutFees
-from flask_paycheckout.errors import NothingToRefund, PaybackRefused, PayoutRefused, UnknownCheckout
+from flask_paycheckout.errors import NothingToRefund, PayoutRefused, UnknownCheckout
 from flask_paycheckout.payouts.calls import error_text
-from flask_paycheckout.payouts.paybacks import refundable
+from flask_paycheckout.payouts.destinations import ByHand
+from flask_paycheckout.payouts.paybacks import is_excess, refunds_to_make, waits_for_payback
 from flask_paycheckout.payouts.payout_model import PayoutMixin
-from flask_paycheckout.payouts.payout_states import PAYOUT_TRANSITIONS, PayoutEvidence, PayoutKind, PayoutStatus
-from flask_paycheckout.payouts.requests import UnseenRefund
+from flask_paycheckout.payouts.payout_states import RELEASING, PayoutEvidence, PayoutKind, PayoutState, PayoutStatus
+from flask_paycheckout.payouts.refund_limits import refundable
+from flask_paycheckout.payouts.refunds import UnseenRefund
 from flask_paycheckout.runtime import runtime
 from flask_paycheckout.service.calls import ESTIMATE
-from flask_paycheckout.totals import is_token, positive_amount
-from flask_paycheckout.views.language import decimal_mark
+from flask_paycheckout.text import drawn, payout_sum_text
+from flask_paycheckout.totals import amount_to_type, is_token, positive_amount
 from flask_paycheckout.views.order_urls import claim_url
 from flask_paycheckout.views.owner_books import sums_of_days
 from flask_paycheckout.views.owner_forms import (
+    CLAIM_MAIL,
     Fault,
     Page,
     asked_for,
     choice_given,
     chosen,
+    destination,
     faults,
     form,
     form_url,
     go_to,
+    mail_with,
     number_given,
     owner,
     owner_page,
+    person,
     text_given,
     to_save,
     why_given,
 )
+from flask_paycheckout.views.owner_story import story_of_payout
 
 _Sum = tuple[Decimal, str]
 
@@ -56,8 +67,9 @@ _UNSEEN = (
 
 _DECISIONS = {
     "approve": (PayoutEvidence.APPROVED, "Approve it: the money goes to the destination above"),
-    "over_limit": (PayoutEvidence.APPROVED, "Approve it beyond the daily limit: the money goes out today"),
+    "over_limit": (PayoutEvidence.RELEASED, "Approve it beyond the daily limit: the money goes out today"),
     "cancel": (PayoutEvidence.CANCELLED, "Cancel it: nothing is sent, now or later"),
+    "give_up": (PayoutEvidence.GIVEN_UP, "Give it up: it is not paid, now or later"),
     "retry": (PayoutEvidence.RETRIED, "Try again: it is sent to the same destination"),
     "sent": (PayoutEvidence.SEEN_SENT, "It was sent, as the service's dashboard or the chain shows"),
     "not_sent": (PayoutEvidence.SEEN_UNSENT, "It was not sent: it is sent (again), so be sure"),
@@ -73,11 +85,11 @@ def list_payouts() -> Page:
     """List payouts and refunds, newest first."""
     status, kind, asked = chosen(PayoutStatus, "status"), chosen(PayoutKind, "kind"), asked_for()
     page = page_of_payouts(runtime().payouts, status, kind, request.args.get("after"), period=asked.period)
-    runtime().looked(owner(), "payouts")
     return owner_page(
         "payouts",
         page=page,
-        listed=sums_of(Amount(each.amount, each.currency) for each in page.rows),
+        approvers=approvers_of(runtime().engine(), runtime().models, [each.reference for each in page.rows]),
+        listed=_listed_sums(page.rows),
         sums=sums_of_days(asked),
         asked=asked,
         status=status,
@@ -87,6 +99,15 @@ def list_payouts() -> Page:
     )
 
 
+def _listed_sums(payouts: Sequence[PayoutMixin]) -> dict[str, Sequence[Amount]]:
+    """The sums of payouts by what became of them, without what none has."""
+    found: dict[str, list[Amount | None]] = {"Went out": [], "Not sent yet": [], "Not paid": []}
+    for each in payouts:
+        name = "Went out" if each.status in MONEY_OUT else "Not paid" if each.status in RELEASING else "Not sent yet"
+        found[name].append(amount_of(each.exact_amount, each.currency))
+    return {name: sums for name, amounts in found.items() if (sums := sums_of(amounts))}
+
+
 def show_payout() -> Page:
     """Show one payout with its history, and a form for the decisions that its state allows."""
     return _shown(request.args.get("reference", ""))
@@ -94,38 +115,51 @@ def show_payout() -> Page:
 
 def _shown(reference: str, fault: Fault | None = None) -> Page:
     payout = runtime().payouts.require(reference)
-    status = payout.status
-    runtime().looked(owner(), payout.reference, payout.order_id)
+    status, order_id = payout.status, payout.order_id
+    described = runtime().customers.described([order_id]).get(order_id) if order_id else None
+    may_link = status == PayoutStatus.CLAIMABLE and "refund" in person().may
+    # Whoever has been shown the link cannot approve, so it is shown to those who ask for it.
+    asks_for_link = may_link and runtime().settings.approve_by_another and "link" not in request.args
+    url = claim_url(payout.reference) if may_link and not asks_for_link else None
     return owner_page(
         "payout",
         fault,
         payout=payout,
-        steps=payout_story(payout).happenings,
+        described=described,
+        payee=_payee_text(payout, described) if status == PayoutStatus.WAITING else "",
+        steps=happenings_of(payout),
+        story=story_of_payout(payout),
         choices=_choices(payout),
         # A choice that was refused is taken back: what it was made for is no longer shown.
         chosen=request.form.get("decision") if fault and fault.code == 400 else None,
         action=form_url("decide_payout", payout.reference),
-        refund_url=claim_url(payout.reference) if status == PayoutStatus.CLAIMABLE else None,
-        can_refund=status == PayoutStatus.FAILED and payout.kind == PayoutKind.REFUND,
+        asks_for_link=asks_for_link,
+        refund_url=url,
+        mail=url and mail_with(url, payout.order_id, payout.account, described, CLAIM_MAIL),
+        can_refund=payout.state == PayoutState.FAILED and payout.kind == PayoutKind.REFUND,
         has_proof=status == PayoutStatus.COMPLETED and not payout.is_token and payout.disbursement_id,
     )
 
 
+def _payee_text(payout: PayoutMixin, described: Described | None) -> str:
+    """The question of an approval: the sum and the payee, beside the order's customer."""
+    name = destination(payout).get("Name")
+    whom = name or ("the wallet above" if payout.is_token else "the account above")
+    question = f"Send {payout_sum_text(payout)} to {whom}?"
+    customer = described and described.customer
+    if not name or not customer:
+        return question
+    is_same = drawn(name).casefold() == drawn(customer).casefold()
+    return f"{question} The order's customer, {customer}, has {'the same' if is_same else 'another'} name."
+
+
 def _choices(payout: PayoutMixin) -> dict[str, str]:
     """The words of the decisions that the payout's state allows to this person."""
-    status, may_approve = PayoutStatus(payout.status), runtime().payout_decisions.may_approve(payout, owner())
-    refused = {
-        "approve": payout.waits_for_day or not may_approve,
-        "over_limit": not payout.waits_for_day or not may_approve,
-        "amended": payout.reported_amount is None,
-        "cancel": payout.doubted,
-        "retry": payout.to_details is None,
-    }
-    return {
-        name: words
-        for name, (said, words) in _DECISIONS.items()
-        if (status, said) in PAYOUT_TRANSITIONS and not refused.get(name)
-    }
+    open_now = runtime().payout_decisions.open_to(payout, owner())
+    if payout.state == PayoutState.WAITING:
+        # Whether it would exceed the limit shows when it is sent.
+        open_now.discard(PayoutEvidence.RELEASED)
+    return {name: words for name, (said, words) in _DECISIONS.items() if said in open_now}
 
 
 @form(_shown)
@@ -142,13 +176,13 @@ def decide_payout(reference: str) -> Response:
     elif decision not in _choices(payout):
         # A decision means something else in another state: what was not sent is sent, what came back is not.
         raise PayoutRefused(reference, payout.status, decision, "See below.")
-    elif decision == "cancel":
+    elif decision in ("cancel", "give_up"):
         decisions.cancel(reference, owner(), why)
     elif decision == "retry":
         decisions.retry(reference, owner(), why)
     else:
         decisions.resolve(reference, decision in ("sent", "amended"), owner(), why)
-    return go_to("show_payout", reference=reference)
+    return go_to("payout", reference=reference, done=decision)
 
 
 def give_proof() -> Response | Page:
@@ -161,7 +195,6 @@ def give_proof() -> Response | Page:
     except PaymentsError as error:
         fault = Fault(f"The service gave no transfer proof: {error}. Try again later.", 502)
     else:
-        runtime().looked(owner(), payout.reference, payout.order_id)
         return to_save(document, "application/pdf", f"transfer-proof-{payout.reference}.pdf")
     return _shown(payout.reference, fault)
 
@@ -174,9 +207,9 @@ def ask_for_refund() -> Page:
 def _refund_form(checkout_id: str, fault: Fault | None = None, send: _Sum | None = None) -> Page:
     try:
         payment = refundable(runtime().checkouts.require(checkout_id))
-    except (UnknownCheckout, NothingToRefund, PaybackRefused):
+    except (UnknownCheckout, NothingToRefund):
         abort(404, "No money of such a payment can be refunded.")
-    money, given = payment.checkout.payment, request.values
+    money, given, excess = payment.checkout.payment, request.values, _excess_in(payment.checkout)
     received = money and money.received
     token = received.currency if received and is_token(received.currency) else ""
     return owner_page(
@@ -185,11 +218,14 @@ def _refund_form(checkout_id: str, fault: Fault | None = None, send: _Sum | None
         payment=payment,
         refunds=runtime().payouts.of_checkout(checkout_id),
         costs=_COSTS[runtime().settings.payout_fees],
-        amount=request.form.get("amount", _proposed(payment.left)),
+        excess=excess,
+        amount=request.form.get("amount", _proposed(excess or payment.left, payment.left)),
         # A customer who paid from a wallet can be paid back to one.
         offers_tokens=(money and money.method == "crypto") or given.get("send_amount"),
         send={"amount": given.get("send_amount", ""), "currency": given.get("send_currency", token)},
         estimate=send and _estimate(payment.checkout.account, *send),
+        replaces=given.get("replaces", ""),
+        by_hand="by_hand" in given,
         action=form_url("refund", checkout_id),
     )
 
@@ -201,14 +237,14 @@ def refund(checkout_id: str) -> Response | Page:
         send = _sum_to_send()
     if "estimate" in request.form:
         return _refund_form(checkout_id, send=send)
-    requests, seen = runtime().payout_requests, request.form.get("seen", "")
-    paid_in = refundable(runtime().checkouts.require(checkout_id)).arrived.currency
+    to = ByHand() if "by_hand" in request.form else None
+    more = {"to": to, "send": send, "replaces": text_given("replaces") or None, "seen": request.form.get("seen", "")}
     with faults("amount"):
         try:
-            made = requests.refund_now(checkout_id, number_given("amount", paid_in), owner(), why_given(), seen, send)
+            made = runtime().refunds.refund_now(checkout_id, number_given("amount"), owner(), why_given(), **more)
         except UnseenRefund:
             raise Fault(_UNSEEN, 409) from None
-    return go_to("show_payout", reference=made.reference)
+    return go_to("payout", reference=made.reference, done="by_hand" if to else "refunded")
 
 
 def _sum_to_send() -> _Sum | None:
@@ -219,7 +255,7 @@ def _sum_to_send() -> _Sum | None:
     if not text_given("send_amount"):
         return None
     currency = text_given("send_currency")
-    return positive_amount(number_given("send_amount", currency), currency, "send"), currency
+    return positive_amount(number_given("send_amount"), currency, "send"), currency
 
 
 def _estimate(account: str, amount: Decimal, currency: str) -> str:
@@ -236,14 +272,21 @@ def _estimate(account: str, amount: Decimal, currency: str) -> str:
     return f"The service estimates a fee of {told.fee.normalize():f} {currency} for sending {whole:f}."
 
 
-def _proposed(left: Amount) -> str:
-    """The amount to begin with, with the decimal mark of the browser's language: what was asked, or all that is left.
+def _excess_in(checkout: CheckoutMixin) -> Amount | None:
+    """The part of a payment that goes back because more arrived than its order costs; None without such a part."""
+    attempts = runtime().checkouts.of_order(checkout.order_id)
+    exceeding = next((each for each in attempts if is_excess(each) and waits_for_payback(each)), None)
+    refunds = [] if exceeding is None else refunds_to_make(exceeding, attempts)
+    return next((amount for paid, amount in refunds if paid.id == checkout.id), None)
 
-    A refund that failed is made anew with its own amount.
+
+def _proposed(usual: Amount, left: Amount) -> str:
+    """The amount to begin with: that of the address, such as of a refund that failed and is made anew; else the usual.
+
+    Never more than is left.
     """
     try:
-        asked = positive_amount(request.args.get("amount", ""), left.currency)
+        amount = positive_amount(request.args.get("amount", ""), left.currency)
     except ValueError:
-        asked = left.amount
-    amount = min(asked, left.amount)
-    return f"{amount:f}".replace(".", decimal_mark())
+        amount = usual.amount
+    return amount_to_type(min(amount, left.amount))

@@ -62,7 +62,7 @@ def make_request(reference: str) -> Response:
     with faults():
         runtime().merchants.require(account)
         made = runtime().requests.make(
-            Pay(number_given("amount", currency), currency),
+            Pay(number_given("amount"), currency),
             request.form.get("title", ""),
             request.form.get("note", ""),
             _deadline_given(account),
@@ -70,14 +70,14 @@ def make_request(reference: str) -> Response:
             owner(),
             reference,
         )
-    return go_to("list_requests", _anchor=made.reference)
+    return go_to("requests", done="requested", _anchor=made.reference)
 
 
 @form(lambda _, fault: list_requests(fault))
 def withdraw_request(reference: str) -> Response:
     """Withdraw a payment request, with name and reason."""
     runtime().requests.withdraw(reference, owner(), why_given())
-    return go_to("list_requests")
+    return go_to("requests", done="withdrawn")
 
 
 def _deadline_given(account: str) -> datetime | None:

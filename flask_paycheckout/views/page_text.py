@@ -5,27 +5,24 @@ Every text of a constant here is translated.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from decimal import Decimal
+from collections.abc import Sequence
 from typing import TypeVar
 
 import msgspec
 from msgspec.structs import asdict, replace
 
 from flask_paycheckout.checkouts.order_status import OrderStatus
-from flask_paycheckout.checkouts.payments import Payment
 from flask_paycheckout.checkouts.requests import ShownRequest
 from flask_paycheckout.checkouts.states import Reason, Status
-from flask_paycheckout.payouts.refund_progress import OrderRefunds, RefundProgress
+from flask_paycheckout.payouts.refund_limits import KEPT
+from flask_paycheckout.payouts.refund_progress import OrderRefunds
 from flask_paycheckout.text import visible
-from flask_paycheckout.totals import Pay, Total
 from flask_paycheckout.translations.catalogues import catalogue
-from flask_paycheckout.views.language import format_amount, format_moment, gettext, of_page
+from flask_paycheckout.views.language import format_moment, gettext, of_page
+from flask_paycheckout.views.receipt_text import Look, Receipt, Row, pay_label, rows_of, sum_on_top
 
 T = TypeVar("T", bound=msgspec.Struct)
 
-# Longer than the name of any bank.
-_MAX_METHOD = 80
 # Seconds of waiting that still count as "in a moment".
 _MOMENT = 30
 
@@ -38,30 +35,30 @@ class PageText(msgspec.Struct, frozen=True):
     pay: str = ""
     """The label of the pay button; empty when nothing can be paid."""
 
+    badge: str = ""
+    """The state in one word."""
+
+    look: Look = Look.TROUBLE
+    caption: str = ""
+    """The words above the sum."""
+
+    sum: str = ""
+    """The sum that the page is about; empty where none is known, or PAYCHECKOUT_SHOW_TOTAL is off."""
+
+    rows: Sequence[Row] = ()
+    """The payments and refunds, and what else is known of the order."""
+
     when: str = ""
     """The advice when to try again; only set when a payment could not be started."""
 
-    refund: str = ""
-    """The sentence about the money of a payment that did not pay the order; empty without one."""
+    notices: Sequence[str] = ()
+    """Further sentences: about what cannot be seen now, and money that did not pay the order."""
 
-    separate: str = ""
-    """The sentences above the pay button about money that was sent or not accepted before; else empty."""
+    above: str = ""
+    """The sentences above the pay button, or above the link to the payment page that is open."""
 
-    unfinished: str = ""
-    """The sentence about the payment page of an order that waits for money, with a link to it while it is open."""
-
-    total: str = ""
-    """The amount to pay; empty where nothing can be paid, or PAYCHECKOUT_SHOW_TOTAL is off."""
-
-    arrived: Sequence[str] = ()
-    """Each payment that arrived, newest first: amount, method and time; empty where PAYCHECKOUT_SHOW_TOTAL is off."""
-
-    arrived_is: str = "Arrived:"
-    paid_back_is: str = "Paid back:"
-    """The labels of the two."""
-
-    paid_back: Sequence[str] = ()
-    """The sums that were paid back; empty where PAYCHECKOUT_SHOW_TOTAL is off."""
+    order: str = "Order"
+    """The label of the order's number."""
 
     back: str = "Back to your order"
     """The label of the link to the shop's own page of the order."""
@@ -69,8 +66,11 @@ class PageText(msgspec.Struct, frozen=True):
     again: str = "Check again"
     """The label of the link that reloads the page, shown when JavaScript is off."""
 
-    unrecorded: str = ""
-    """The news that payments cannot be recorded now; empty while they can."""
+    print: str = "Print or save as PDF"
+    """The label of the button that prints the page, shown once money has come and while JavaScript is on."""
+
+    ask: str = "Questions?"
+    """The words before the shop's address."""
 
     offline: str = "No connection, trying again"
     """The news that the browser cannot reach the shop."""
@@ -81,26 +81,30 @@ class PageText(msgspec.Struct, frozen=True):
     note: str = ""
     """The text below the title of a payment request."""
 
-    deadline: str = ""
-    """Until when a payment request can be paid; empty without an end, and once money has come."""
-
     scan: str = "Scan this code to pay on another device."
     """The caption of the QR code of a payment request's page."""
 
     language: str = ""
     """The language of these texts, for the attribute `lang`."""
 
+    direction: str = ""
+    """The direction in which it is written, for the attribute `dir`."""
 
-_UNPAID = PageText("Not paid yet", "This order is waiting for your payment.", "Pay now")
+
+_UNPAID = PageText("Not paid yet", "This order is waiting for your payment.", "Pay now", "unpaid", Look.OPEN)
 _CLOSED = PageText(
     "Nothing to pay here",
     "The shop is not waiting for a payment for this order. If a payment page is still open, please do not pay"
     " there. If you have questions, please ask the shop.",
+    badge="closed",
+    look=Look.CLOSED,
 )
 _UNWANTED = PageText(
     "The shop does not want this payment any more",
     "If you have not sent the money, please do not send it. If you have, it is not lost: a person at the shop looks at"
     " it when it arrives.",
+    badge="closed",
+    look=Look.CLOSED,
 )
 _OF_STATUS = {
     "unpaid": _UNPAID,
@@ -108,43 +112,63 @@ _OF_STATUS = {
         "Waiting for your payment",
         "This page notices by itself when you have paid.",
         "Go to the payment page",
+        "unpaid",
+        Look.OPEN,
     ),
     Status.PENDING: PageText(
         "We are waiting for your money",
         "This page notices by itself when it arrives. You can close it: nothing gets lost, and this link stays good.",
-        "Back to the payment page",
+        badge="waiting",
+        look=Look.WAIT,
     ),
     Status.PART: PageText(
         "Partly paid",
         "A part of what this order costs has arrived. Thank you!",
         "Pay the rest",
+        "part-paid",
+        Look.OPEN,
     ),
-    Status.PAID: PageText("Paid, thank you", "Your payment arrived."),
+    Status.PAID: PageText("Paid, thank you", "Your payment arrived.", badge="paid", look=Look.PAID),
     Status.HELD: PageText(
         "We are looking at your payment",
         "Your money arrived safely, and a person is checking it against your order. Please do not pay again; the"
         " shop will be in touch.",
+        badge="in review",
+        look=Look.REVIEW,
     ),
     Status.ABANDONED: PageText(
         "No payment arrived",
         "The payment page was closed or ran out of time. If you did pay, wait a little: a late payment is still"
         " noticed.",
         "Pay again",
+        "unpaid",
+        Look.OPEN,
     ),
 }
 # Payment requests that no money has come for, by their state.
 _OF_REQUEST = {
-    "unpaid": PageText(_UNPAID.title, "This request is waiting for your payment.", _UNPAID.pay),
+    "unpaid": PageText(
+        _UNPAID.title, "This request is waiting for your payment.", _UNPAID.pay, _UNPAID.badge, Look.OPEN
+    ),
     "expired": PageText(
         "The time to pay is over",
         "This request could be paid until the time below. If a payment page is still open, please do not pay there."
         " If you have questions, please ask the shop.",
+        badge="expired",
+        look=Look.CLOSED,
     ),
     "withdrawn": PageText(
         "Nothing to pay here",
         "The shop has withdrawn this request. If a payment page is still open, please do not pay there. If you have"
         " questions, please ask the shop.",
+        badge="closed",
+        look=Look.CLOSED,
     ),
+}
+# Requests that are partly paid and have ended, by their state.
+_OF_PART = {
+    "expired": "The time to pay the rest is over. If you have questions, please ask the shop.",
+    "withdrawn": "The shop does not ask for the rest any more. If you have questions, please ask the shop.",
 }
 # Abandoned payments whose reason says more than the status.
 _OF_REASON: dict[str, PageText] = {
@@ -153,12 +177,16 @@ _OF_REASON: dict[str, PageText] = {
         "The payment failed or was cancelled. If money left your account all the same, wait a little: a late"
         " payment is still noticed.",
         "Pay again",
+        "unpaid",
+        Look.TROUBLE,
     ),
     Reason.STALLED: PageText(
         "No payment arrived",
         "You chose how to pay, but no payment arrived in time. If you did pay, wait a little: a late payment is"
         " still noticed.",
         "Pay again",
+        "unpaid",
+        Look.OPEN,
     ),
 }
 # An order that has reached its limit of open payment pages; those can still be paid.
@@ -167,64 +195,44 @@ _CROWDED = PageText(
     "Many payment pages are open for this order. Please pay on one that you have open; a new one can be opened"
     " again in a few minutes.",
     "Go to the payment page",
+    "unpaid",
+    Look.OPEN,
 )
-# A paid order, by how far its payment was paid back.
+# A paid order of which something was paid back; whether it is all.
 _OF_REFUND = {
-    RefundProgress.FAILED: PageText(
-        "The shop is looking at your refund",
-        "Your payment arrived, and paying it back did not work at once. You do not have to do anything: the shop"
-        " sends it again, or asks you where else it should go.",
-    ),
-    RefundProgress.CLAIMABLE: PageText(
-        "The shop will refund you",
-        "Open the link that it sent you, and say where the money should go.",
-    ),
-    RefundProgress.STARTED: PageText(
-        "The shop is refunding you",
-        "Your payment arrived, and the shop is paying all or a part of it back to you.",
-    ),
-    RefundProgress.PARTLY: PageText(
+    False: PageText(
         "Partly refunded",
         "Your payment arrived, and the shop has paid a part of it back to you.",
+        badge="paid",
+        look=Look.PAID,
     ),
-    RefundProgress.WHOLLY: PageText("Refunded", "Your payment arrived, and the shop has paid it back to you."),
-}
-# Payments that did not pay the order, such as a second one.
-_OF_OTHER_REFUND = {
-    RefundProgress.FAILED: "The shop is looking at the refund of a payment for this order.",
-    RefundProgress.CLAIMABLE: (
-        "The shop will refund a payment for this order: open the link that it sent you, and say where the money should"
-        " go."
+    True: PageText(
+        "Refunded",
+        "Your payment arrived, and the shop has paid it back to you.",
+        badge="refunded",
+        look=Look.BACK,
     ),
-    RefundProgress.STARTED: "A payment for this order is being refunded.",
-    RefundProgress.PARTLY: "A part of a payment for this order was refunded.",
-    RefundProgress.WHOLLY: "A payment for this order was refunded.",
 }
 _REJECTED = PageText(
     "Your payment was not accepted",
     "Your money arrived, and the shop did not accept it as the payment of this order.",
     "Pay now",
+    "unpaid",
+    Look.BACK,
 )
 _ALSO_REJECTED = "Other money arrived, and the shop did not accept it as a payment of this order."
-# The sentences about the money of a payment that was not accepted.
-_OF_REJECTED = {
-    RefundProgress.OWED: (
-        "The shop has to pay it back to you, and will be in touch. If you have questions, please ask the shop."
-    ),
-    RefundProgress.FAILED: (
-        "Paying it back did not work at once. You do not have to do anything: the shop sends it again, or asks you"
-        " where else it should go."
-    ),
-    RefundProgress.CLAIMABLE: (
-        "A refund waits for you: open the link that the shop sent you, and say where the money should go."
-    ),
-    RefundProgress.STARTED: "The shop is paying it back to you.",
-    RefundProgress.PARTLY: "A part of it was paid back to you.",
-    RefundProgress.WHOLLY: "It was paid back to you.",
-    RefundProgress.KEPT: (
-        "The shop has recorded that it keeps this money. If you did not agree to that, please ask the shop."
-    ),
+_OF_PAYBACK = {
+    None: "The shop has to pay it back to you, and will be in touch. If you have questions, please ask the shop.",
+    KEPT: "The shop has recorded that it keeps this money. If you did not agree to that, please ask the shop.",
 }
+_TAKEN_BACK = PageText(
+    "Your payment was taken back",
+    "Your payment had arrived, and your bank or payment method has taken it back. Please ask the shop what to do now.",
+    badge="taken back",
+)
+_ALSO_TAKEN_BACK = (
+    "A payment for this order had arrived, and was taken back. If you have questions, please ask the shop."
+)
 _SEPARATE = "Paying now is a new payment: the money that was not accepted is separate and does not count."
 _DONE = "There is nothing more to do."
 SECOND = (
@@ -233,19 +241,27 @@ SECOND = (
 )
 """The sentences of a paid order of which another payment is held."""
 
-_NOT_SENT = "I have not sent the money: pay now"
-OVER = (
-    "The payment page that was open is closed. If you have sent the money, please wait, and do not pay again. If you"
-    " have not, please ask the shop."
+UNPRICED = (
+    "The shop cannot say at the moment what is to be paid here, since something in it does not work. Your order is"
+    " kept. If this lasts, please ask the shop."
 )
+"""The sentences of an order for which a function of the shop fails."""
+
+OVER = "The payment page that was open is closed. If you have sent the money, please wait, and do not pay again."
 CHANGED = (
     "The amount to pay has changed. Please do not pay on the earlier payment page. If you have sent the money already,"
     " please wait, and do not pay again."
 )
-"""The sentences about the payment page of an order that waits for money, where it cannot be gone back to."""
+"""The sentences above the pay button of an order that waits for money on a page that cannot be gone back to."""
 
 UNFINISHED = "Not finished paying? The same payment page is still there, and opening it again is no second payment."
 """The sentences above the link to it, where it can."""
+
+_PAY_ANYWAY = {
+    OVER: "I have sent nothing: pay again",
+    CHANGED: "I have not sent the money: pay now",
+    UNFINISHED: "Back to the payment page",
+}
 
 BUTTON: dict[str, str] = {
     "pay": _UNPAID.pay,
@@ -259,11 +275,30 @@ BUTTON: dict[str, str] = {
 BAD_LINK = PageText(
     "This link does not work",
     "It is incomplete, or too old. Please open your order in the shop again, or ask the shop for a new link.",
+    look=Look.CLOSED,
 )
 RETRY = PageText(
     "Payment is not available right now",
     "The payment could not be started. Nothing was charged, and your order is kept.",
     "Try again",
+)
+EARLIER_UNREAD = PageText(
+    "Please wait a moment",
+    "We cannot see right now whether a payment of yours has arrived. If you have paid, please do not pay again. Nothing"
+    " was charged now, and your order is kept.",
+    "Try again",
+)
+SHOP_FAILED = PageText(
+    "The shop cannot take this payment",
+    "Something in the shop itself does not work, and trying again does not help until the shop has repaired it. Nothing"
+    " was charged, and your order is kept. If you have questions, please ask the shop.",
+    again="",
+)
+AMOUNT_REFUSED = PageText(
+    "This amount cannot be paid online",
+    "No payment method takes this amount. Nothing was charged, and your order is kept. Please ask the shop how else you"
+    " can pay.",
+    again="",
 )
 
 DATABASE = PageText(
@@ -276,18 +311,10 @@ _UNRECORDED = (
 )
 
 
-class Receipt(msgspec.Struct, frozen=True):
-    """The money of an order, as its page shows it."""
-
-    total: Total | None = None
-    """The total that the next payment is asked for, or that a held one was."""
-
-    left: Decimal = Decimal(0)
-    """All that is left to pay; 0 where nothing is asked for."""
-
-    payments: Sequence[Payment] = ()
-    paid_back: Mapping[str, Decimal] = {}
-    """By currency."""
+_UNREAD = (
+    "We cannot see right now whether your payment has arrived. If you have paid, please do not pay again. This page"
+    " shows your payment as soon as we can see it."
+)
 
 
 def order_text(
@@ -305,38 +332,44 @@ def order_text(
     :param refunds: what was paid back of the order's payments.
     :param asked: the payment request whose order it is, with its state by its own row: `unpaid`, `expired` or
         `withdrawn`; None for an order of the shop.
-    :param news: `OVER`, `CHANGED` or `UNFINISHED` where the order waits for money and can be paid; `SECOND`; or empty.
+    :param news: `OVER`, `CHANGED` or `UNFINISHED` where the order waits for money and can be paid; `SECOND`,
+        `UNPRICED`, or empty.
     """
-    status = standing.status
-    text = _of_standing(standing, payable, refunds, asked)
-    notices = [] if refunds.of_others is None else [_OF_OTHER_REFUND[refunds.of_others]]
-    if refunds.of_rejected is not None:
-        becomes = _OF_REJECTED[refunds.of_rejected]
-        if status in ("unpaid", Status.ABANDONED):
-            text, notices = _REJECTED if payable else replace(_REJECTED, pay=""), [becomes]
+    text, above = _of_standing(standing, payable, refunds, asked), [news] if news in _PAY_ANYWAY else []
+    notices = [_UNRECORDED if standing.unrecorded else _UNREAD] if standing.is_unsure else []
+    if news in (SECOND, UNPRICED):
+        notices.append(news)
+    if asked and standing.status == Status.PART and asked.status in _OF_PART:
+        notices.append(_OF_PART[asked.status])
+    if news == UNPRICED:
+        text = replace(text, look=Look.TROUBLE, pay="")
+    if refunds.of_rejected:
+        if standing.status in ("unpaid", Status.ABANDONED):
+            text = _REJECTED if payable else replace(_REJECTED, pay="")
         else:
-            notices = [_ALSO_REJECTED, becomes, *notices]
-    before = []
-    if news == SECOND:
-        notices.insert(0, news)
-    elif news == CHANGED:
-        text, before = replace(text, pay=_NOT_SENT), [news]
-    if text is _OF_STATUS[Status.PAID] and not notices:
+            notices.append(_ALSO_REJECTED)
+        notices += [sentence for payback, sentence in _OF_PAYBACK.items() if payback in refunds.of_rejected]
+        above.append(_SEPARATE)
+    if True in receipt.taken_back:
+        text = _TAKEN_BACK
+    elif receipt.taken_back:
+        notices.append(_ALSO_TAKEN_BACK)
+    if text is _OF_STATUS[Status.PAID] and not (notices or refunds.sums):
         notices = [_DONE]
-    if text.pay and refunds.of_rejected is not None:
-        before.append(_SEPARATE)
+    amount, caption = sum_on_top(standing, receipt)
+    text = replace(translated(text), caption=caption, sum=amount)
+    if label := _PAY_ANYWAY.get(news):
+        text = replace(text, pay=gettext(label))
+    elif standing.status != Status.ABANDONED and text.pay and receipt.total is not None and receipt.is_shown:
+        # After a payment that failed, "Pay again" says more; the sum stands above it.
+        text = replace(text, pay=pay_label(receipt.total, of_page()))
     return replace(
-        translated(text),
-        separate=" ".join(map(gettext, before)),
-        unrecorded=gettext(_UNRECORDED) if standing.unrecorded else "",
-        unfinished=gettext(news) if status == Status.PENDING and news != CHANGED else "",
-        refund=" ".join(map(gettext, notices)),
-        total="" if receipt.total is None else _to_pay(receipt.total, receipt.left, standing),
-        arrived=list(map(_arrived, receipt.payments)),
-        paid_back=[format_amount(amount, currency) for currency, amount in receipt.paid_back.items()],
+        text,
+        notices=list(map(gettext, notices)),
+        above=" ".join(map(gettext, above)),
+        rows=[*_rows_of_request(standing, asked), *rows_of(standing, receipt, refunds)],
         subject=visible(asked.request.title) if asked else "",
         note=visible(asked.request.note or "") if asked else "",
-        deadline=_deadline(asked) if asked and status not in (Status.PAID, Status.HELD) else "",
     )
 
 
@@ -357,14 +390,17 @@ def _of_standing(standing: OrderStatus, payable: bool, refunds: OrderRefunds, as
     return _OF_REASON.get(standing.reason or "", _OF_STATUS[status])
 
 
-def _deadline(asked: ShownRequest) -> str:
-    if asked.request.expires_at is None or asked.status == "withdrawn":
-        return ""
-    return gettext("To be paid before %(time)s") % {"time": format_moment(asked.request.expires_at)}
+def _rows_of_request(standing: OrderStatus, asked: ShownRequest | None) -> list[Row]:
+    if asked is None or asked.request.expires_at is None or asked.status == "withdrawn":
+        return []
+    # One that is over tells why the request cannot be paid, unless a part of it was.
+    if standing.status in (Status.PAID, Status.HELD) or (standing.status == Status.PART and asked.status in _OF_PART):
+        return []
+    return [Row(gettext("To be paid before"), format_moment(asked.request.expires_at))]
 
 
 def plain_text(text: PageText, wait: int | None = None) -> PageText:
-    """The text of a page that looks nothing up: `BAD_LINK`, `RETRY` or `DATABASE`.
+    """The text of a page that looks nothing up, such as `BAD_LINK`, `RETRY` or `DATABASE`.
 
     :param wait: seconds to wait before another try; None where that is of no use.
     """
@@ -380,7 +416,7 @@ def translated(page: T) -> T:
     """The texts of a page in its language."""
     language, facts = of_page(), asdict(page).items()
     texts = {name: language.gettext(text) for name, text in facts if isinstance(text, str)}
-    return replace(page, **texts | {"language": language.code})
+    return replace(page, **texts | {"language": language.code, "direction": language.direction})
 
 
 def when_text(wait: int) -> str:
@@ -394,28 +430,3 @@ def when_text(wait: int) -> str:
     return catalogue(of_page().code).ngettext(
         "Please try again in about %(minutes)d minute.", "Please try again in about %(minutes)d minutes.", minutes
     ) % {"minutes": minutes}
-
-
-def _to_pay(total: Total, left: Decimal, standing: OrderStatus) -> str:
-    if standing.status == Status.HELD:
-        text = gettext("Asked for: %(amount)s")
-    elif left > total.amount:
-        text = gettext("To pay now: %(amount)s, of %(left)s")
-    elif standing.has_part:
-        text = gettext("Left to pay: %(amount)s")
-    elif isinstance(total, Pay):
-        text = gettext("To pay: %(amount)s")
-    else:
-        text = gettext("To pay: %(amount)s, and the fee of your payment method")
-    sums = {"amount": total.amount, "left": left}
-    return text % {name: format_amount(each, total.currency) for name, each in sums.items()}
-
-
-def _arrived(payment: Payment) -> str:
-    method = payment.bank_name or payment.method
-    parts = (
-        payment.paid and format_amount(payment.paid.amount, payment.paid.currency),
-        method and visible(method[:_MAX_METHOD]),
-        format_moment(payment.completed_at),
-    )
-    return ", ".join(part for part in parts if part)

@@ -7,26 +7,39 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from enum import Enum
-from functools import partial, wraps
+from functools import cache, partial, wraps
+from pathlib import Path
 from typing import Any
 
 import msgspec
-from flask import Response, abort, current_app, g, make_response, render_template, request
+from flask import (
+    Response,
+    abort,
+    current_app,
+    g,
+    got_request_exception,
+    make_response,
+    render_template,
+    request,
+    url_for,
+)
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 from sqlalchemy.exc import SQLAlchemyError
-from werkzeug.exceptions import RequestEntityTooLarge, ServiceUnavailable
+from werkzeug.exceptions import HTTPException, RequestEntityTooLarge, ServiceUnavailable
 from werkzeug.wrappers import Response as BaseResponse
 
 from flask_paycheckout.database.database_errors import is_unavailable, trouble_of
 from flask_paycheckout.database.order_ids import request_of
-from flask_paycheckout.parts.logs import about
 from flask_paycheckout.runtime import runtime
 from flask_paycheckout.service.calls import NotAsked
-from flask_paycheckout.text import first_line
+from flask_paycheckout.text import first_line, visible
 from flask_paycheckout.views import language
 from flask_paycheckout.views.headers import FOREIGN_FORM, nonce, wants_json
 from flask_paycheckout.views.page_text import BAD_LINK, DATABASE, PageText, named_order, plain_text
 from flask_paycheckout.views.refund_text import RefundText
+from flask_paycheckout.views.shop_shown import shop_shown
+from flask_paycheckout.wiring.logs import about
 
 _RETRY_AFTER = 10
 _PROBLEM = "application/problem+json"
@@ -39,6 +52,8 @@ class Code(Enum):
     NOT_PAYABLE = "not_payable", 404
     TOO_MANY_ATTEMPTS = "too_many_attempts", 429
     TRY_LATER = "try_later", 503
+    SHOP_FAILED = "shop_failed", 503
+    AMOUNT_REFUSED = "amount_refused", 422
     CROSS_ORIGIN = "cross_origin", 403
     TOO_LATE = "too_late", 409
     INVALID = "invalid", 422
@@ -128,21 +143,40 @@ def page(template: str, order_id: str | None, text: PageText | RefundText, **con
 
     :param text: the page's text, which is also the variable `words` of the template.
     """
-    settings = language.page_settings()
-    about = [settings.shop_name or current_app.name]
-    if order_id is not None and request_of(order_id) is None and settings.show_total:
-        about.insert(0, named_order(order_id))
-    html = render_template(
-        f"paycheckout/{template}",
-        words=text,
-        about=" · ".join(about),
-        order_url=None if order_id is None else runtime().answers.order_url(order_id),
-        nonce=nonce(),
-        **context,
-    )
-    response = make_response(html)
+    order = order_id if order_id is not None and request_of(order_id) is None and runtime().settings.show_total else ""
+    shop = shop_shown()
+    context |= {
+        "words": text,
+        "order": visible(order),
+        "shop": shop,
+        "about": " · ".join([named_order(order), shop["name"]] if order else [shop["name"]]),
+        "order_url": None if order_id is None else runtime().answers.order_url(order_id),
+        "nonce": nonce(),
+    }
+    response = make_response(_rendered(f"paycheckout/{template}", context))
     language.add_headers(response, text.language)
     return response
+
+
+def _rendered(template: str, context: dict[str, Any]) -> str:
+    """Render a page in the shop's frame; in ours, with nothing of the shop's, where that fails.
+
+    The shop's templates and context processors may need the database that is away, or be broken.
+    """
+    try:
+        return render_template(template, **context)
+    except Exception as error:
+        if _is_developers(error):
+            raise
+        line = "%s was shown without the shop's templates and context processors, which failed"
+        runtime().log.exception("pages of the shop", line, template, extra=about())
+    return _own_templates().get_template(template).render(context, url_for=url_for)
+
+
+@cache
+def _own_templates() -> Environment:
+    folder = Path(__file__).parent.parent / "templates"
+    return Environment(loader=FileSystemLoader(folder), autoescape=True, undefined=StrictUndefined)
 
 
 def qr_code(text: str) -> Markup:
@@ -174,16 +208,42 @@ def seconds_to_wait(error: Exception) -> int:
     return min(max(int(getattr(error, "retry_after", None) or _RETRY_AFTER), 1), 3600)
 
 
-def answer_customer(error: SQLAlchemyError) -> BaseResponse:
-    """Tell a customer that nothing is lost, and when to look again."""
-    _log_or_raise(error)
-    wait = seconds_to_wait(error)
+def answer_customer(error: Exception) -> BaseResponse:
+    """Tell a customer that nothing is lost; when to look again, too, while the database cannot be reached.
+
+    Nothing is left to Flask, which would log the path with the token of the link.
+    """
+    if isinstance(error, HTTPException):
+        return _shops_answer(error)
+    if _is_developers(error):
+        raise error
+    wait = seconds_to_wait(error) if is_unavailable(error) else None
+    if wait is None:
+        runtime().log.exception("pages", "%s failed", str(request.endpoint), extra=about())
+        got_request_exception.send(runtime().app, exception=error)
+    else:
+        _log_or_raise(error)
     language.use_found_settings()
     text = plain_text(DATABASE, wait)
     # A form is never sent again by itself.
     refresh = wait if request.method == "GET" else None
     write = partial(page, "unavailable.html", None, text, action=None, refresh=refresh)
-    return written(problem(Code.TRY_LATER, text.title, write, wait))
+    return written(problem(Code.TRY_LATER if wait else Code.SHOP_FAILED, text.title, write, wait))
+
+
+def _is_developers(error: Exception) -> bool:
+    """Whether an error is raised for the developer, as Flask does, in debug and in tests."""
+    propagates = current_app.config["PROPAGATE_EXCEPTIONS"]
+    if propagates is None:
+        propagates = current_app.testing or current_app.debug
+    return bool(propagates) and not is_unavailable(error)
+
+
+def _shops_answer(error: HTTPException) -> BaseResponse:
+    """The answer to an error of HTTP, by the shop's own handler where it has one."""
+    handlers = current_app.error_handler_spec[None][None]
+    own = next((handlers[kind] for kind in type(error).__mro__ if kind in handlers), None)
+    return current_app.make_response(error if own is None else current_app.ensure_sync(own)(error))
 
 
 def answer_owner(error: SQLAlchemyError) -> BaseResponse:
@@ -213,6 +273,6 @@ def log_failure(kind: str, line: str, subject: str, error: Exception, extra: Map
     runtime().log.warning(kind, line, subject, told, extra=extra)
 
 
-def _log_or_raise(error: SQLAlchemyError) -> None:
+def _log_or_raise(error: Exception) -> None:
     # Not the path, which has a token.
     log_failure("pages without a database", "%s was answered 503: %s", str(request.endpoint), error, about())

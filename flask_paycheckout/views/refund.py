@@ -14,9 +14,9 @@ from sqlalchemy.exc import SQLAlchemyError
 from flask_paycheckout.client import Invalid, PaymentsError
 from flask_paycheckout.errors import PayoutRefused, ReceiverFailed
 from flask_paycheckout.payouts.claims import TooManyClaims, can_be_claimed, claims_left
+from flask_paycheckout.payouts.destinations import ACCOUNT_NUMBER, RefundForm, fields_of, max_length, read_form
 from flask_paycheckout.payouts.payout_model import PayoutMixin, about_payout
 from flask_paycheckout.payouts.payout_states import PayoutStatus
-from flask_paycheckout.payouts.refund_forms import ACCOUNT_NUMBER, RefundForm, fields_of, read_form
 from flask_paycheckout.runtime import for_writing, runtime
 from flask_paycheckout.security.signed_links import REFUND
 from flask_paycheckout.views import language, refund_text as texts
@@ -50,14 +50,6 @@ _ATTRIBUTES: dict[str, dict[str, str]] = {
     "wallet_address": {"autocomplete": "off", "autocapitalize": "none", "spellcheck": "false"},
 }
 _EMPTY = RefundForm({}, {})
-_LOOKS = {
-    PayoutStatus.CLAIMABLE: "refund",
-    PayoutStatus.SENT: "pending",
-    PayoutStatus.COMPLETED: "paid",
-    PayoutStatus.FAILED: "held",
-    PayoutStatus.UNKNOWN: "held",
-    PayoutStatus.CANCELLED: "closed",
-}
 
 
 class _Field(msgspec.Struct, frozen=True):
@@ -159,7 +151,6 @@ def _page(payout: PayoutMixin, form: RefundForm = _EMPTY, **problem: str) -> Res
         "refund.html",
         payout.order_id,
         replace(texts.refund_text(payout), **problem),
-        look="paid" if sent_for_good else _LOOKS.get(state, "waiting"),
         state=state,
         final=sent_for_good or state in (PayoutStatus.COMPLETED, PayoutStatus.CANCELLED),
         fields=_fields(payout, form),
@@ -176,7 +167,9 @@ def _fields(payout: PayoutMixin, form: RefundForm = _EMPTY) -> list[_Field]:
             name,
             *texts.field_text(name, form.faults.get(name), payout.currency, again=bool(form.values)),
             "" if name == ACCOUNT_NUMBER else form.values.get(name, ""),
-            _ATTRIBUTES[name] if name == "country" else {"type": "text", "maxlength": "255"} | _ATTRIBUTES[name],
+            _ATTRIBUTES[name]
+            if name == "country"
+            else {"type": "text", "maxlength": str(max_length(name))} | _ATTRIBUTES[name],
             name == first,
             _choices(form.values.get(name, "")) if name == "country" else {},
         )

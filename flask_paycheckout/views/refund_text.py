@@ -5,20 +5,22 @@ Every text of a constant here is translated.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import msgspec
 from msgspec.structs import replace
 
 from flask_paycheckout.config.checks import PayoutFees
+from flask_paycheckout.payouts import destinations
 from flask_paycheckout.payouts.claims import claims_left
+from flask_paycheckout.payouts.destinations import Fault, max_length
 from flask_paycheckout.payouts.payout_model import PayoutMixin
-from flask_paycheckout.payouts.payout_states import PayoutKind, PayoutStatus
-from flask_paycheckout.payouts.refund_forms import Fault
+from flask_paycheckout.payouts.payout_states import PayoutKind, PayoutState, PayoutStatus
 from flask_paycheckout.runtime import runtime
 from flask_paycheckout.text import visible
 from flask_paycheckout.views.language import format_amount, format_moment, gettext
 from flask_paycheckout.views.page_text import translated
+from flask_paycheckout.views.receipt_text import Look
 
 
 class RefundText(msgspec.Struct, frozen=True):
@@ -26,6 +28,10 @@ class RefundText(msgspec.Struct, frozen=True):
 
     title: str
     sentence: str
+    badge: str = ""
+    """The state in one word."""
+
+    look: Look = Look.CLOSED
     payout_title: str = ""
     payout_sentence: str = ""
     """Title and sentence for a payout that pays nothing back; where they are empty, the two above are shown."""
@@ -36,8 +42,14 @@ class RefundText(msgspec.Struct, frozen=True):
     counts: str = ""
     """How much of the payment that pays back, where it is in another currency; else empty."""
 
-    destination: str = ""
-    """Where the money goes, as the customer said it last, without an account number; empty until then."""
+    destination: Mapping[str, str] = {}
+    """Where the money goes, by label, as the customer said it last, without an account number; empty until then."""
+
+    is_wallet: bool = False
+    """Whether that is a wallet, whose address is shown in groups of four."""
+
+    unchecked: str = ""
+    """That nobody notices a wrong character of the wallet's address, where it is so."""
 
     problem: str = ""
     """Why the form that was just sent changed nothing; empty when none was sent."""
@@ -48,8 +60,14 @@ class RefundText(msgspec.Struct, frozen=True):
     when: str = ""
     """The advice when to send the form again; only set while the service cannot be reached."""
 
+    deadline: str = ""
+    """Until when the form can be sent; empty without an end."""
+
     about: Sequence[str] = ()
-    """Until when the form can be sent, who gets what is typed, who pays the transfer, and how long it takes."""
+    """Who gets what is typed, who pays the transfer, and how long it takes."""
+
+    ask_about: str = "Who sees this, and when does the money come?"
+    """The heading of the sentences about it, which are folded away."""
 
     send: str = "Send my bank details"
     """The label of the form's button."""
@@ -57,25 +75,39 @@ class RefundText(msgspec.Struct, frozen=True):
     change: str = "Change where the money goes"
     """The label of the form while an earlier one stands."""
 
-    account: str = "Bank account"
+    where: str = "Bank account"
     person: str = "Your address"
-    """The headings of the two parts of the form for a bank account."""
+    check: str = "Check and send"
+    """The headings of the steps of the form."""
 
+    compare: str = (
+        "Please compare the account number with your bank's once more: money may not come back from a wrong one."
+    )
+    """What to check before the form is sent."""
+
+    ask_why_person: str = "Why is this asked?"
     why_person: str = (
         "Banks ask for the address of whoever is paid. The e-mail address is for questions about the transfer."
     )
+
+    order: str = "Order"
+    ask: str = "Questions?"
+    """As in `PageText`."""
 
     back: str = "Back to your order"
     again: str = "Check again"
     """The label of the link that reloads the page."""
 
     language: str = ""
-    """The language of these texts, for the attribute `lang`."""
+    direction: str = ""
+    """The language of these texts, and its direction, for the attributes `lang` and `dir`."""
 
 
 _ON_ITS_WAY = RefundText(
     "Your refund is being sent",
     "The shop has approved it. You can close this page: this link stays good.",
+    "under way",
+    Look.WAIT,
     "Your payout is being sent",
 )
 _OF_STATUS = {
@@ -83,12 +115,16 @@ _OF_STATUS = {
         "Where should your refund go?",
         "The shop pays you back. Please say where the money should go. A person at the shop checks it before it is"
         " sent.",
+        "unclaimed",
+        Look.BACK,
         "Where should your money go?",
         "The shop pays you. Please say where the money should go. A person at the shop checks it before it is sent.",
     ),
     PayoutStatus.WAITING: RefundText(
         "The shop is checking your refund",
         "It is sent when a person at the shop has approved it. You can close this page: this link stays good.",
+        "in review",
+        Look.REVIEW,
         "The shop is checking your payout",
     ),
     PayoutStatus.READY: _ON_ITS_WAY,
@@ -96,33 +132,57 @@ _OF_STATUS = {
     PayoutStatus.SENT: RefundText(
         "Your refund was sent",
         "The money is on its way to your bank. It usually arrives within one to three working days.",
+        "sent",
+        Look.WAIT,
         "Your payout was sent",
     ),
     PayoutStatus.COMPLETED: RefundText(
-        "Refunded", "The money was paid out to you. There is nothing more to do.", "Paid out"
+        "Refunded", "The money was paid out to you. There is nothing more to do.", "paid out", Look.PAID, "Paid out"
     ),
     PayoutStatus.FAILED: RefundText(
         "The shop is looking at your refund",
         "The transfer did not go through. You do not have to do anything: the shop sends it again, or asks you where"
         " else it should go.",
+        "delayed",
+        Look.TROUBLE,
         "The shop is looking at your payout",
     ),
     PayoutStatus.UNKNOWN: RefundText(
         "The shop is looking at your refund",
         "It could not be completed yet. You do not have to do anything; the shop will be in touch.",
+        "delayed",
+        Look.TROUBLE,
         "The shop is looking at your payout",
     ),
     PayoutStatus.CANCELLED: RefundText(
         "This refund was cancelled",
         "The shop will not send it. If you have questions, please ask the shop.",
+        "cancelled",
+        Look.CLOSED,
         "This payout was cancelled",
     ),
 }
 # A payment in tokens cannot be followed further than that it was sent.
-_SENT_TO_WALLET = RefundText("Refunded", "The money was sent to your wallet. There is nothing more to do.", "Paid out")
+_SENT_TO_WALLET = RefundText(
+    "Refunded", "The money was sent to your wallet. There is nothing more to do.", "paid out", Look.PAID, "Paid out"
+)
+_EXPIRED = RefundText(
+    "The time to say where the money goes is over",
+    "The shop sends nothing before it has asked you again. Please ask the shop for a new link.",
+    "expired",
+    Look.CLOSED,
+)
+_REPLACED = RefundText(
+    "Another refund was made in the place of this one",
+    "This transfer did not go through, and is not sent again. If you have no link of the new one, please ask the shop.",
+    "replaced",
+    Look.CLOSED,
+)
 _NO_MORE = RefundText(
     "Please ask the shop about your refund",
     "This form was sent too often, and cannot be used any more. The shop can send you a new link.",
+    "unclaimed",
+    Look.TROUBLE,
     "Please ask the shop about your payout",
 )
 
@@ -151,8 +211,9 @@ _WHO_PAYS = {
 
 _FAULTS = {
     Fault.MISSING: "Please fill in this field.",
-    Fault.TOO_LONG: "This is too long; please write it in 255 characters or fewer.",
+    Fault.TOO_LONG: "This is too long; please write it in %(longest)d characters or fewer.",
     Fault.SEVERAL_LINES: "Please write this in one line, without special control characters.",
+    Fault.BULLET: "Please leave out the bullets, such as •.",
     Fault.NO_EMAIL: "This is not an e-mail address; it looks like name@example.com.",
     Fault.NO_ACCOUNT_NUMBER: (
         "This is not an account number: it has up to 64 letters and digits. Please copy it from your bank."
@@ -174,6 +235,17 @@ _LABELS = {
     "post_code": "Postal code",
     "wallet_address": "Address of your wallet for %(token)s",
 }
+# The facts of a destination, by their stored labels.
+_FACTS = {
+    "Name": _LABELS["account_name"],
+    "Bank": _LABELS["bank_name"],
+    "IBAN": "Bank that the IBAN names",
+    "Number ends with": "The account number ends with",
+    "Wallet": "Your wallet",
+}
+_UNCHECKED = (
+    "This address has nothing by which a wrong character could be noticed. Please compare each one with your wallet."
+)
 _SEND_WALLET = "Send my wallet address"
 _DEADLINE = "Please say it before %(time)s; otherwise the shop has to ask you again."
 _TYPE_AGAIN = "For your safety this is not kept on this page. Please type it again."
@@ -183,35 +255,40 @@ _OWN_WALLET = "Check that the wallet is yours: a payment to a wrong address cann
 def refund_text(payout: PayoutMixin) -> RefundText:
     """The text of a refund, or of another payout that its receiver claims, in its state."""
     status, token = PayoutStatus(payout.status), payout.is_token
-    # What waits for a day with room was approved before.
-    text = _ON_ITS_WAY if payout.waits_for_day else _OF_STATUS[status]
+    # It was approved before.
+    text = _ON_ITS_WAY if payout.state == PayoutState.POSTPONED else _OF_STATUS[status]
     if token:
-        text = replace(text, send=_SEND_WALLET)
+        text = replace(text, send=_SEND_WALLET, where=_FACTS["Wallet"], compare=_OWN_WALLET)
     if status is PayoutStatus.SENT and token:
         text = _SENT_TO_WALLET
+    if payout.state == PayoutState.REPLACED:
+        text = _REPLACED
+    if payout.has_lapsed:
+        text = _EXPIRED
     if status is PayoutStatus.CLAIMABLE and not claims_left(payout):
         text = _NO_MORE
     if payout.kind != PayoutKind.REFUND:
         text = replace(text, title=text.payout_title or text.title, sentence=text.payout_sentence or text.sentence)
     about = [*(_ABOUT_WALLET if token else _ABOUT_BANK), _WHO_PAYS[runtime().settings.payout_fees]]
-    sentences = list(map(gettext, about))
-    if status is PayoutStatus.CLAIMABLE and payout.next_attempt_at:
-        sentences.insert(0, gettext(_DEADLINE) % {"time": format_moment(payout.next_attempt_at)})
+    ends_at = payout.claim_ends_at if status is PayoutStatus.CLAIMABLE else None
     return replace(
         translated(text),
         amount=format_amount(payout.amount, payout.currency),
         counts=_counted(payout),
-        destination=_shown_destination(payout),
-        about=sentences,
+        destination=_destination(payout),
+        unchecked=gettext(_UNCHECKED) if destinations.hides_errors(payout.destination, payout.currency) else "",
+        is_wallet=payout.is_token,
+        deadline=gettext(_DEADLINE) % {"time": format_moment(ends_at)} if ends_at else "",
+        about=list(map(gettext, about)),
     )
 
 
-def _shown_destination(payout: PayoutMixin) -> str:
+def _destination(payout: PayoutMixin) -> destinations.Facts:
     """Where the customer said that the money goes; what the shop said is not shown to whoever has the link."""
-    if not payout.revision or not payout.destination or payout.status == PayoutStatus.CANCELLED:
-        return ""
-    said = payout.destination.removeprefix("wallet ") if payout.is_token else payout.destination
-    return gettext("Destination: %(destination)s") % {"destination": visible(said)}
+    if not payout.revision or payout.status == PayoutStatus.CANCELLED or payout.destination == destinations.ERASED:
+        return {}
+    facts = destinations.facts_in(payout.destination)
+    return {gettext(_FACTS.get(label, label)): visible(value) for label, value in facts.items()}
 
 
 def _counted(payout: PayoutMixin) -> str:
@@ -228,7 +305,7 @@ def field_text(name: str, fault: Fault | None, currency: str, *, again: bool) ->
     """
 
     def told(text: str) -> str:
-        return gettext(text) % {"token": currency}
+        return gettext(text) % {"token": currency, "longest": max_length(name)}
 
-    hint = _OWN_WALLET if name == "wallet_address" else _TYPE_AGAIN if name == "account_number" and again else ""
+    hint = _TYPE_AGAIN if name == "account_number" and again else ""
     return told(_LABELS[name]), told(hint), told(_FAULTS[fault] if fault is not None else "")

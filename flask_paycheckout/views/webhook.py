@@ -7,10 +7,13 @@ import json
 from flask import Response, abort, request
 from sqlalchemy.exc import SQLAlchemyError
 
-from flask_paycheckout.parts.logs import about
-from flask_paycheckout.parts.observations import Observed
 from flask_paycheckout.runtime import Runtime, runtime
 from flask_paycheckout.security.comparing import is_one_of
+from flask_paycheckout.wiring.logs import about
+from flask_paycheckout.wiring.observations import Observed
+
+RECEIVED = '{"received":true}\n'
+"""The answer to a webhook that was stored."""
 
 _MAX_BODY = 64 * 1024
 
@@ -40,19 +43,19 @@ def webhook(secret: str | None = None) -> Response:
         checkout_id = _checkout_id(body)
     except (RecursionError, ValueError):
         _observe(shop, "malformed")
-        return _answer(400, '{"error":"send a JSON object with a string orderId"}')
+        return _answer(400, '{"error":"send a JSON object with a string orderId"}\n')
     try:
         shop.sessions.refuse_uncommitted("the webhook")
         if checkout_id is not None:
             _observe(shop, shop.webhooks.receive(checkout_id))
         else:
-            shop.payouts.receive_hint()
+            shop.due_payouts.receive_hint()
             _observe(shop, "payout")
     except SQLAlchemyError:
         shop.log.exception("webhooks to store", "a webhook could not be stored", extra=about(checkout_id=checkout_id))
         _observe(shop, "not_stored")
-        return _answer(503, '{"error":"not stored, send it again"}')
-    return _answer(200, '{"received":true}')
+        return _answer(503, '{"error":"not stored, send it again"}\n')
+    return _answer(200, RECEIVED)
 
 
 def _checkout_id(body: bytes) -> str | None:
@@ -79,4 +82,4 @@ def _observe(shop: Runtime, outcome: str) -> None:
 
 def _answer(status: int, body: str) -> Response:
     # The sender needs none of the shop's own JSON formatting, which takes longer than a query.
-    return Response(f"{body}\n", status, mimetype="application/json")
+    return Response(body, status, mimetype="application/json")

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+import flask_paycheckout
 from flask_paycheckout import Account, ConfigurationError
 from flask_paycheckout.client import PaymentsClient
 from flask_paycheckout.database.order_ids import require_account_name
@@ -15,6 +17,7 @@ from flask_paycheckout.service.accounts import Accounts, AccountUnavailable
 from tests.conftest import OpenShop
 
 SECRET = "canary-account-secret-55"
+PACKAGE = str(Path(flask_paycheckout.__file__).parent)
 
 
 class Shop:
@@ -100,15 +103,41 @@ def test_an_account_that_is_gone_is_told_without_secrets(given: Any, why: str) -
     assert (failed.value.carried_out, failed.value.retryable) == ("no", True)
 
 
+def variables_of(error: BaseException | None) -> Iterator[str]:
+    """What an error tracker gets of an error, of the errors before it, and of the variables of their frames."""
+    while error is not None:
+        yield repr(error)
+        for frame, _ in traceback.walk_tb(error.__traceback__):
+            if frame.f_code.co_filename.startswith(PACKAGE):
+                yield from (repr(value) for name, value in frame.f_locals.items() if name != "self")
+        error = error.__context__
+
+
 @pytest.mark.parametrize(
-    "given", [{"client_secret": f"{SECRET}\n"}, {"client_secret": SECRET.encode()}, {"access_token": [SECRET]}]
+    "given",
+    [
+        {"client_secret": f"{SECRET}\n"},
+        {"client_secret": SECRET.encode()},
+        {"client_secret": {"key": SECRET}},
+        {"access_token": [SECRET]},
+        {"access_token": (SECRET,)},
+        {"base_url": f"https://{SECRET}@pay.example"},
+        {"base_url": f"https://user:{SECRET}@pay.example"},
+    ],
 )
 def test_no_variable_of_a_refusal_shows_a_key(given: dict[str, Any]) -> None:
     with pytest.raises(ConfigurationError) as refused:
         Account(**{"client_id": "id", "client_secret": SECRET} | given)
-    frames = [frame for frame, _ in traceback.walk_tb(refused.value.__traceback__)][1:]
-    assert SECRET not in f"{refused.value!r} {[frame.f_locals for frame in frames]}"
-    assert refused.value.__context__ is refused.value.__cause__ is None
+    assert [text for text in variables_of(refused.value) if SECRET in text] == []
+
+
+@pytest.mark.parametrize("given", [("id", SECRET), {"client_secret": SECRET}, SECRET, [SECRET]])
+def test_no_variable_shows_keys_that_the_shop_gives_in_another_form(given: Any) -> None:
+    shop = Shop()
+    shop.keys["ada"] = given
+    with pytest.raises(AccountUnavailable) as failed:
+        accounts_of(shop).client_of("ada")
+    assert [text for text in variables_of(failed.value) if SECRET in text] == []
 
 
 @pytest.mark.parametrize(

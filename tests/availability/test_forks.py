@@ -89,7 +89,7 @@ def test_parent_and_children_share_nothing_of_ours(service: Service, open_shop: 
             calls(app, paycheckout, who, orders)
 
     runtime = app.extensions[KEY]
-    breaker, starts = runtime.service.breaker, limits.Call("", CREATE)
+    breaker, starts = runtime.service.limits(), limits.Call("", CREATE)
     # At the fork the parent's only place is taken, its breaker open, and a start of the child's first order under way.
     with app.test_request_context(), runtime.service.permit(READ), runtime.starter._starting.join("2-1"):
         for _ in range(3):

@@ -34,7 +34,7 @@ def _service() -> httpx.Client:
     return httpx.Client(base_url=os.environ["BENCH_SERVICE"], trust_env=False)
 
 
-def _asked(method: str, path: str, body: str | None = None) -> Any:
+def asked(method: str, path: str, body: str | None = None) -> Any:
     """The `data` that the service answers."""
     answer = _service().request(method, path, content=body, headers={"Content-Type": "application/json"})
     return json.loads(answer.content, parse_float=Decimal)["data"]
@@ -50,7 +50,7 @@ def make_app() -> Flask:
 
     @app.post("/orders/<order_id>/checkout")
     def start(order_id: str) -> Any:
-        made = _asked("POST", "/v1/checkout", '{"inputCurrency":"USD","inputAmount":12.50}')
+        made = asked("POST", "/v1/checkout", '{"inputCurrency":"USD","inputAmount":12.50}')
         row = {"checkout_id": made["id"], "order_id": order_id, "status": "created", "url": made["url"]}
         with db.engine.begin() as connection:
             connection.execute(_STORE, row)
@@ -75,7 +75,7 @@ def make_app() -> Flask:
 
 
 def _settle(db: SQLAlchemy, checkout_id: str, order_id: str) -> None:
-    deposit = _asked("GET", f"/v1/deposit/{checkout_id}")
+    deposit = asked("GET", f"/v1/deposit/{checkout_id}")
     paid = (deposit["status"], deposit["inputAmount"], deposit["inputCurrency"])
     if deposit["depositId"] == checkout_id and paid == ("completed", Decimal("12.50"), "USD"):
         with db.engine.begin() as connection:

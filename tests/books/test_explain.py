@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 from decimal import Decimal
 from typing import Any
 
@@ -10,14 +11,19 @@ import pytest
 from sqlalchemy import update
 
 from flask_paycheckout import Explanation
+from flask_paycheckout.books.happenings import happenings_of
 from tests.payouts.claiming import refunded
-from tests.payouts.shop import pays_out, refunds
+from tests.payouts.shop import MAKER, pays_out, refunds, stands
 from tests.scripted import Shop, number
 
 
 def explains(shop: Shop, order_id: str = "o-1") -> Explanation:
     with shop.app.app_context():
         return shop.paycheckout.explain(order_id)
+
+
+def entries(row: Any) -> list[str]:
+    return [happening.what for happening in happenings_of(row)]
 
 
 def test_the_whole_story_of_a_paid_order(shop: Shop) -> None:
@@ -33,7 +39,7 @@ def test_the_whole_story_of_a_paid_order(shop: Shop) -> None:
     shop.reconciles()
 
     (attempt,) = explains(shop).attempts
-    assert [happening.what for happening in attempt.happenings] == ["created", "webhook", "moved", "no answer", "moved"]
+    assert entries(attempt) == ["created", "webhook", "moved", "no answer", "moved"]
     assert (attempt.webhooks, attempt.reads, attempt.found_by) == (1, 2, "reconcile")
     text = str(explains(shop))
     assert "2026-01-01 12:00:00Z  Checkout made for 12.50 USD" in text
@@ -91,7 +97,7 @@ def test_what_another_program_wrote_is_told_and_hides_nothing(shop: Shop, name: 
     shop.executes(update(shop.runtime.models.checkouts).values(values))
     story = explains(shop)
     assert told in str(story)
-    assert "checkout_created of chk-1: delivered" in str(story)
+    assert "checkout_created of chk-1: nobody has listened" in str(story)
     assert json.loads(json.dumps(story.as_dict()))["attempts"][0]["checkout_id"] == "chk-1"
 
 
@@ -106,9 +112,9 @@ def test_refunds_and_payouts_of_the_order_are_told_with_each_decision(shop: Shop
     story = explains(shop)
     refund, payout = story.payouts
     assert (refund.kind, refund.status, refund.amount, refund.currency) == ("refund", "ready", Decimal("5"), "USD")
-    assert (refund.destination, refund.revision) == ("Zoë Quist, First Bank, •••• 3456", 1)
+    assert (refund.destination, refund.revision) == ("Name: Zoë Quist\nBank: First Bank\nNumber ends with: 3456", 1)
     assert (payout.kind, payout.reference, payout.refund_of) == ("payout", "maker-1", None)
-    assert [step.what for step in refund.happenings] == ["created", "moved", "moved"]
+    assert entries(refund) == ["created", "moved", "moved"]
     text = str(story)
     for told in ("Made for 5.00 USD by Ada: one jar broke", "Ready: Bo\\x1b[2J approved it: seen", "Note: jars sold"):
         assert told in text
@@ -121,11 +127,25 @@ def test_refunds_and_payouts_of_the_order_are_told_with_each_decision(shop: Shop
 def test_money_that_waits_to_be_paid_back_can_be_refunded(shop: Shop) -> None:
     checkout_id = shop.has_held()
     shop.resolves(checkout_id, accept=False)
-    assert f"Or refund it: flask paycheckout refund {checkout_id} --by YOU --why REASON" in str(explains(shop))
+    assert f"    flask paycheckout refund {checkout_id} --by YOU --why REASON" in str(explains(shop))
     refunds(shop, checkout_id)
     story = explains(shop)
     assert story.attempts[0].payback == "refunded"
     assert "TO PAY BACK" not in str(story)
+
+
+@pytest.mark.parametrize("column", ["amount", "counts", "fee"])
+def test_an_amount_that_is_no_number_hides_no_order_and_no_alarm(shop: Shop, column: str) -> None:
+    broken = refunds(shop, shop.has_paid("o-1"), "5.00", to=MAKER)
+    refunds(shop, shop.has_paid("o-2"), "3.00", to=MAKER)
+    stands(shop, broken.reference, status="failed", counts_currency="EUR", **{column: "5,0"})
+    shop.app.register_blueprint(shop.paycheckout.owner_view(lambda: "Ada"), url_prefix="/owner")
+    pages = ("", "/order?order_id=o-1", "/payouts", f"/payout?reference={broken.reference}")
+    assert [shop.browser.get(f"/owner{page}").status_code for page in pages] == [200] * 4
+    for command in ("report", "doctor", "payouts"):
+        assert "5,0" in shop.runs(command).output or column == "fee"
+        assert json.loads(shop.runs(command, "--json").stdout)
+    assert "5,0" in shop.runs("show", "o-1").output
 
 
 def test_an_order_that_only_a_payout_belongs_to_is_shown(shop: Shop) -> None:
@@ -135,3 +155,10 @@ def test_an_order_that_only_a_payout_belongs_to_is_shown(shop: Shop) -> None:
     assert shown.exit_code == 0
     (payout,) = json.loads(shown.output)["payouts"]
     assert (payout["reference"], payout["status"], payout["amount"]) == ("maker-1", "ready", "80.00")
+
+
+def test_an_explanation_is_read_the_same_in_another_process(shop: Shop) -> None:
+    refunds(shop, shop.has_paid(), "5")
+    explanation = explains(shop)
+    again = pickle.loads(pickle.dumps(explanation))  # noqa: S301
+    assert (str(again), again.as_dict()) == (str(explanation), explanation.as_dict())

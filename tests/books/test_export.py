@@ -261,3 +261,25 @@ def test_days_and_months_follow_the_time_zone_of_the_shop(open_shop: OpenShop) -
     assert exported(shop, "--from", "2026-02-01T06:00+01:00") == [line], "a time may name its own offset"
     with shop.app.app_context():
         assert [line.order_id for line in shop.paycheckout.books(end="2026-02-01")] == ["o-1"]
+
+
+def test_bookkeepers_get_local_dates_codes_and_a_mark(open_shop: OpenShop) -> None:
+    shop = open_shop(PAYCHECKOUT_TIME_ZONE="Asia/Tokyo", PAYCHECKOUT_ACCOUNT_CODES={"payment": "8400"})
+    shop.clock.now = datetime(2026, 1, 31, 20, 0, tzinfo=UTC)
+    shop.settles(shop.has_deposit("completed", "o-1", **FEE))
+    books(shop, 1, order_id="=cmd;x", reference="=1")
+    ran = runs(shop, "export", "--format", "accounting", "--from", "2026-02-01")
+    assert ran.exit_code == 0
+    assert ran.stdout_bytes.decode() == (
+        "\ufeffdate;kind;text;order;reference;currency;amount;fee;net;code\r\n"
+        "2026-02-01;payment;Order o-1;o-1;chk-1;USD;12.50;0.37;12.13;8400\r\n"
+        """2026-02-01;payout;"Order =cmd;x";"'=cmd;x";'=1;USD;-1;0;-1;\r\n"""
+    )
+    ran = runs(shop, "export", "--format", "accounting", "--delimiter", ",")
+    assert "2026-02-01,payment,Order o-1,o-1,chk-1,USD,12.50,0.37,12.13,8400\r\n" in ran.stdout_bytes.decode()
+
+
+@pytest.mark.parametrize("words", [["--delimiter", ";"], ["--format", "accounting", "--delimiter", "."]])
+def test_a_delimiter_that_cannot_be_used_is_refused(shop: Shop, words: list[str]) -> None:
+    ran = runs(shop, "export", *words)
+    assert (ran.exit_code, "--delimiter" in ran.stderr, ran.stdout) == (2, True, "")

@@ -18,7 +18,7 @@ import pytest
 
 from flask_paycheckout import SETTINGS, Account, Pay, order_paid
 from flask_paycheckout.books.audit import rechecks
-from flask_paycheckout.payouts.payout_tries import tries_of
+from flask_paycheckout.payouts.payout_table import tries_of
 from flask_paycheckout.testing import Sandbox
 from tests.books.conftest import contents
 from tests.chance import seed_of, soak_count, stream

@@ -23,7 +23,7 @@ DAY = timedelta(days=1)
 def test_each_list_of_a_shop_with_many_payouts_reads_few_rows(shop: Shop) -> None:
     """Thousands were completed; one is in each other state."""
     pays_out(shop)
-    stands(shop, "maker-1", status="completed", next_attempt_at=None)
+    stands(shop, "maker-1", status="completed", state="completed", due_at=None)
     engine, row = shop.engine, shop.runtime.models.row_of(payout(shop))
     del row["id"]
     rows = [
@@ -31,10 +31,9 @@ def test_each_list_of_a_shop_with_many_payouts_reads_few_rows(shop: Shop) -> Non
         | {"reference": f"c-{number}", "service_reference": f"c-{number}", "created_at": shop.clock() + number * DAY}
         for number in range(MANY)
     ]
-    late = row | {"next_attempt_at": shop.clock(), "kind": "refund", "refund_of": "chk-1", "counts": "80.00"}
-    # In their order: a refund of its amount that comes after the failed one replaces it.
+    late = row | {"due_at": shop.clock(), "kind": "refund", "refund_of": "chk-1", "counts": "80.00"}
     for state in (state for state in PayoutStatus if state != PayoutStatus.COMPLETED):
-        rows.append(late | {"reference": state, "service_reference": state, "status": state})
+        rows.append(late | {"reference": state, "service_reference": state, "status": state, "state": state})
     shop.executes(shop.runtime.models.payouts.insert(), rows)
     shop.executes(sa.text("ANALYZE"))
     shop.clock.advance(minutes=6)
@@ -50,6 +49,7 @@ def test_each_list_of_a_shop_with_many_payouts_reads_few_rows(shop: Shop) -> Non
         listed = [payout.reference for payout in (*page.rows, *rest.rows)]
         assert (listed, rest.next_place) == ([f"c-{number}" for number in range(110, 100, -1)], None)
     assert {key: count for key, count in alarms.items() if "payout" in key} == {
+        "failed-payouts": 1,
         "payouts-to-approve": 1,
         "payouts-without-access-token": 1,
         "payouts-not-followed": 2,

@@ -48,7 +48,7 @@ def completes(shop: Shop, reference: str, **columns: Any) -> None:
     """A payout that was paid long ago."""
     pays_out(shop, reference)
     moved = shop.clock() - AGO
-    stands(shop, reference, **{"status": "completed", "moved_at": moved, "next_attempt_at": None} | columns)
+    stands(shop, reference, **{"status": "completed", "moved_at": moved, "due_at": None} | columns)
 
 
 def prunes(shop: Shop, *, dry_run: bool = False) -> Pruned:
@@ -166,8 +166,8 @@ def test_histories_of_payouts_go_when_they_are_at_their_end(shop: Shop) -> None:
     completes(shop, "cancelled", status="cancelled")
     completes(shop, "token sent", status="sent")
     kept: dict[str, dict[str, Any]] = {
-        "sent": {"status": "sent", "next_attempt_at": now},
-        "ready": {"status": "ready", "next_attempt_at": now},
+        "sent": {"status": "sent", "due_at": now},
+        "ready": {"status": "ready", "due_at": now},
         "failed": {"status": "failed"},
         "unknown": {"status": "unknown"},
         "young": {"moved_at": now - timedelta(days=364)},

@@ -5,6 +5,7 @@ The worlds behind them are built once, by the actors of the other tests, and the
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
@@ -28,6 +29,8 @@ from tests.sandbox.payments.customers import makes
 NO_PAGES = {
     *("static", "favicon", "paycheckout.static", "paycheckout.order_status", "paycheckout_owner.give_proof"),
     *("paycheckout_owner.download_month", "owner.logout", "pictures.draw", "health.tell_health"),
+    # The docs are the page of Swagger UI.
+    *("description.show_docs", "description.show_description", "inspector.search"),
 }
 NO_PAGES_BELOW = ("/_sandbox/", "/v1/", "/v2/")
 #: The states that the order's own page shows in different ways, and those that its status page does.
@@ -37,6 +40,13 @@ SHOWN_STATUSES = ("unpaid", "created", "pending", "paid", "held", "rejected", "a
 SHOWN_REFUNDS = ("claimable", "waiting", "failed", "completed", "cancelled")
 #: The languages of the extension's own pages besides English.
 LANGUAGES = ("de", "es", "id", "ja")
+
+
+#: A word that no line may break, such as a chain gives for a transaction; and text that fills several lines.
+_UNBROKEN = "0x9c1e4f7ab2d05368e1c94b7f20a6d83f5e7b1c08d94a2f63b5e0c7189fd24a6b"
+_LONG = "Sunshine from noon for the guests, a breeze for the veil, and no rain before the last dance. " * 11
+_COOKIE = "sandbox_"
+"""The name of the cookie with which a browser controls a sandbox begins with this."""
 
 
 @dataclass(frozen=True)
@@ -82,7 +92,7 @@ class Gallery:
         for state, method in methods.items():
             self.tester.picks(self.checkouts[state], method)
         self.merchant.forces_status(self.checkouts["closed"], "failed")
-        self.tester.picks(self.checkouts["paid"], reference="r" * 200)
+        self.tester.picks(self.checkouts["paid"], reference=_UNBROKEN)
         self.tester.pays(self.checkouts["paid"])
         for state in ("held", "rejected"):
             self.tester.pays(self.checkouts[state], 1)
@@ -135,7 +145,7 @@ class Gallery:
                 db.session.commit()
                 if state == "withdrawn":
                     paycheckout.withdraw_request(made.reference, by="Ada", why="The wedding is off.")
-            paycheckout.request(Pay("9" * 12, "USD"), title="w" * 255, note="n" * 1000)
+            paycheckout.request(Pay("9" * 12, "USD"), title=_LONG[:255], note=_LONG[:1000])
             db.session.commit()
 
     def _starts(self, state: str) -> None:
@@ -147,13 +157,13 @@ class Gallery:
         payer = Payer(self.demo.sandbox)
         self.fiat = payer.pays_one(reference="supplier-2031", note="Straw and string")
         payer.sends_tokens({"amount": 5, "receiverWalletAddress": WALLET}, token=USDC)
-        self.payment = makes(self.merchant, senderName="s" * 200, reason="r" * 500)
-        self.merchant.calls("GET", "/v1/deposit/" + "d" * 300, signed_by="wrong")
+        self.payment = makes(self.merchant, senderName=_LONG[:200].strip(), reason=_UNBROKEN)
+        self.merchant.calls("GET", f"/v1/deposit/{_UNBROKEN}", signed_by="wrong")
         self.merchant.calls("POST", "/v1/checkout", b'{"inputCurrency": "USD"}', signed_by="0" * 64)
         self.rejected_request = int(self.tester.requests()[0]["id"])
         login = {"email": "merchant@example.com", "password": "sandbox-password"}
         self.demo.sandbox.test_client().post("/v1/auth/login", json=login)
-        self.tester.orders_fault("POST /v1/checkout", "error", times=1, statusCode=503, message="m" * 200)
+        self.tester.orders_fault("POST /v1/checkout", "error", times=1, statusCode=503, message=_LONG[:200])
         self.tester.orders_fault("webhook", "delay", seconds=30)
 
     def scenes(self) -> list[Scene]:
@@ -214,6 +224,7 @@ class Gallery:
             *scenes,
             Scene("inspector/refused-fault", self._order_a_wrong_fault, "#wrong-fault"),
             self._sandbox("inspector/nowhere", "/nowhere"),
+            Scene("inspector/entrance", self._stay_outside, "input[name=token]"),
         ]
 
     def _order_a_wrong_fault(self, page: Page) -> None:
@@ -307,6 +318,8 @@ class Gallery:
         """The pages that the shop's owner sees: the shop's own, and the extension's view."""
         views = {
             "orders": "",
+            "list": "/orders",
+            "pay": "/pay",
             "held": "?status=held",
             "not-found": "?search=nobody",
             "orders-days": "?from=2000-01-01",
@@ -321,7 +334,7 @@ class Gallery:
             "refund": f"/refund?checkout={self.checkouts['refunded']}",
             **{f"payout-{state}": f"/payout?reference={name}" for state, name in self.payouts.items()},
             **{
-                f"order-{state}": f"/order?id={self.orders[state]}"
+                f"order-{state}": f"/order?order_id={self.orders[state]}"
                 for state in ("refunded", "paid", "held", "rejected")
             },
         }
@@ -340,7 +353,18 @@ class Gallery:
         return _opens(f"shop/{name}", self.demo.shop_url + path, holds)
 
     def _sandbox(self, name: str, path: str, holds: str = "h1") -> Scene:
-        return _opens(name, self.demo.sandbox_url + path, holds)
+        scene = _opens(name, self.demo.sandbox_url + path, holds)
+
+        def show(page: Page) -> None:
+            if not any(cookie.get("name", "").startswith(_COOKIE) for cookie in page.context.cookies()):
+                page.goto(f"{self.demo.sandbox_url}/?token={self.demo.control_token}")
+            scene.show(page)
+
+        return Scene(name, show, holds)
+
+    def _stay_outside(self, page: Page) -> None:
+        page.context.clear_cookies(name=re.compile(f"{_COOKIE}.*"))
+        page.goto(self.demo.sandbox_url)
 
 
 def _opens(name: str, url: str, holds: str = "h1", language: str = "en") -> Scene:

@@ -1,33 +1,39 @@
 """Pictures of pages: those in README and the documentation, or one of every page for people to look at.
 
-    python -m tests.browser.pictures [FOLDER]
+    python -m tests.browser.pictures [FOLDER [NAME ...]]
 
 makes those in `.pictures/` anew; run it when one of the pages looks different. With a folder it writes there
-`<page>-<width>-<theme>.png` of every page in every state, and says which of them have a fault.
+`<page>-<width>-<theme>.png` of every page in every state, or of those whose names begin with one of the names, and says
+which of them have a fault; customers' and owners' pages are there as printed, too.
 """
 
 from __future__ import annotations
 
 import argparse
 from base64 import b64encode
+from collections.abc import Callable
 from io import BytesIO
 from itertools import product
 from pathlib import Path
 
+from jinja2 import Environment, FileSystemLoader, TemplateNotFound
 from PIL import Image
 from playwright.sync_api import Page, sync_playwright
 
 from example_shop.serving import Demo
 from tests.browser.chromium import opened
 from tests.browser.gallery import Gallery, Scene
-from tests.browser.looking import WIDTHS, Theme, faults, turn
+from tests.browser.looking import Theme, faults, turn
 from tests.optional_parts import chromium
 
 _FOLDER = Path(__file__).parents[2] / ".pictures"
 _PHONE, _DESK = 400, 820
 #: The scenes side by side in each picture with their widths, and the height.
 _PICTURES: dict[str, tuple[dict[str, int], int]] = {
-    "path": ({"shop/order-created": _PHONE, "hosted/scan": _PHONE, "status/paid": _PHONE}, 820),
+    "path": (
+        {"shop/order-created": _PHONE, "hosted/scan": _PHONE, "status/paid": _PHONE, "owner/orders": _DESK},
+        820,
+    ),
     "payment-page": ({"hosted/choose": _PHONE, "hosted/scan": _PHONE}, 820),
     "refund": ({"refund/claimable": _PHONE, "owner/payout-waiting": _DESK}, 760),
     "held": ({"owner/order-held": _DESK}, 800),
@@ -36,32 +42,56 @@ _PICTURES: dict[str, tuple[dict[str, int], int]] = {
 }
 _FRAME = """<!doctype html><body style="display: flex; gap: 24px; margin: 0; padding: 24px; background: #d5dde7">
 {}</body>"""
+#: Pixels: a usual phone, a desk, and a sheet of A4 paper without its margins.
+_SHOWN_WIDTHS, _PAPER = (390, 1280), 640
+_PRINTED = ("status/", "refund/", "request/", "owner/")
 # Enough for flat pages, and the file is much smaller.
-_COLOURS = 64
+_COLOURS = 128
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description="Take pictures of pages.")
     parser.add_argument("folder", type=Path, nargs="?", help="of every page; without one, those of the documentation")
-    folder = parser.parse_args().folder
+    parser.add_argument("names", nargs="*", help="such as status/ or refund/claimable")
+    parser.add_argument("--plain", action="store_true", help="customers' pages in their own frame, not the shop's")
+    asked = parser.parse_args()
+    folder, names = asked.folder, tuple(asked.names) or ("",)
     with Demo(reconciler=False) as demo, sync_playwright() as playwright, opened(playwright, chromium()) as browser:
         page = browser.new_context(device_scale_factor=1.5, reduced_motion="reduce").new_page()
         scenes = Gallery(demo).scenes()
+        if asked.plain:
+            demo.app.jinja_loader = _WithoutPaycheckout(demo.app.root_path + "/templates")
+            demo.app.jinja_env.cache.clear()  # type: ignore[union-attr]
         if folder is None:
             _document(page, {scene.name: scene for scene in scenes})
         else:
             folder.mkdir(parents=True, exist_ok=True)
             for scene in scenes:
-                scene.show(page)
-                _take(page, scene, folder)
+                if scene.name.startswith(names):
+                    scene.show(page)
+                    _take(page, scene, folder)
+
+
+class _WithoutPaycheckout(FileSystemLoader):
+    """The templates of the shop's own pages; those of the extension are then its own."""
+
+    def get_source(self, environment: Environment, template: str) -> tuple[str, str, Callable[[], bool]]:
+        if template.startswith("paycheckout/"):
+            raise TemplateNotFound(template)
+        return super().get_source(environment, template)
 
 
 def _take(page: Page, scene: Scene, folder: Path) -> None:
     themes: tuple[Theme, ...] = ("light", "dark")
-    for width, theme in product(WIDTHS, themes):
+    for width, theme in product(_SHOWN_WIDTHS, themes):
         turn(page, width, theme)
         name = scene.name.replace("/", "-")
         page.screenshot(path=folder / f"{name}-{width}-{theme}.png", full_page=True)
+    if scene.name.startswith(_PRINTED):
+        turn(page, _PAPER, "light")
+        page.emulate_media(media="print")
+        page.screenshot(path=folder / f"{scene.name.replace('/', '-')}-print.png", full_page=True)
+        page.emulate_media(media="screen")
     for fault in faults(page):
         print(f"{scene.name}: {fault}")
 
@@ -69,12 +99,14 @@ def _take(page: Page, scene: Scene, folder: Path) -> None:
 def _document(page: Page, scenes: dict[str, Scene]) -> None:
     # Only a browser that has seen the order is told which one it is.
     scenes["shop/order-paid"].show(page)
+    is_owner = False
     for name, (shown, height) in _PICTURES.items():
         shots = []
         for scene, width in shown.items():
             page.set_viewport_size({"width": width, "height": height})
-            if scene == "owner/payout-waiting":
-                scenes["shop/owner"].show(page)  # logs in, after the customer's pages
+            if scene.startswith("owner/") and not is_owner:
+                scenes["shop/owner"].show(page)
+                is_owner = True
             scenes[scene].show(page)
             shots.append(_image(page.screenshot(), width, height))
         page.set_viewport_size({"width": sum(shown.values()) + 24 * (len(shown) + 1), "height": height + 48})

@@ -10,7 +10,7 @@ from playwright.sync_api import Page
 
 from tests.hostile.test_foreign_pages import everything
 from tests.hostile.test_sandbox import sandbox
-from tests.sandbox.actors import Merchant
+from tests.sandbox.actors import CONTROL_TOKEN, Merchant
 from tests.serving import served
 
 __all__ = ["sandbox"]
@@ -82,6 +82,8 @@ def addresses(sandbox: Flask) -> Iterator[tuple[str, str]]:
 def test_it_reads_nothing_and_moves_nothing(page: Page, sandbox: Flask, addresses: tuple[str, str], host: str) -> None:
     checkout = Merchant(sandbox).makes_checkout()
     before = everything(sandbox)
+    # The browser is a developer's, who has opened the inspector.
+    page.goto(f"{addresses[0]}/?token={CONTROL_TOKEN}")
     page.goto(addresses[1].replace("127.0.0.1", host))
     assert page.evaluate(ATTACK, [addresses[0], checkout]) == []
     assert everything(sandbox) == before

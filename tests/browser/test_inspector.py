@@ -23,7 +23,7 @@ def inspected() -> Iterator[tuple[Merchant, str]]:
 def test_it_follows_what_happens_without_losing_what_is_typed(inspected: tuple[Merchant, str], page: Page) -> None:
     merchant, address = inspected
     page.clock.install()
-    page.goto(f"{address}/inspector/requests")
+    page.goto(f"{address}/inspector/requests?token={CONTROL_TOKEN}")
     merchant.reads_deposit("first")
     expect(page.get_by_text("/v1/deposit/first")).to_be_visible()
     page.get_by_label("Address contains").fill("dep")

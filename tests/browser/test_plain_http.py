@@ -56,7 +56,7 @@ def test_our_own_form_is_taken_and_no_page_hears_of_its_link(
     shop, url = address
     shop.service.instead_of_created = [garbage()]
     page.goto(f"{url}/paycheckout/orders/{shop.runtime.signed_links.sign(STATUS, 'o-1')}")
-    page.get_by_role("button", name="Pay now").click()
+    page.get_by_role("button", name="Pay $12.50").click()
     # The service fails once: the page that says so has a form too.
     page.get_by_role("button", name="Try again").click()
     page.get_by_text("the payment page").wait_for()

@@ -11,8 +11,7 @@ from sqlalchemy.exc import IntegrityError, OperationalError
 from sqlalchemy.orm import mapped_column
 
 from flask_paycheckout import CheckoutMixin, EventMixin
-from flask_paycheckout.checkouts.moves import Move, Moved
-from flask_paycheckout.checkouts.states import Status
+from flask_paycheckout.checkouts.moves import Moved, confirm
 from tests.conftest import OpenShop
 from tests.scripted import Shop
 from tests.views.test_webhook import database_down
@@ -21,7 +20,7 @@ pytestmark = pytest.mark.on_each_database
 
 
 def pays(shop: Shop, attempt: Any) -> Moved | None:
-    return shop.runtime.moves.move(attempt, Move(Status.PAID, "{}\n", values={"next_read_at": None}), shop.clock.now)
+    return shop.runtime.moves.move(attempt, confirm("{}\n", {"next_read_at": None}, None), shop.clock.now)
 
 
 def claims(shop: Shop, limit: int = 10, *, failing: bool = False) -> list[str]:

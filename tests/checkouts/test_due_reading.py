@@ -21,8 +21,7 @@ from typing import Any, cast
 
 import pytest
 
-from flask_paycheckout.checkouts.due_reading import DueRound
-from flask_paycheckout.service.limits import AccountLimits
+from flask_paycheckout.checkouts.due_reading import AccountLimits, DueRound
 
 READERS = 32
 #: Due reads of all healthy accounts together.

@@ -9,6 +9,7 @@ import pytest
 
 from flask_paycheckout.checkouts.ruling import compare
 from flask_paycheckout.client import Deposit
+from flask_paycheckout.client.records import GIVEN
 from flask_paycheckout.totals import Pay, Receive, Total
 
 
@@ -31,7 +32,7 @@ PAY, RECEIVE = Pay("12.50", "USD"), Receive("12.50", "USD", pay_in="EUR")
 @pytest.mark.parametrize(
     ("total", "deposit", "differs"),
     [
-        (PAY, right(output_amount=None, output_currency=None), []),
+        (PAY, right(output_amount=GIVEN, output_currency=GIVEN), []),
         (RECEIVE, right(input_currency="EUR"), []),
         (PAY, right(deposit_id="chk-2"), ["depositId"]),
         (PAY, right(input_currency="usd"), ["inputCurrency"]),
@@ -41,10 +42,10 @@ PAY, RECEIVE = Pay("12.50", "USD"), Receive("12.50", "USD", pay_in="EUR")
         (RECEIVE, right(output_amount=Decimal(12)), ["outputAmount"]),
         (
             PAY,
-            right(deposit_id="x", input_currency=None, input_amount=None),
+            right(deposit_id="x", input_currency=GIVEN, input_amount=GIVEN),
             ["depositId", "inputCurrency", "inputAmount"],
         ),
     ],
 )
 def test_each_comparison_names_what_differs(total: Total, deposit: Deposit, differs: list[str]) -> None:
-    assert [fact.field for fact in compare("chk-1", total, deposit) if not fact.agrees] == differs
+    assert [fact.field for fact in compare("chk-1", total, deposit.to_dict()) if not fact.agrees] == differs

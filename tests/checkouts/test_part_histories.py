@@ -262,9 +262,10 @@ class History:
             assert stored[name].status == ("created" if page.state == OPEN else page.state), name
         assert {name for name, one in stored.items() if one.paid_order_id} == {oracle.paid_by} - {None}
         with shop.app.app_context():
-            rest = shop.paycheckout.rest(self.order_id)
+            balance = shop.paycheckout.balance(self.order_id)
         counted = oracle.parts or oracle.paid_by
-        assert (rest and (rest.paid, rest.left)) == ((usd(oracle.paid), usd(oracle.left())) if counted else None)
+        expected = (usd(oracle.paid), usd(oracle.left())) if counted else None
+        assert (balance and (balance.paid, balance.left)) == expected
         _, waiting = shop.runtime.paybacks.listed(10_000)
         mine: dict[str, Any] = {
             one.checkout.checkout_id: one.left for one in waiting if one.checkout.order_id == self.order_id
@@ -279,7 +280,8 @@ class History:
         with shop.app.app_context():
             told = [event.name for event in shop.paycheckout.explain(self.order_id).events]
             lines = [line for line in shop.paycheckout.books() if line.order_id == self.order_id]
-        assert told.count("order_paid") == bool(oracle.paid_by)
+        name = "request_paid" if self.order_id.startswith("request:") else "order_paid"
+        assert told.count(name) == bool(oracle.paid_by)
         booked = sum((line.gross or Decimal(0) for line in lines if line.kind == "payment"), Decimal(0))
         counting = {*oracle.parts, oracle.paid_by}
         assert booked == usd(sum(page.arrived for name, page in oracle.pages.items() if name in counting))

@@ -59,7 +59,7 @@ def test_a_limit_bounds_the_checkouts_that_are_read(shop: Shop) -> None:
 def test_what_fails_is_counted_and_stops_nothing(shop: Shop, caplog: pytest.LogCaptureFixture) -> None:
     unread, refused, fine = stores_many(shop, 3)
 
-    @order_paid.connect
+    @order_paid.connect_via(shop.app)
     @shop.paycheckout.atomic
     def close(app: Flask, *, order_id: str, **extra: object) -> None:
         assert order_id != refused

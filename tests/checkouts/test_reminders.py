@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from sqlalchemy import select
 
-from flask_paycheckout import Pay, payment_reminder
+from flask_paycheckout import Pay, payment_reminder, request_reminder
 from flask_paycheckout.testing import Signals
 from tests.checkouts.test_requests import asks, withdraws
 from tests.conftest import NewDatabase, OpenShop
@@ -26,7 +26,7 @@ def shop(open_shop: OpenShop) -> Shop:
 
 
 def reminded(signals: Signals) -> list[tuple[str | None, int]]:
-    return [(one.order_id, one.extra["number"]) for one in signals if one.name == "payment_reminder"]
+    return [(one.order_id, one.extra["number"]) for one in signals if one.name.endswith("_reminder")]
 
 
 @pytest.mark.on_each_database
@@ -117,21 +117,92 @@ def test_a_request_is_reminded_from_its_making_until_it_ends(shop: Shop, signals
     if withdrawn:
         withdraws(shop, ended.reference)
     shop.clock.advance(minutes=30)
-    checkout_id = shop.starts(standing.order_id)
+    shop.starts(standing.order_id)
     shop.clock.advance(minutes=30)
     shop.reconciles()
-    assert [(one.order_id, one.checkout_id) for one in signals if one.name == "payment_reminder"] == [
-        (standing.order_id, checkout_id)
-    ]
+    assert (reminded(signals), signals.names) == ([(standing.order_id, 1)], ["request_reminder"])
 
 
-def test_a_request_that_nobody_began_to_pay_is_reminded_without_a_checkout(shop: Shop, signals: Signals) -> None:
+def test_a_request_that_nobody_began_to_pay_is_reminded_of(shop: Shop) -> None:
     made = asks(shop)
-    told: list[object] = []
-    with payment_reminder.connected_to(lambda app, **given: told.append(given["checkout"]), sender=shop.app):
+    told: list[dict[str, Any]] = []
+    with request_reminder.connected_to(lambda app, **given: told.append(given), sender=shop.app):
         shop.clock.advance(hours=1)
         shop.reconciles()
-    assert (reminded(signals), told) == ([(made.order_id, 1)], [None])
+    [given] = told
+    assert (sorted(given), given["number"]) == (["event_id", "number", "request"], 1)
+    assert given["request"].reference == made.reference
+
+
+# The newest deposit is read first
+
+
+def test_who_has_paid_meanwhile_is_not_reminded(shop: Shop, signals: Signals) -> None:
+    """The webhook was lost, and the next read is planned for later."""
+    checkout_id = shop.starts()
+    shop.abandons(checkout_id)
+    shop.clock.advance(minutes=27)
+    shop.settles(checkout_id)
+    shop.service.says(checkout_id, "completed")
+    shop.clock.advance(minutes=15)
+    assert shop.attempt(checkout_id).next_read_at > shop.clock()
+    shop.reconciles()
+    assert (reminded(signals), signals.names[-1]) == ([], "order_paid")
+
+
+def test_a_reminder_waits_for_a_read_that_fails(shop: Shop, signals: Signals) -> None:
+    checkout_id = shop.starts()
+    shop.service.fails(checkout_id)
+    shop.clock.advance(hours=1)
+    for _ in range(3):
+        shop.reconciles()
+        shop.clock.advance(minutes=1)
+    assert reminded(signals) == []
+    del shop.service.deposits[checkout_id]
+    shop.clock.advance(minutes=10)
+    shop.reconciles()
+    assert reminded(signals) == [("o-1", 1)]
+
+
+@pytest.mark.parametrize("ends", ["the payment fails", "a person rejects it"])
+@pytest.mark.parametrize("of_request", [False, True], ids=["order", "request"])
+def test_a_time_that_passed_while_a_payment_was_under_way_is_made_up(
+    shop: Shop, signals: Signals, ends: str, of_request: bool
+) -> None:
+    order_id = asks(shop).order_id if of_request else "o-1"
+    checkout_id = shop.starts(order_id)
+    if ends == "the payment fails":
+        shop.settles(checkout_id, "pending")
+    else:
+        shop.settles(checkout_id, "completed", inputAmount=1)
+    shop.clock.advance(hours=2)
+    shop.reconciles()
+    assert reminded(signals) == []
+    if ends == "the payment fails":
+        shop.settles(checkout_id, "failed")
+    else:
+        shop.resolves(checkout_id, accept=False)
+    for _ in range(2):
+        shop.reconciles()
+        shop.clock.advance(minutes=1)
+    assert reminded(signals) == [(order_id, 1)]
+    shop.clock.advance(days=1)
+    shop.reconciles()
+    assert reminded(signals) == [(order_id, 1), (order_id, 2)]
+
+
+def test_of_a_time_that_was_told_nobody_is_told_again(
+    shop: Shop, signals: Signals, caplog: pytest.LogCaptureFixture
+) -> None:
+    checkout_id = shop.starts()
+    shop.clock.advance(hours=1)
+    shop.reconciles()
+    shop.settles(checkout_id, "pending")
+    shop.clock.advance(minutes=5)
+    shop.settles(checkout_id, "failed")
+    shop.reconciles()
+    assert reminded(signals) == [("o-1", 1)]
+    assert not caplog.records
 
 
 def test_an_order_whose_total_cannot_be_told_is_asked_about_again_later(shop: Shop, signals: Signals) -> None:

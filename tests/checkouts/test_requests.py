@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from flask_paycheckout import OrderNotPayable, Pay, TransitionRefused, UnknownRequest
+from flask_paycheckout import OrderNotPayable, Pay, TransitionRefused, UnknownRequest, order_paid, request_paid
 from flask_paycheckout.testing import Signals
 from flask_paycheckout.views.order import paycheckout_button
 from tests.conftest import OpenShop
-from tests.scripted import Shop
+from tests.scripted import Shop, number
 
 USD = Pay("12.50", "USD")
 RTL = "\N{RIGHT-TO-LEFT OVERRIDE}"
@@ -47,14 +47,62 @@ def test_a_request_is_paid_like_an_order_that_the_shop_is_not_asked_for(shop: Sh
     assert (made.title, made.note, made.total, made.account) == ("Logo, two drafts", "As agreed on the phone.", USD, "")
     checkout_id = shop.has_deposit("completed", made.order_id)
     assert shop.settles(checkout_id).status == "paid"
-    assert [(one.name, one.order_id) for one in signals] == [
-        ("checkout_created", made.order_id),
-        ("order_paid", made.order_id),
+    assert [(one.name, one.order_id, one.checkout_id) for one in signals] == [
+        ("request_paid", made.order_id, checkout_id)
     ]
     with shop.app.app_context():
         assert shop.paycheckout.order_status(made.order_id) == "paid"
         assert [line.order_id for line in shop.paycheckout.books()] == [made.order_id]
         assert "Logo, two drafts" in str(shop.paycheckout.explain(made.order_id))
+
+
+def test_the_shop_that_closes_its_orders_need_not_know_of_requests(shop: Shop) -> None:
+    """The receiver of README's shop, which finds an order for each id; and one for requests, in the same commit."""
+    closed: list[Any] = []
+
+    @shop.paycheckout.atomic
+    def close(app: object, *, order_id: str, **told: object) -> None:
+        closed.append({"o-1": "o-1"}[order_id])
+
+    @shop.paycheckout.atomic
+    def record(app: object, *, request: Any, checkout: Any, event_id: str) -> None:
+        closed.append((request.title, checkout.total))
+
+    made = asks(shop)
+    with order_paid.connected_to(close, sender=shop.app), request_paid.connected_to(record, sender=shop.app):
+        shop.has_paid(made.order_id)
+        shop.has_paid("o-1")
+    assert closed == [("Logo, two drafts", USD), "o-1"]
+
+
+def test_of_a_request_no_signal_but_its_own_is_sent(shop: Shop, signals: Signals) -> None:
+    made = asks(shop, total=Pay("12.50", "USD", parts=True))
+    first = shop.settles(shop.starts(made.order_id), "pending").checkout_id
+    shop.settles(first, "failed")
+    assert shop.settles(shop.starts(made.order_id), "completed", inputAmount=number("5")).status == "part"
+    late = shop.has_deposit("completed", made.order_id, inputAmount=number("9"))
+    assert shop.settles(late).status == "held"
+    assert shop.resolves(late, True, refund_excess=True).status == "paid"
+    assert signals.names == ["request_paid", "claim_wanted"], "and that of the refund"
+    assert len(shop.runtime.payouts.of_checkout(late)) == 1
+
+
+@pytest.mark.parametrize("ends", ["expired", "withdrawn"])
+def test_the_page_of_one_that_is_partly_paid_says_that_the_rest_is_over(shop: Shop, ends: str) -> None:
+    made = asks(shop, total=Pay("50", "USD", parts=True), expires=timedelta(hours=1))
+    shop.has_deposit("completed", made.order_id)
+    shop.reconciles()
+    with shop.app.app_context():
+        url = shop.paycheckout.request_url(made.reference)
+        if ends == "withdrawn":
+            shop.paycheckout.withdraw_request(made.reference, by="Ada", why="too late")
+    assert "To be paid before" in shop.app.test_client().get(url).text or ends == "withdrawn"
+    shop.clock.advance(hours=1)
+    page = shop.app.test_client().get(url).text
+    assert ("Partly paid" in page, "To be paid before" in page) == (True, False)
+    assert {"expired": "The time to pay the rest is over", "withdrawn": "does not ask for the rest"}[ends] in page
+    with pytest.raises(OrderNotPayable, match="has expired or was withdrawn"):
+        shop.starts(made.order_id)
 
 
 def test_it_exists_only_if_the_shop_commits(shop: Shop) -> None:

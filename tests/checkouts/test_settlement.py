@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 from flask import Flask
-from sqlalchemy.exc import TimeoutError as PoolTimeout
+from sqlalchemy import text
+from sqlalchemy.exc import InternalError, OperationalError, TimeoutError as PoolTimeout
 
 from flask_paycheckout import ConfigurationError, Pay, UnknownCheckout, order_paid, payment_held
 from flask_paycheckout.client import PaymentsError
@@ -79,8 +80,8 @@ def test_a_completed_payment_that_was_not_applied_and_is_taken_back_is_reported(
     settled = shop.settles(checkout_id, says=then)
     assert settled.status in ("created", "abandoned")
     told = shop.runs("report").output
-    assert "the deposit was completed (12.50 USD paid) before it was applied" in told
-    assert ("is not found now" if then is None else "has the status 'failed' now") in told
+    now = "is not found" if then is None else "has the status 'failed'"
+    assert f"the deposit was completed (12.50 USD paid), and {now} now: ask the service why" in told
     shop.settles(checkout_id, says=then)
     assert shop.runs("report").output.count("12.50 USD paid") == 1, "it is reported until it is explained"
     if then is not None:
@@ -127,7 +128,7 @@ def test_money_that_was_seen_is_asked_for_and_told_until_it_can_be_applied(shop:
         shop.settles(checkout_id, says="completed")
         shop.service.deposits.clear()
         assert shop.settles(checkout_id).next_read_at == shop.clock() + timedelta(hours=12)
-        assert "the deposit was completed (12.50 USD paid) before it was applied" in shop.runs("report").output
+        assert "the deposit was completed (12.50 USD paid), and is not found now" in shop.runs("report").output
         shop.service.says(checkout_id, "completed")
         shop.clock.advance(hours=12)
         shop.reconciles()
@@ -310,6 +311,7 @@ def test_an_order_total_must_not_commit(shop: Shop) -> None:
 
     @shop.paycheckout.order_total
     def commits(order_id: str) -> Pay:
+        shop.db.session.execute(text("SELECT 1"))
         shop.db.session.commit()
         return Pay("12.50", "USD")
 
@@ -318,10 +320,83 @@ def test_an_order_total_must_not_commit(shop: Shop) -> None:
         shop.starts("o-2")
 
 
+@pytest.mark.parametrize("ends", ["raises", "rolls back"])
+def test_a_receiver_of_a_held_payment_that_fails_runs_again_under_the_same_event_id(shop: Shop, ends: str) -> None:
+    """Although the failure is stored with the payment, which changes the checkout's revision."""
+    checkout_id, heard = shop.has_deposit("completed", inputAmount=number("1")), list[str]()
+
+    @shop.paycheckout.atomic
+    def receiver(app: Flask, *, event_id: str, **facts: object) -> None:
+        heard.append(event_id)
+        if len(heard) == 3:
+            return
+        if ends == "raises":
+            raise RuntimeError("not now")
+        shop.db.session.rollback()
+
+    with payment_held.connected_to(receiver, sender=shop.app):
+        for _ in range(3):
+            shop.clock.advance(minutes=10)
+            shop.reconciles()
+    assert (shop.attempt(checkout_id).status, len(heard), len(set(heard))) == ("held", 3, 1)
+
+
+def test_an_order_that_became_free_is_held_with_the_true_reason(shop: Shop) -> None:
+    checkout_id = shop.has_deposit("completed")
+
+    @shop.paycheckout.order_total
+    def free(order_id: str) -> Pay:
+        return Pay("0", "USD")
+
+    assert shop.settles(checkout_id).reason == "order_not_payable"
+
+
+class _Simulated(Exception):
+    """An error of a driver with a SQLSTATE."""
+
+    def __init__(self, code: str) -> None:
+        super().__init__(f"simulated {code}")
+        self.sqlstate = code
+
+
+@pytest.mark.parametrize("code", ["57014", "53200", "53300", "53400", "58030", "57P01", "57P05", "25006", "08006"])
+def test_a_trouble_of_the_database_that_passes_holds_no_payment_however_long_it_lasts(shop: Shop, code: str) -> None:
+    checkout_id = shop.has_deposit("completed")
+
+    @shop.paycheckout.order_total
+    def troubled(order_id: str) -> Pay:
+        raise OperationalError("SELECT", {}, _Simulated(code))
+
+    for _ in range(5):
+        shop.clock.advance(hours=1)
+        shop.reconciles()
+    assert (shop.attempt(checkout_id).status, urgent(shop)) == ("created", {"unsettled-payments"})
+    shop.paycheckout.order_total(shop.totals.get)
+    shop.clock.advance(minutes=10)
+    shop.reconciles()
+    assert shop.attempt(checkout_id).status == "paid"
+
+
+def test_an_unknown_error_of_the_database_is_the_shops_after_an_hour(shop: Shop) -> None:
+    checkout_id = shop.has_deposit("completed")
+
+    @shop.paycheckout.order_total
+    def troubled(order_id: str) -> Pay:
+        raise InternalError("SELECT", {}, _Simulated("XX000"))
+
+    for minutes in (0, 20, 20, 19):
+        shop.clock.advance(minutes=minutes)
+        shop.reconciles()
+        assert shop.attempt(checkout_id).status == "created"
+    shop.clock.advance(minutes=1)
+    shop.reconciles()
+    assert (shop.attempt(checkout_id).status, shop.attempt(checkout_id).reason) == ("held", "order_total_failed")
+
+
 def test_a_process_without_order_total_holds_nothing(shop: Shop) -> None:
     """It imported too little; another process knows what the order costs."""
     checkout_id = shop.has_deposit("completed")
-    shop.paycheckout._callbacks.order_total = None
+    shop.runtime.callbacks.order_total = None
     with pytest.raises(ConfigurationError, match="order_total"):
         shop.settles(checkout_id)
     attempt = shop.attempt(checkout_id)

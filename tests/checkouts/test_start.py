@@ -20,8 +20,10 @@ from flask_paycheckout import (
     StartContended,
     checkout_created,
 )
+from flask_paycheckout.client import TransportFailed
 from flask_paycheckout.testing import Signals
 from tests.alarming import text_of, urgent
+from tests.conftest import OpenShop
 from tests.scripted import Shop, garbage, number, refusal, success
 
 pytestmark = pytest.mark.on_each_database
@@ -163,13 +165,40 @@ def test_a_payment_that_nobody_has_read_is_found_before_its_page_is_replaced(sho
     assert (shop.service.reads, len(shop.service.created)) == ([first], 1)
 
 
-@pytest.mark.parametrize("answer", [refusal(500), refusal(404, "Deposit not found"), garbage()])
-def test_a_page_that_is_over_is_replaced_after_one_read_whatever_that_says(shop: Shop, answer: httpx.Response) -> None:
+def test_a_page_that_is_over_is_replaced_after_one_read_that_finds_no_money(shop: Shop) -> None:
     first = shop.starts()
-    shop.service.fails(first, answer)
     shop.clock.advance(minutes=15)
     second = shop.starts()
     assert (shop.service.reads, second) == ([first], "chk-2")
+
+
+@pytest.mark.parametrize("picked", [False, True])
+@pytest.mark.parametrize("answer", [refusal(500), garbage()], ids=["the service fails", "no answer"])
+def test_no_second_page_is_made_before_the_first_that_is_over_can_be_read(
+    shop: Shop, answer: httpx.Response, picked: bool
+) -> None:
+    first = shop.starts()
+    if picked:
+        shop.settles(first, "pending")
+    shop.service.fails(first, answer)
+    assert shop.starts() == first, "the same page is no second one"
+    shop.clock.advance(minutes=15)
+    for _ in range(2):
+        with pytest.raises(TransportFailed, match="an earlier page"):
+            shop.starts()
+        shop.clock.advance(seconds=1)
+    assert len(shop.service.created) == 1
+    shop.service.says(first, "completed")
+    shop.clock.advance(minutes=1)
+    with pytest.raises(OrderSettled):
+        shop.starts()
+
+
+def test_keys_that_cannot_find_the_earlier_deposit_keep_nobody_from_paying(open_shop: OpenShop) -> None:
+    open_shop(PAYCHECKOUT_CLIENT_ID="client-a").starts()
+    other = open_shop(PAYCHECKOUT_CLIENT_ID="client-b")
+    other.clock.advance(minutes=20)
+    assert other.starts() == "chk-2"
 
 
 def test_a_start_that_keeps_losing_gives_up_and_says_so(shop: Shop) -> None:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from flask_paycheckout.checkouts.states import SIGNAL_OF, TRANSITIONS, Evidence, Status, best_of
-from flask_paycheckout.signals import BY_NAME, OF_PAYOUTS
+from flask_paycheckout.checkouts.states import TRANSITIONS, Evidence, Status, best_of
 from tests.states.model import TABLE
 
 # The columns of the table have the order of the evidence.
@@ -19,12 +18,6 @@ CELLS = [
 @pytest.mark.parametrize(("status", "evidence", "target"), CELLS)
 def test_each_cell_of_the_table(status: Status, evidence: Evidence, target: str) -> None:
     assert TRANSITIONS.get((status, evidence), "-") == target
-
-
-def test_every_state_but_rejected_has_its_signal() -> None:
-    assert set(SIGNAL_OF) == set(Status)
-    # A decision is told of as well as the state that it leads to; a reminder is of no state.
-    assert {*SIGNAL_OF.values(), "payment_resolved", "payment_reminder"} == set(BY_NAME) - OF_PAYOUTS
 
 
 def test_an_orders_status_is_the_best_of_its_attempts() -> None:

@@ -4,7 +4,7 @@ import json
 from decimal import Decimal
 
 import pytest
-from hypothesis import given, strategies as st
+from hypothesis import given, settings, strategies as st
 
 from flask_paycheckout.totals import Pay, Receive
 from tests.client.samples import DEPOSIT
@@ -23,7 +23,7 @@ def test_an_estimate_is_asked_for_a_whole_number() -> None:
         crypto.estimate("usdc-polygon", "5.5")
 
 
-@steady
+@settings(steady, max_examples=25)
 @given(MONEY)
 def test_amounts_round_trip_through_whole_calls(amount: Decimal) -> None:
     script = Script(success({"id": "c", "url": "https://pay/c"}))

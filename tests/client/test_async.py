@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import gc
+import warnings
 from typing import TYPE_CHECKING
 
 import httpx
 import pytest
 
-from flask_paycheckout.client import AsyncPaymentsClient, NotFound, PaymentsClient
-from flask_paycheckout.totals import Pay
+from flask_paycheckout.client import AsyncPaymentsClient, PaymentsClient, PaymentsError
 from tests.client.samples import DEPOSIT
 from tests.client.wire import (
     BASE_URL,
@@ -17,13 +18,15 @@ from tests.client.wire import (
     CLIENT_SECRET,
     Script,
     awaited_client_of,
+    http,
     paged,
     refusal,
+    says,
     success,
 )
 
 if TYPE_CHECKING:
-    from flask_paycheckout.testing import Sandbox
+    from tests.client.conftest import Serve
 
 
 def test_both_clients_have_the_same_parts_and_methods() -> None:
@@ -61,18 +64,27 @@ def test_reads_are_tried_again() -> None:
     assert len(script.requests) == 2
 
 
-def test_many_calls_run_at_once_against_the_sandbox(paycheckout_sandbox: Sandbox) -> None:
-    async def run() -> None:
-        async with AsyncPaymentsClient(
-            paycheckout_sandbox.base_url,
-            client_id="sandbox-client",
-            client_secret="sandbox-secret-0123456789abcdef",
-            timeout=60,
-            transport=paycheckout_sandbox.async_transport,
-        ) as client:
-            links = await asyncio.gather(*(client.checkouts.create(Pay("12.50", "USD")) for _ in range(3)))
-            assert len({link.id for link in links}) == 3
-            with pytest.raises(NotFound):
-                await client.deposits.get(links[0].id)
+def test_a_mock_in_the_place_of_httpx_answers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As respx and pytest-httpx do it: their responses come over no connection."""
 
-    asyncio.run(run())
+    async def answer(transport: httpx.AsyncHTTPTransport, request: httpx.Request) -> httpx.Response:
+        return httpx.Response(200, content=success(DEPOSIT))
+
+    monkeypatch.setattr(httpx.AsyncHTTPTransport, "handle_async_request", answer)
+    with awaited_client_of(BASE_URL) as client:
+        assert client.deposits.get("chk_1").deposit_id == "chk_1"
+
+
+def test_connections_of_another_event_loop_are_refused_and_let_go(serve: Serve) -> None:
+    server = serve(says(http(success(DEPOSIT))))
+    # asyncio tells of the connection, which nobody could close after its loop.
+    with warnings.catch_warnings(action="ignore", category=ResourceWarning):
+        client = AsyncPaymentsClient(server.base_url, client_id=CLIENT_ID, client_secret=CLIENT_SECRET, retries=0)
+        asyncio.run(client.deposits.get("chk_1"))
+        with pytest.raises(PaymentsError, match="belongs to another event loop") as caught:
+            asyncio.run(client.deposits.get("chk_1"))
+        assert caught.value.carried_out == "no"
+        asyncio.run(client.close())
+        del client, caught
+        gc.collect()
+    assert len(server.requests) == 1

@@ -2,14 +2,15 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import httpx
 import pytest
 
-from flask_paycheckout.client import BearerToken
+from flask_paycheckout.client import BearerToken, PaymentsClient, ServiceFault
 from tests.client.samples import DEPOSIT
-from tests.client.wire import ACCESS_TOKEN, Script, Shop, http, says, success
+from tests.client.wire import ACCESS_TOKEN, Script, Shop, http, refusal, says, success
 
 if TYPE_CHECKING:
     from tests.client.conftest import Serve
@@ -32,6 +33,75 @@ def test_wrong_arguments_are_named_and_secrets_not_shown(
     with pytest.raises(kind, match=fault) as caught:
         Shop(Script(b""), **options)
     assert "canary" not in str(caught.value)
+
+
+KEYS = {
+    "PAYCHECKOUT_CLIENT_ID": "env-id",
+    "PAYCHECKOUT_CLIENT_SECRET": "canary-env-secret",
+    "PAYCHECKOUT_ACCESS_TOKEN": "canary-env-token",
+}
+
+
+def sent_by(make: Callable[[httpx.MockTransport], PaymentsClient]) -> dict[str, str | None]:
+    """The host and credentials of a signed call and of one with the access token."""
+    script = Script(success([]))
+    with make(httpx.MockTransport(script)) as client:
+        client.fiat_disbursements.list()
+        client.fiat_disbursements.payment_methods()
+    signed, bearer = script.requests
+    return {
+        "host": signed.url.host,
+        "client_id": signed.headers.get("X-Client-ID"),
+        "token": bearer.headers.get("Authorization"),
+    }
+
+
+def test_address_and_keys_come_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in KEYS.items():
+        monkeypatch.setenv(name, value)
+    from_environment = {"client_id": "env-id", "token": "Bearer canary-env-token"}
+    with pytest.raises(ValueError, match=r"base_url is missing: .* or set PAYCHECKOUT_BASE_URL"):
+        PaymentsClient()
+    assert sent_by(lambda to: PaymentsClient("https://a.example", transport=to)) == {
+        "host": "a.example",
+        **from_environment,
+    }
+    monkeypatch.setenv("PAYCHECKOUT_BASE_URL", "https://b.example/")
+    assert sent_by(lambda to: PaymentsClient(transport=to)) == {"host": "b.example", **from_environment}
+    # Keys that are given are not mixed with others.
+    given = {"client_id": "c", "client_secret": "s"}
+    script = Script(success([]))
+    with pytest.raises(ValueError, match="needs an access_token"):
+        PaymentsClient(transport=httpx.MockTransport(script), **given).fiat_disbursements.payment_methods()  # type: ignore[arg-type]
+
+
+def test_the_keys_of_the_environment_go_to_no_other_address(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in {**KEYS, "PAYCHECKOUT_BASE_URL": "https://b.example"}.items():
+        monkeypatch.setenv(name, value)
+    script = Script(success([]))
+    with pytest.raises(ValueError, match="needs client_id and client_secret"):
+        PaymentsClient("https://a.example", transport=httpx.MockTransport(script)).fiat_disbursements.list()
+    assert script.requests == []
+
+
+def test_its_repr_names_the_address_and_no_secret() -> None:
+    client = Shop(Script(b""))
+    assert repr(client) == "Shop('https://api.example.com', client_id='shop-1')"
+
+
+@pytest.mark.parametrize("retries", [0, 1, None])
+def test_a_call_may_be_tried_another_number_of_times(retries: int | None) -> None:
+    script = Script(refusal(500))
+    shop = Shop(script, count=2)
+    with pytest.raises(ServiceFault):
+        shop.deposits.get("c", retries=retries)
+    assert len(script.requests) == 1 + (2 if retries is None else retries)
+    script.requests.clear()
+    with pytest.raises(ServiceFault):
+        next(shop.recipients.iterate(retries=0))
+    assert len(script.requests) == 1
+    with pytest.raises(ValueError, match="retries must be"):
+        shop.deposits.get("c", retries=-1)
 
 
 def test_a_signer_of_ones_own_signs_alone() -> None:

@@ -59,12 +59,3 @@ def test_what_must_not_be_sent_twice_gets_a_new_connection(serve: Serve, client_
             client.deposits.get("chk_1")
             client.deposits.sandbox_update("chk_1", "completed")
     assert [number for number, _ in server.requests] == [1, 2, 1, 3]
-
-
-def test_a_connection_is_not_kept_for_long(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("flask_paycheckout.client.transport.KEPT_FOR", 0.0)
-    server = serve(answers)
-    with client_of(server) as client:
-        client.deposits.get("chk_1")
-        client.deposits.get("chk_1")
-    assert server.connections == 2

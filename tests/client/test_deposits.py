@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import json
+import pickle
+from collections.abc import Callable
 from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
@@ -30,8 +32,7 @@ def test_only_id_and_status_are_certain() -> None:
     ("changed", "field", "value"),
     [
         ({"createdAt": "2026-01-01T09:00:00"}, "created_at", datetime(2026, 1, 1, 9, tzinfo=UTC)),
-        ({"fee": {"amount": "1", "percentage": 3, "currency": 4}}, "fee", Fee(None, Decimal(3), None)),
-        ({"inputAmount": 1e-300}, "input_amount", None),
+        ({"fee": {"amount": "1", "percentage": 3, "currency": 4}}, "fee", Fee(percentage=Decimal(3))),
         # Too deep to be printed or stored.
         ({"paymentCrypto": {"a": json.loads("[" * 900 + "]" * 900)}}, "payment_crypto", None),
         ({"activityHistory": [1, {"activity": "a"}, None]}, "activity_history", (Activity("a"),)),
@@ -41,15 +42,27 @@ def test_what_a_malformed_field_reads_as(changed: dict[str, Any], field: str, va
     assert getattr(read(**changed), field) == value
 
 
+def test_a_field_that_is_always_given_fails_only_where_it_is_used() -> None:
+    deposit = read(inputAmount="12.50", fee={"amount": 1e-300, "currency": "USD"}, createdAt=None)
+    assert (deposit.status, deposit.fee.currency, deposit.output_amount) == ("completed", "USD", Decimal("1.25"))
+    plain = deposit.to_dict()
+    assert (plain["input_amount"], plain["fee"]["amount"], plain["created_at"]) == (None, None, None)
+    uses: dict[str, Callable[[], object]] = {
+        "input_amount": lambda: deposit.input_amount,
+        "amount": lambda: deposit.fee.amount,
+        "created_at": lambda: deposit.created_at,
+    }
+    for name, use in uses.items():
+        with pytest.raises(TransportFailed, match=f"the answer has no usable {name}$"):
+            use()
+    with pytest.raises(TransportFailed) as caught:
+        uses["input_amount"]()
+    assert (caught.value.operation, caught.value.carried_out) == ("GET /v1/deposit/{id}", "no")
+    assert pickle.loads(pickle.dumps(deposit)) == deposit  # noqa: S301
+
+
 @pytest.mark.parametrize("wire", ["depositId", "status"])
 @pytest.mark.parametrize("value", [None, 5, "x" * 501, "a\0"], ids=lambda value: repr(value)[:9])
 def test_without_id_or_status_there_is_no_deposit(wire: str, value: object) -> None:
     with pytest.raises(TransportFailed, match=r"GET /v1/deposit/\{id\}: the d"):
         read(**{wire: value})
-
-
-def test_a_doubled_key_in_a_side_matter_hides_nothing() -> None:
-    body = b'{"statusCode":200,"data":{"depositId":"c","status":"completed","fee":{"amount":1,"amount":2},'
-    body += b'"paymentCrypto":{"a":1,"a":2},"inputAmount":9,"activityHistory":[{"status":"a","status":"b"}]}}'
-    deposit = Shop(Script(body)).deposits.get("c")
-    assert deposit == Deposit("c", "completed", input_amount=Decimal(9))

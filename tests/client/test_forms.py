@@ -2,43 +2,61 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from flask_paycheckout.client import FiatItem, PaymentsClient
+from flask_paycheckout.client import FiatItem, NotFound, PaymentsClient, Unauthorized
 from flask_paycheckout.testing import Sandbox
 from tests.client.samples import FIAT, RECIPIENT
-from tests.client.wire import Script, Shop, paged, success
+from tests.client.wire import Script, Shop, paged, refusal, success
 
 pytestmark = pytest.mark.filterwarnings(r"ignore:client\.:DeprecationWarning")
 
 
-def called(answer: Any, use: Any, **options: Any) -> str:
-    """The method and target of the one call that is made."""
-    script = Script(answer)
-    # Another budget keeps the forms.
-    use(Shop(script, **options).within(3))
-    (request,) = script.requests
-    return f"{request.method} {request.url.raw_path.decode()}"
+def targets(script: Script) -> list[str]:
+    """The methods and targets of the calls that were made."""
+    return [f"{request.method} {request.url.raw_path.decode()}" for request in script.requests]
 
 
-def test_the_list_of_payments_has_the_path_that_is_chosen() -> None:
-    assert called(success(paged()), lambda client: client.payments.list(limit=2)) == "GET /v2/payments?limit=2"
-    other: dict[str, Any] = {"payments_path": "/v2/payment"}
-    assert called(success(paged()), lambda client: client.payments.list(), **other) == "GET /v2/payment"
-    assert called(success(paged()), lambda client: list(client.payments.iterate()), **other).startswith(
-        "GET /v2/payment?"
-    )
+TWO_FORMS: dict[str, tuple[Callable[[PaymentsClient], Any], object, list[str]]] = {
+    "a list": (
+        lambda client: client.payments.list(limit=2),
+        paged(),
+        ["GET /v2/payments?limit=2", "GET /v2/payment?limit=2"],
+    ),
+    "a whole list": (
+        lambda client: list(client.payments.iterate()),
+        paged(),
+        ["GET /v2/payments?page=1", "GET /v2/payment?page=1"],
+    ),
+    "a deletion": (
+        lambda client: client.recipients.delete("a/b"),
+        RECIPIENT,
+        ["DELETE /v1/recipient/a%2Fb", "DELETE /v1/recipient?id=a%2Fb"],
+    ),
+}
 
 
-def test_a_recipient_is_deleted_in_the_form_that_is_chosen() -> None:
-    assert called(success(RECIPIENT), lambda client: client.recipients.delete("a/b")) == "DELETE /v1/recipient/a%2Fb"
-    by_query: dict[str, Any] = {"recipient_delete": "query"}
-    deletes = called(success(RECIPIENT), lambda client: client.recipients.delete("a/b"), **by_query)
-    assert deletes == "DELETE /v1/recipient?id=a%2Fb"
-    with pytest.raises(ValueError, match="cannot be an id"):
-        called(success(RECIPIENT), lambda client: client.recipients.delete(""), **by_query)
+@pytest.mark.parametrize(("use", "data", "forms"), TWO_FORMS.values(), ids=TWO_FORMS)
+def test_a_form_that_the_service_does_not_serve_is_followed_by_the_other(
+    use: Callable[[PaymentsClient], Any], data: object, forms: list[str]
+) -> None:
+    served = Script(success(data))
+    use(Shop(served))
+    assert targets(served) == forms[:1]
+    for code in (404, 405):
+        script = Script(refusal(code), success(data))
+        use(Shop(script))
+        assert targets(script) == forms
+    gone = Script(refusal(404, message="No recipient"), refusal(405))
+    with pytest.raises(NotFound, match="No recipient"):
+        use(Shop(gone))
+    other = Script(refusal(403))
+    with pytest.raises(Unauthorized):
+        use(Shop(other))
+    assert targets(other) == forms[:1]
 
 
 def test_one_record_that_is_shown_whatever_page_is_asked_for_is_listed_once() -> None:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import inspect
 import json
+import sys
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from operator import attrgetter
-from typing import Any
+from typing import Any, get_args, get_type_hints
 
 import httpx
 import pytest
@@ -28,6 +29,7 @@ from flask_paycheckout.client import (
     TransportFailed,
 )
 from flask_paycheckout.client.resource import Resource
+from flask_paycheckout.client.retries import CallOptions
 from flask_paycheckout.totals import Pay
 from tests.client import samples
 from tests.client.access import access_of
@@ -374,8 +376,10 @@ def test_no_method_is_missing_here() -> None:
     assert {call.method for call in CALLS} == set(methods)
     assert len({call.sends.split("?")[0] for call in CALLS}) == 28
     for name, method in methods.items():
-        timeout = inspect.signature(method).parameters["timeout"]
-        assert (timeout.kind, timeout.default) == (inspect.Parameter.KEYWORD_ONLY, None), name
+        keywords = inspect.signature(method).parameters
+        given = [each for each in keywords.values() if each.kind is each.VAR_KEYWORD]
+        declared = get_args(eval(given[0].annotation, vars(sys.modules[method.__module__])))[0]  # noqa: S307
+        assert CallOptions.__annotations__.keys() <= get_type_hints(declared).keys(), name
 
 
 @every(CALLS)

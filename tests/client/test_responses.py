@@ -49,6 +49,7 @@ def test_a_record_tells_of_its_response_whatever_its_http_status() -> None:
     deposit = shop.deposits.get("ref/1")
     assert deposit.response is not None
     assert (deposit.response.http_status, deposit.response.requested_id) == (500, "ref/1")
+    assert deposit.response.operation == "GET /v1/deposit/{id}"
     assert deposit.response.headers["x-request-ID"] == "req-1"
     assert "canary" not in repr([deposit.response, deposit.response.headers, deposit])
     assert deposit == shop.deposits.get("another")
@@ -64,6 +65,21 @@ def test_every_record_of_a_list_tells_of_its_response(data: Any) -> None:
     assert record.response is not None
     assert (record.response.headers["x-request-id"], record.response.requested_id) == ("req-1", None)
     assert page.response == record.response
+
+
+def test_fields_that_the_client_does_not_know_are_kept() -> None:
+    deep: list[Any] = []
+    for _ in range(40):
+        deep = [deep]
+    fee = {**DEPOSIT["fee"], "rebate": 0.125}
+    answered = Shop(Script(success({**DEPOSIT, "fee": fee, "shiny": {"new": [1]}, "deep": deep}))).deposits.get("chk_1")
+    assert answered.extra == {"shiny": {"new": [1]}}
+    assert answered.fee.extra == {"rebate": Decimal("0.125")}
+    plain = Shop(Script(success(DEPOSIT))).deposits.get("chk_1")
+    assert (plain.extra, plain.to_dict()) == ({}, answered.to_dict())
+    assert answered == plain
+    page = Shop(Script(success(paged(samples.RECIPIENT, cursor="next")))).recipients.list()
+    assert (page.extra, len(page), page.docs[0].extra) == ({"cursor": "next"}, 1, {})
 
 
 REFUSED = [(refusal(404), NotFound), (refusal(500), ServiceFault), (b"<html>", TransportFailed)]

@@ -13,19 +13,25 @@ from tests.client.wire import Script, Shop, success
 
 
 @pytest.mark.parametrize(
-    ("base_url", "fault"),
+    "base_url",
     [
-        ("ftp://api.example.com", "must begin with"),
-        ("https://", "has no host"),
-        ("https://a:99999", "cannot be read"),
-        ("https://canary:canary@a", "user name or password"),
-        ("https://a?b=c", "query or fragment"),
-        ("https://a/b//c", "empty or dotted"),
-        ("https://ä.example", "cannot have"),
+        "ftp://api.example.com",
+        "https://",
+        "https://a:99999",
+        "https://a:0",
+        "https://canary:canary@a",
+        "https://a?b=c",
+        "https://a#b",
+        "https://a/b//c",
+        "https://a/../c",
+        "https://ä.example",
+        "https://[::g]",
+        f"https://{'a' * 64}.example",
+        "https://a b",
     ],
 )
-def test_a_useless_base_url_is_refused_with_its_fault(base_url: str, fault: str) -> None:
-    with pytest.raises(ValueError, match=fault) as caught:
+def test_a_useless_base_url_is_refused_with_the_rule(base_url: str) -> None:
+    with pytest.raises(ValueError, match="base_url must be http:// or https:// with a host") as caught:
         PaymentsClient(base_url)
     assert "canary" not in str(caught.value)
 

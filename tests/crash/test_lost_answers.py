@@ -43,7 +43,7 @@ def hasty_shop(open_shop: OpenShop) -> Shop:
     shop = open_shop()
     shop.starts("o-2")
     caller = shop.runtime.client._caller
-    caller.retries = caller.retries.within(0.04)
+    caller.retries = caller.retries.limited(0.04)
     return shop
 
 

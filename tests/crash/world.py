@@ -21,6 +21,7 @@ from flask_paycheckout import (
     ToWallet,
     TransitionRefused,
     checkout_created,
+    claim_wanted,
     order_abandoned,
     order_paid,
     order_part_paid,
@@ -28,10 +29,13 @@ from flask_paycheckout import (
     payment_held,
     payment_reminder,
     payment_resolved,
+    payout_cancelled,
     payout_completed,
     payout_failed,
     payout_sent,
     payout_unknown,
+    request_paid,
+    request_reminder,
 )
 from tests.crash.record import Record, Service
 from tests.hosts import HOSTS, arguments_of, database_on
@@ -60,10 +64,14 @@ _SIGNALS = (
     payment_held,
     payment_reminder,
     payment_resolved,
+    claim_wanted,
+    payout_cancelled,
     payout_sent,
     payout_completed,
     payout_failed,
     payout_unknown,
+    request_paid,
+    request_reminder,
 )
 _EARNED = {"stock": "rec_maker", "books": "0x" + "a" * 40}
 """The payee of a part of an order that is sold for others, by the receiver that says so."""
@@ -207,9 +215,11 @@ class World(Shop):
         return None if total is None else Pay(total, "USD", parts=order_id == IN_PARTS)
 
     def _receiver(self, who: str, name: str) -> Callable[..., None]:
-        is_atomic = who == "stock" and name in ("order_paid", "payout_completed")
+        is_atomic = who == "stock" and name in ("order_paid", "request_paid", "payout_completed")
 
-        def receive(app: Flask, *, order_id: str | None, event_id: str, **facts: object) -> None:
+        def receive(app: Flask, *, event_id: str, order_id: str | None = None, **facts: Any) -> None:
+            if "request" in facts:
+                order_id = facts["request"].order_id
             if self.receivers_fail and not is_atomic:
                 raise RuntimeError("nobody answers")
             told = {"receiver": who, "name": name, "order_id": order_id or "", "event_id": event_id}

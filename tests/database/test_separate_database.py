@@ -43,7 +43,7 @@ def open_separate(open_shop: OpenShop, tmp_path: Path) -> Callable[..., Shop]:
 
 @pytest.fixture
 def shop(open_separate: Callable[..., Shop]) -> Shop:
-    return open_separate(PAYCHECKOUT_SEPARATE_DATABASE=True)
+    return open_separate(PAYCHECKOUT_SEPARATE_DATABASE=True, hears=False)
 
 
 def test_it_is_refused_with_what_to_do(open_separate: Callable[..., Shop]) -> None:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Callable
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import pytest
 from flask_sqlalchemy import SQLAlchemy
 from sqlalchemy import select, text
 
+import flask_paycheckout
 from flask_paycheckout import Pay, UncommittedChanges
 from tests.conftest import OpenShop
 from tests.scripted import Shop
@@ -137,6 +141,37 @@ def test_an_in_memory_database_keeps_the_shops_work_apart_too(open_shop: OpenSho
         assert shop.paycheckout.settle(checkout_id).status == "created"
 
 
+ALONE = """
+import sys
+from pathlib import Path
+import flask_paycheckout
+from flask_sqlalchemy import SQLAlchemy
+from sqlalchemy import create_engine, text
+from sqlalchemy.orm import Session
+from flask_paycheckout import Pay, PayCheckout
+from tests.scripted import make_app
+app = make_app(TESTING=False, PAYCHECKOUT_PUBLIC_URL="https://shop.example")
+db = SQLAlchemy(app)
+paycheckout = PayCheckout(app, db)
+paycheckout.order_total(lambda order_id: Pay("12.50", "USD"))
+with app.app_context():
+    db.create_all()
+    paycheckout.explain("o-1")
+ours = str(Path(flask_paycheckout.__file__).parent)
+sys.setprofile(lambda frame, *event: print(frame.f_code) if frame.f_code.co_filename.startswith(ours) else None)
+with Session(create_engine("sqlite://")) as session:
+    session.execute(text("CREATE TABLE book (title TEXT)"))
+    session.execute(text("INSERT INTO book VALUES ('first')"))
+    session.commit()
+"""
+
+
+def test_other_engines_and_sessions_of_the_process_are_left_alone() -> None:
+    root = Path(flask_paycheckout.__file__).parent.parent
+    ran = subprocess.run([sys.executable, "-c", ALONE], cwd=root, capture_output=True, text=True, check=True)
+    assert ran.stdout == "", "these functions of ours were called"
+
+
 def test_a_savepoint_of_the_caller_is_no_fault_of_order_total(ledger: Shop) -> None:
     """Python's driver has committed it, since nothing was written before; what is left is asked in between."""
     ledger.totals["o-1"] = Pay("20", "USD", parts=True)
@@ -145,8 +180,8 @@ def test_a_savepoint_of_the_caller_is_no_fault_of_order_total(ledger: Shop) -> N
     with ledger.app.app_context():
         with ledger.db.session.begin_nested():
             executes_core(ledger)
-        rest = ledger.paycheckout.rest("o-1")
+        balance = ledger.paycheckout.balance("o-1")
         ledger.db.session.commit()
-    assert rest is not None
-    assert rest.left == Decimal("17.50")
+    assert balance is not None
+    assert balance.left == Decimal("17.50")
     assert titles(ledger) == ["first", "half done"]

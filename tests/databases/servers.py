@@ -22,7 +22,7 @@ POOLED = {"connect_args": {"prepare_threshold": None}}
 
 
 class Pooler:
-    """PgBouncer as docs/production.md sets it up, with fewer connections to the server than the shop has to it."""
+    """PgBouncer as docs/outages.md sets it up, with fewer connections to the server than the shop has to it."""
 
     def __init__(self, folder: Path, to: Server) -> None:
         self.port = free_port()
@@ -52,7 +52,7 @@ class Pooler:
 
     def _write(self, server: Server) -> None:
         config = configparser.ConfigParser(interpolation=None)
-        config.read_string(snippet("docs/production.md", "pooler", "pgbouncer.ini"))
+        config.read_string(snippet("docs/outages.md", "pooler", "pgbouncer.ini"))
         config["databases"]["shop"] = f"host={HOST} port={server.port} dbname=shop user=postgres"
         config["pgbouncer"].pop("auth_file")
         config["pgbouncer"].update(

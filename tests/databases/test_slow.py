@@ -45,7 +45,7 @@ def test_a_row_that_another_transaction_holds_delays_nobody_for_long(
 
 
 def test_a_locked_table_ends_at_the_limit_of_the_database_role(open_shop: OpenShop, postgres_database: str) -> None:
-    """As docs/production.md sets it, for the role; here for the connections."""
+    """As docs/outages.md sets it, for the role; here for the connections."""
     address = make_url(postgres_database).update_query_dict({"options": "-cstatement_timeout=400ms"})
     for outage in outage_of(open_shop(SQLALCHEMY_DATABASE_URI=address.render_as_string(hide_password=False))):
         with outage.beside() as other:

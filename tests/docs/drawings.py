@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from enum import StrEnum
+from collections.abc import Iterable, Mapping
 from itertools import groupby
 from math import hypot
-from typing import Any
 
 from flask_paycheckout.checkouts.states import TRANSITIONS
 from flask_paycheckout.payouts.payout_states import PAYOUT_TRANSITIONS
@@ -33,14 +31,16 @@ path{fill:none;stroke:#5a6570;stroke-width:1.5;marker-end:url(#head)}.person{str
 .person{stroke:#f1a36c}marker path{fill:#a7b1b8}}"""
 _WIDE, _HIGH = 104, 40
 
-Moves = Mapping[Any, StrEnum]
+Moves = Iterable[tuple[str, str | None, str]]
+"""The state before, the evidence, and the state after each."""
+
 Point = tuple[float, float]
 
 
 def drawing(moves: Moves, places: Mapping[str, Point], across: int, title: str) -> str:
     """The states as boxes, and an arrow for each move; a dashed one where only a person makes it."""
     at = {state: (x * across + 56.0, y * 110 + 24) for state, (x, y) in places.items()}
-    ends = sorted((str(start), str(end), str(why)) for (start, why), end in moves.items() if start != end)
+    ends = sorted((str(start), str(end), str(why)) for start, why, end in moves if start != end)
     arrows = {pair: [why for *_, why in each] for pair, each in groupby(ends, lambda move: move[:2])}
     shapes = []
     for (start, end), reasons in arrows.items():
@@ -77,8 +77,15 @@ def _line(start: Point, end: Point, *, aside: int) -> tuple[Point, Point]:
 
 
 DRAWINGS = {
-    "states-of-a-checkout": drawing(TRANSITIONS, _CHECKOUT, 230, "The states of a checkout"),
-    "states-of-a-payout": drawing(PAYOUT_TRANSITIONS, _PAYOUT, 150, "The states of a payout"),
+    "states-of-a-checkout": drawing(
+        [(start, why, end) for (start, why), end in TRANSITIONS.items()], _CHECKOUT, 230, "The states of a checkout"
+    ),
+    "states-of-a-payout": drawing(
+        [(start.status, why, end.status) for (start, why), end in PAYOUT_TRANSITIONS.items()],
+        _PAYOUT,
+        150,
+        "The states of a payout",
+    ),
 }
 
 if __name__ == "__main__":

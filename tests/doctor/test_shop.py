@@ -12,6 +12,7 @@ from typing import Any
 
 import httpx
 import pytest
+import time_machine
 from flask import abort, redirect
 from sqlalchemy import text
 
@@ -165,15 +166,7 @@ def test_a_database_that_refuses_to_be_written(open_shop: OpenShop, postgres_dat
 
 def test_a_database_that_commits_every_statement(open_shop: OpenShop, each_database: str) -> None:
     shop = open_shop(SQLALCHEMY_DATABASE_URI=each_database, SQLALCHEMY_ENGINE_OPTIONS={"isolation_level": "AUTOCOMMIT"})
-    assert worst(shop, "writing").found.startswith("every statement commits itself")
-    stored = shop.runtime.checkouts.rows(shop.runtime.models.checkouts.select())
-    assert stored == [], "and nothing is left of the trial"
-
-
-def test_outside_testing_it_is_refused_at_the_first_use(open_shop: OpenShop, each_database: str) -> None:
-    options = {"isolation_level": "AUTOCOMMIT"}
-    shop = open_shop(SQLALCHEMY_DATABASE_URI=each_database, SQLALCHEMY_ENGINE_OPTIONS=options)
-    shop.app.testing = False
+    assert worst(shop, "host").found.startswith("the database engine commits every statement by itself")
     with pytest.raises(ConfigurationError, match="commits every statement by itself"):
         shop.starts()
     assert shop.service.created == []
@@ -196,6 +189,22 @@ def test_a_pool_is_compared_with_the_threads_of_a_process(open_shop: OpenShop, s
     shop = open_shop(SQLALCHEMY_ENGINE_OPTIONS={"pool_size": size, "max_overflow": 0})
     (check,) = about(shop, "pool")
     assert (check.level, check.found.split(":")[0]) == (level, f"{size} connection{'s' if size > 1 else ''}")
+
+
+@pytest.mark.parametrize(
+    ("options", "order_id", "warns"),
+    [({}, None, True), ({}, "7", True), ({}, "a-7", False), ({"sqlite_autoincrement": True}, "7", False)],
+)
+def test_numbers_of_orders_that_come_again(
+    open_shop: OpenShop, options: dict[str, Any], order_id: str | None, warns: bool
+) -> None:
+    shop = open_shop(
+        prepare=lambda db: db.Table("basket", db.Column("id", db.Integer, primary_key=True), **options), **PUBLIC
+    )
+    if order_id is not None:
+        shop.totals[order_id] = shop.totals["o-1"]
+        shop.starts(order_id)
+    assert ["in basket" in check.found for check in about(shop, "order ids")] == [True] * warns
 
 
 def test_postgresql_that_may_forget_what_it_committed(open_shop: OpenShop, postgres_database: str) -> None:
@@ -240,6 +249,30 @@ def test_clocks_that_differ(shop: Shop, seconds: int, level: str, found: str) ->
     assert (check.level, found in check.found) == (level, True)
 
 
+def test_an_answer_that_took_long_says_nothing_of_the_time_that_it_took(shop: Shop) -> None:
+    """The service may have noted its time at any moment meanwhile, as long as it was asked once."""
+    with time_machine.travel(datetime.now(UTC), tick=False) as now:
+
+        def read(request: httpx.Request) -> httpx.Response:
+            now.shift(300)
+            return told_at()
+
+        shop.service._read = read  # type: ignore[method-assign]
+        assert [check.level for check in about(shop, "clock")] == ["ok"]
+
+
+def test_a_service_that_fails_is_asked_once(shop: Shop) -> None:
+    asked: list[httpx.Request] = []
+
+    def read(request: httpx.Request) -> httpx.Response:
+        asked.append(request)
+        return refusal(500)
+
+    shop.service._read = read  # type: ignore[method-assign]
+    assert worst(shop, "credentials").level == "warning"
+    assert len(asked) == 1
+
+
 @pytest.mark.parametrize("date", [None, "x" * 5000, "Thu, 99 Foo 2026 00:00:00 GMT"])
 def test_an_answer_without_a_time(shop: Shop, date: str | None) -> None:
     answer = refusal(404, "Deposit not found")
@@ -276,7 +309,7 @@ FAULTS: list[tuple[dict[str, Any], Callable[[Shop], object], str, str, str]] = [
     ),
     ({"SQLALCHEMY_DATABASE_URI": "sqlite://"}, nothing, "SQLite", "in memory", ""),
     ({}, lambda shop: setattr(shop.service, "meanwhile", is_away), "credentials", "no connection", ""),
-    ({}, lambda shop: setattr(shop.paycheckout._callbacks, "order_total", None), "order_total", "is registered", ""),
+    ({}, lambda shop: setattr(shop.runtime.callbacks, "order_total", None), "order_total", "is registered", ""),
     ({}, lambda shop: shop.paycheckout.order_total(lambda _: shop.totals["o-1"]), "order_total", "gave a price", ""),
     ({}, lambda shop: shop.paycheckout.order_total(dict[str, Any]().__getitem__), "order_total", "KeyError", ""),
     (
@@ -296,7 +329,13 @@ FAULTS: list[tuple[dict[str, Any], Callable[[Shop], object], str, str, str]] = [
         "PAYCHECKOUT_APROVE_OVER is no setting",
         "Did you mean PAYCHECKOUT_APPROVE_OVER?",
     ),
-    ({"PAYCHECKOUT_COLOUR": "red"}, nothing, "configuration", "PAYCHECKOUT_COLOUR", "unless the shop itself uses it"),
+    (
+        {"PAYCHECKOUT_FLAVOUR": "mint"},
+        nothing,
+        "configuration",
+        "PAYCHECKOUT_FLAVOUR",
+        "unless the shop itself uses it",
+    ),
     ({"PAYCHECKOUT_DEFER_WEBHOOKS": True}, nothing, "tasks", "no Celery app", ""),
 ]
 
@@ -322,10 +361,9 @@ def test_each_fault_is_found_by_name_with_its_remedy(
 
 
 def test_nobody_hears_of_payments(open_shop: OpenShop) -> None:
-    shop = open_shop(**PUBLIC, PAYCHECKOUT_UNHEARD=None)
+    shop = open_shop(**PUBLIC, hears=False)
     assert worst(shop, "order_paid").level == "failure"
-    assert "PAYCHECKOUT_UNHEARD" in str(worst(shop, "order_paid").remedy)
-    assert worst(shop, "payment_held").level == "warning"
+    assert "@order_paid.connect" in str(worst(shop, "order_paid").remedy)
 
 
 ADDRESSES = [

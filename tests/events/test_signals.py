@@ -12,12 +12,14 @@ import pytest
 from flask import Flask
 from flask_sqlalchemy import SQLAlchemy
 
-from flask_paycheckout import PayCheckout, order_paid
+from flask_paycheckout import Pay, PayCheckout, order_paid, payment_held
 from flask_paycheckout.checkouts.ruling import ReadCause
 from flask_paycheckout.checkouts.states import FoundBy
 from flask_paycheckout.signals import Signal
+from tests.alarming import urgent
 from tests.conftest import OpenShop
 from tests.scripted import Shop, make_app
+from tests.test_bounds import statements
 
 
 @pytest.fixture(autouse=True)
@@ -40,7 +42,7 @@ def test_receivers_of_a_factory_run_once_for_each_payment_however_often_it_ran(o
             def before_init_app(app: Flask, **facts: object) -> None:
                 heard.append((name, "before"))
 
-        shop = open_shop(name, prepare=prepare, PAYCHECKOUT_UNHEARD=None)
+        shop = open_shop(name, prepare=prepare)
 
         @order_paid.connect
         def after_init_app(app: Flask, **facts: object) -> None:
@@ -162,7 +164,7 @@ def test_who_connects_for_a_while_displaces_nobody_and_is_not_displaced(signal: 
 
 @pytest.fixture
 def shop(open_shop: OpenShop) -> Shop:
-    return open_shop(PAYCHECKOUT_UNHEARD=None)
+    return open_shop(hears=False)
 
 
 def write_down(into: list[str]) -> Callable[..., None]:
@@ -207,9 +209,30 @@ def test_a_listener_that_died_is_missed_by_a_process_without_one(shop: Shop) -> 
     assert "nobody listens to order_paid" in event.last_error
 
 
-def test_a_shop_may_say_that_nobody_need_hear(open_shop: OpenShop) -> None:
-    shop = open_shop(PAYCHECKOUT_UNHEARD="payment_held payment_resolved")
+@pytest.mark.on_each_database
+def test_any_other_signal_may_go_unheard_until_a_process_listens(shop: Shop) -> None:
     shop.has_held()
-    shop.has_paid("o-2")
-    waiting = {event.name for event in shop.events() if event.delivered_at is None}
-    assert waiting == {"order_paid"}
+    for _ in range(3):
+        shop.clock.advance(minutes=5)
+        assert (shop.reconciles().failed, shop.reconciles().delivered) == (0, 0)
+    waiting = {event.name: (event.attempts, event.next_attempt_at) for event in shop.events()}
+    assert waiting == {"checkout_created": (0, None), "payment_held": (0, None)}, "no round looks at them"
+    assert urgent(shop) == {"held-payments"}
+    assert "nobody has listened to it so far" in shop.runs("show", "o-1").output
+    heard: list[str] = []
+    with payment_held.connected_to(write_down(heard), sender=shop.app):
+        assert (shop.reconciles().delivered, shop.reconciles().delivered) == (1, 0)
+    assert heard == ["o-1"]
+    assert {event.name for event in shop.events() if event.delivered_at is None} == {"checkout_created"}
+
+
+def test_a_round_costs_the_same_however_many_events_nobody_hears(shop: Shop) -> None:
+    costs = list[int]()
+    for started in (1, 2, 30):
+        for number in range(started):
+            shop.totals[f"o-{number}"] = Pay("12.50", "USD")
+            shop.starts(f"o-{number}")
+        with statements(shop) as made:
+            shop.reconciles(limit=0)
+        costs.append(len(made))
+    assert costs[1] == costs[2]

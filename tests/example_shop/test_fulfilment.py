@@ -76,4 +76,3 @@ def test_a_warehouse_that_fails_once_is_told_again_with_the_same_key(
     assert first
     assert first == second
     assert rows(shop, Parcel.number) == ["P-0007"]
-    assert stored(shop, order_id)["diary"].count("The order is paid.") == 1

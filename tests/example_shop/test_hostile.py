@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import responses
 
-from example_shop.fulfilment import BadAnswer, number_in
 from tests.example_shop.conftest import WAREHOUSE, Owner, Payments, Shopper
 
 if TYPE_CHECKING:
@@ -72,20 +71,6 @@ def test_cookies_travel_by_https_only(make_shop: Callable[..., Flask]) -> None:
 
 
 # The warehouse's answers
-
-ANSWERS = {
-    "no-json": b"<h1>P-1</h1>",
-    "long": b'{"parcel": "' + b"9" * 41 + b'"}',
-    "markup": b'{"parcel": "<script>alert(1)</script>"}',
-    "half-a-character": b'{"parcel": "\\ud800"}',
-    "deep": b"[" * 60_000,
-}
-
-
-@pytest.mark.parametrize("body", ANSWERS.values(), ids=ANSWERS)
-def test_what_is_no_parcel_is_none(body: bytes) -> None:
-    with pytest.raises(BadAnswer):
-        number_in(body)
 
 
 @pytest.mark.parametrize(

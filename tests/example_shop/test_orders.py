@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
@@ -23,16 +24,44 @@ def test_an_order_holds_the_basket_and_empties_it(shop: Flask, shopper: Shopper)
     assert "Nothing but air" in shopper.sees("/basket/")
 
 
-def test_a_button_that_is_pressed_twice_places_one_order(shop: Flask, shopper: Shopper) -> None:
-    """Both posts come with the same cookie: that of the form's page."""
+def number_in(page: str) -> str:
+    """The number that the order form sends along."""
+    field = re.search(r'name="number" value="([^"]+)"', page)
+    assert field
+    return field[1]
+
+
+def number_of(shopper: Shopper) -> str:
+    """The page of the order that this browser placed last."""
+    with shopper.browser.session_transaction() as session:
+        return f"/orders/{session['placed'][-1]}"
+
+
+def test_who_has_the_same_session_did_not_place_the_order(shop: Flask, shopper: Shopper) -> None:
+    """Another one planted it, or took it over: the refund's link is for the browser with the form."""
     shopper.takes(first_snow=1)
     shopper.sees("/orders/new")
+    cookie, other = shopper.browser.get_cookie("session"), Shopper(shop)
+    assert cookie
+    other.browser.set_cookie("session", cookie.value)
+    mine = shopper.orders(north_wind=1)
+    answer = other.sends("/orders/", name="Mallory", email="m@example.com", number=f"{mine}.guessed")
+    assert answer.location != f"/orders/{mine}"
+    with other.browser.session_transaction() as session:
+        assert mine not in session["placed"]
+
+
+def test_a_button_that_is_pressed_twice_places_one_order(shop: Flask, shopper: Shopper) -> None:
+    """Both posts come with the same cookie and the same number: those of the form's page."""
+    shopper.takes(first_snow=1)
+    number = number_in(shopper.sees("/orders/new"))
     cookie = shopper.browser.get_cookie("session")
     assert cookie
     placed = set()
     for _ in range(2):
         shopper.browser.set_cookie("session", cookie.value)
-        placed.add(shopper.sends("/orders/", name="Ada", email="ada@example.com").location)
+        placed.add(shopper.sends("/orders/", name="Ada", email="ada@example.com", number=number).location)
+        assert number_of(shopper) in placed
     assert placed == {f"/orders/{order_id}" for order_id in rows(shop, Order.id)}
     assert len(placed) == 1
     assert shopper.orders(north_wind=1) not in str(placed)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ssl
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 from unittest.mock import MagicMock, call
 
@@ -11,8 +10,8 @@ import pytest
 
 from example_shop.database import db
 from example_shop.payments import paycheckout
-from example_shop.receipts import Letter, payment_lines
-from flask_paycheckout import Pay, Payment
+from example_shop.receipts import Letter
+from flask_paycheckout import Pay
 from tests.example_shop.conftest import Owner, Payments, Shopper, rows, stored
 
 if TYPE_CHECKING:
@@ -106,10 +105,3 @@ def test_a_mail_server_must_show_its_certificate_before_it_gets_the_password(
     context = starttls.kwargs["context"]
     assert (context.verify_mode, context.check_hostname) == (ssl.CERT_REQUIRED, True)
     assert login == call.login("shop", "a secret")
-
-
-def test_a_banks_name_keeps_to_its_line_of_the_receipt() -> None:
-    name = "A Bank\r\n\r\nPay again " + "x" * 200
-    [line, _] = payment_lines(Payment(None, None, None, None, name, None, datetime(2026, 1, 2, tzinfo=UTC)))
-    assert line.startswith("By:          A Bank Pay again")
-    assert len(line) < 80

@@ -4,6 +4,7 @@ takes inputAmount?: number                     an optional number of the body
 takes bank.accountType?: Checking | Savings    one of two words, within an object
 asks limit?: integer = 10                      a parameter of the query, ten when it is missing
 gives statusCode: 201                          a field of the answer, which is always this
+takes inputCurrency: code                      the code of a currency or token
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from collections.abc import Iterator
 from typing import Any
 
 Schema = dict[str, Any]
+_FEW = 20
 
 
 def said_by(document: Schema) -> set[str]:
@@ -43,7 +45,7 @@ class _Described:
             if parameter["in"] == "query":
                 yield f"asks {self._parameter(parameter)}"
         for code, response in operation["responses"].items():
-            if not code.startswith("4"):
+            if code.startswith("2"):
                 yield from (f"gives {line}" for line in self._content(response))
 
     def _content(self, holder: Schema) -> Iterator[str]:
@@ -74,6 +76,8 @@ class _Described:
         """The alternatives of a schema, references followed."""
         if "$ref" in schema:
             return self._kinds(self._schemas[schema["$ref"].rpartition("/")[2]])
+        if "oneOf" in schema:
+            return [_merged([kind for held in schema["oneOf"] for kind in self._kinds(held)])]
         if "anyOf" in schema:
             return [kind for held in schema["anyOf"] for kind in self._kinds(held)]
         return [schema]
@@ -82,9 +86,20 @@ class _Described:
         return [word for kind in self._kinds(schema) for word in _words(kind)]
 
 
+def _merged(variants: list[Schema]) -> Schema:
+    """A request of which there are variants, each with one field that the others have not."""
+    names = dict.fromkeys(name for one in variants for name in one["properties"])
+    properties = {
+        name: {"anyOf": [held for one in variants if (held := one["properties"].get(name))]} for name in names
+    }
+    required = [name for name in names if all(name in one["required"] for one in variants)]
+    return {"type": "object", "properties": properties, "required": required}
+
+
 def _words(kind: Schema) -> list[str]:
     if "enum" in kind:
-        return [str(word) for word in kind["enum"]]
+        # The codes of all currencies are too many to list.
+        return ["code"] if len(kind["enum"]) > _FEW else [str(word) for word in kind["enum"]]
     if "const" in kind:
         return [str(kind["const"])]
     if kind.get("format") == "date-time":

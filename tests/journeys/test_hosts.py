@@ -105,7 +105,7 @@ def test_a_request_is_made_reminded_of_and_paid(host: str, open_shop: OpenShop, 
     shop.clock.advance(hours=1)
     shop.reconciles()
     shop.has_paid(order_id)
-    names = "payment_reminder", "checkout_created", "order_paid"
+    names = "request_reminder", "request_paid"
     assert [(one.name, one.order_id) for one in signals] == [(name, order_id) for name in names]
 
 

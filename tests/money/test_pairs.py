@@ -53,7 +53,7 @@ class Reader:
             return Outcome.UNREAD
         if deposit.status.lower() != "completed":
             return Outcome.WAITS
-        compared = compare(case.asked.checkout_id, total_of(case.asked), deposit)
+        compared = compare(case.asked.checkout_id, total_of(case.asked), deposit.to_dict())
         return Outcome.PAID if all(fact.agrees for fact in compared) else Outcome.HELD
 
 

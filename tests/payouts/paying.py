@@ -111,7 +111,7 @@ class Payer:
         self.shop.runtime.client.fiat_disbursements.create("USD", [item])
         if doubtful:
             now = self.sandbox.now
-            self.stands(reference, status="sending", taken_at=now, next_attempt_at=now + timedelta(seconds=60))
+            self.stands(reference, status="sending", taken_at=now, due_at=now + timedelta(seconds=60))
 
     def _before_each_call(self, act: Callable[[str], object]) -> None:
         """Does this, given the operation, before each call reaches the service."""

@@ -67,6 +67,8 @@ def statuses(shop: Shop) -> dict[str, int]:
 def stands(shop: Shop, reference: str, **columns: Any) -> None:
     """Puts a payout into a state that only the sender reaches."""
     table = shop.runtime.models.payouts
+    if "status" in columns:
+        columns = {"state": columns["status"]} | columns
     shop.executes(table.update().where(table.c.reference == reference).values(columns))
 
 

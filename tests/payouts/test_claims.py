@@ -3,27 +3,33 @@
 from __future__ import annotations
 
 from collections import Counter
+from datetime import timedelta
 from typing import Any
+from urllib.parse import quote
 
 import httpx
 import pytest
 
+from flask_paycheckout import claim_wanted
 from flask_paycheckout.database.history import lines
 from flask_paycheckout.payouts.destinations import ToRecipient, ToWallet, destination_of
+from flask_paycheckout.testing import Signals
 from tests.conftest import OpenShop
 from tests.payouts.claiming import (
     NUMBER,
     WALLET,
+    Customer,
     everything_stored,
     recipients,
     refunded,
     refunded_in_tokens,
 )
-from tests.payouts.shop import decides, stands
+from tests.payouts.shop import decides, pays_out, stands
 from tests.races.crowds import crowd
 from tests.scripted import Answer, Shop, garbage, refusal, success
 from tests.security.test_canaries import Everything, logged
 from tests.views.pages import presses_pay
+from tests.views.test_owner import opens, opens_view
 
 __all__ = ["logged"]
 
@@ -31,6 +37,42 @@ __all__ = ["logged"]
 def destination(refund: Any) -> Any:
     """Where a stored refund goes."""
     return destination_of(refund.to_kind, refund.to_details)
+
+
+@pytest.mark.on_each_database
+def test_whoever_makes_a_claim_the_shop_is_given_its_link_once_unless_that_is_over_by_then(shop: Shop) -> None:
+    urls: list[str] = []
+    opens_view(shop)
+
+    @claim_wanted.connect_via(shop.app)
+    def mail(app: Any, *, payout: Any, url: str, order_id: str | None, event_id: str) -> None:
+        urls.append(url)
+
+    @claim_wanted.connect_via(shop.app)
+    @shop.paycheckout.atomic
+    def note(app: Any, *, payout: Any, url: str, **extra: Any) -> None:
+        payout.note = url
+
+    customer, cancelled = refunded(shop), pays_out(shop, to=None)
+    assert decides(shop, "cancel", cancelled.reference)
+    for _ in range(2):
+        shop.reconciles()
+    [url] = urls
+    assert shop.browser.get(url).status_code == 200
+    assert customer.refund.note
+    page = opens(shop, "/payout", reference=customer.reference).text
+    assert quote(url.partition("/refunds/")[0], safe="") in page
+
+
+def test_the_end_of_a_claim_is_told_on_its_page_and_by_a_signal(shop: Shop, signals: Signals) -> None:
+    receiver = Customer(shop, pays_out(shop, to=None, expires=timedelta(days=1)).reference)
+    shop.clock.advance(days=1)
+    assert "The time to say where the money goes is over" in receiver.opens().text
+    customer = refunded(shop)
+    assert decides(shop, "cancel", customer.reference)
+    assert "This refund was cancelled" in customer.opens().text
+    ended = [each.reference for each in signals if each.name == "payout_cancelled"]
+    assert ended == [receiver.reference, customer.reference]
 
 
 @pytest.mark.parametrize(
@@ -48,7 +90,10 @@ def test_an_iban_is_sent_as_one_and_the_approver_sees_the_country_and_the_bank_t
     [recipient] = recipients(shop)
     assert ("accountNumber" in recipient["bank"], recipient["bank"]["ibanNumber"]) == (False, sent)
     assert sent not in everything_stored(shop)
-    assert customer.refund.destination == f"Zoë Quist, First Bank (IBAN: {named}), •••• {sent[-4:]}"
+    assert (
+        customer.refund.destination
+        == f"Name: Zoë Quist\nBank: First Bank\nIBAN: {named}\nNumber ends with: {sent[-4:]}"
+    )
 
 
 @pytest.mark.on_each_database
@@ -78,7 +123,7 @@ def test_a_bank_account_becomes_a_recipient_of_the_service_and_no_number_is_stor
     refund = customer.refund
     assert (refund.status, refund.revision, refund.claims, refund.to_kind) == ("waiting", 1, 1, "recipient")
     assert destination(refund) == ToRecipient("chk-2")
-    assert refund.destination == "Zoë Quist, First Bank, •••• 3456"
+    assert refund.destination == "Name: Zoë Quist\nBank: First Bank\nNumber ends with: 3456"
     stored = everything_stored(shop)
     assert "3456" in stored
     assert "canary" not in stored
@@ -98,7 +143,7 @@ def test_the_customer_may_correct_it_until_a_person_approves_what_they_saw(shop:
     customer = refunded(shop)
     customer.sends()
     customer.sends(account_number="canary-3 17788")
-    assert customer.refund.destination.endswith("•••• 7788")
+    assert customer.refund.destination.endswith("Number ends with: 7788")
     assert not decides(shop, "approve", customer.reference, seen=1)
     assert decides(shop, "approve", customer.reference, seen=2)
     assert [entry.get("destination", "")[-4:] for entry in lines(customer.refund.history)[1:3]] == ["3456", "7788"]

@@ -15,7 +15,7 @@ from tests.payouts.books import Books
 from tests.payouts.claiming import Customer
 from tests.payouts.conftest import CONFIG, OpenPayer
 from tests.payouts.paying import WALLET, Payer
-from tests.payouts.shop import TOKEN, decides, pays_out, refunds, sends as sends_payouts, statuses
+from tests.payouts.shop import TOKEN, decides, pays_out, refunds, sends as sends_payouts, stands, statuses
 from tests.scripted import SAME_SITE, refusal
 from tests.views.test_owner import opens, opens_view
 from tests.views.test_owner_payouts import sends
@@ -53,6 +53,9 @@ def test_one_that_no_day_has_room_for_is_one_trouble(limited: Payer) -> None:
         limited.sends(minutes=24 * 60)
         since.add(alarms_of(limited.shop)["payouts-to-approve"].since)
     assert len(since) == 1
+    told = str(limited.shop.runs("report").output)
+    assert ("next day" in told, "approve it beyond the limit, or cancel it" in told) == (False, True)
+    assert "payouts approve p-1 --seen 0 --by YOU --over-limit" in told
 
 
 def test_a_person_lets_one_through_and_it_counts(limited: Payer) -> None:
@@ -96,9 +99,10 @@ def test_a_payout_counts_for_each_account_that_may_pay_it(open_shop: OpenShop, b
     books.instead = [refusal(401)]
     sends_payouts(shop)
     keys["access_token"] = "secret-token"
+    stands(shop, "p-1", due_at=shop.clock())
     pays_out(shop, "p-2", "100", account="seller")
     for _ in range(3):
-        shop.clock.advance(minutes=40)
+        shop.clock.advance(minutes=1)
         sends_payouts(shop)
     assert (statuses(shop), len(books.paid)) == ({"sent": 1, "waiting": 1}, 1)
 
@@ -110,7 +114,7 @@ def test_the_claim_page_changes_nothing_of_what_was_approved_and_waits_for_the_d
     assert receiver.sends(**bank).status_code == 303
     limited.decides("approve_payout", reference="prize")
     limited.sends()
-    assert limited.payout("prize").waits_for_day
+    assert limited.payout("prize").state == "postponed"
     assert receiver.sends(**bank).status_code == 409
     assert limited.payout("prize").revision == 1
 

@@ -27,7 +27,7 @@ def test_a_bank_transfer_is_followed_to_its_end(payer: Payer, end: str) -> None:
     payer.sandbox.finish(payer.payout(), end)  # type: ignore[arg-type]
     assert payer.sends(minutes=2) == PayoutReport(**{end: 1})
     payout = payer.payout()
-    assert (payout.status, payout.next_attempt_at) == (end, None)
+    assert (payout.status, payout.due_at) == (end, None)
     assert (payout.to_details is None) == (end == "completed"), "a failed one may be tried again"
     assert (payout.problem is not None) == (end == "failed")
 
@@ -51,7 +51,7 @@ def test_tokens_are_never_read(payer: Payer) -> None:
     payer.sends()
     calls = payer.counts_calls()
     assert payer.sends(minutes=600) == PayoutReport()
-    assert (calls, payer.payout().next_attempt_at) == ({}, None)
+    assert (calls, payer.payout().due_at) == ({}, None)
 
 
 def test_a_read_that_fails_backs_off_and_says_so(payer: Payer) -> None:
@@ -71,7 +71,7 @@ def test_a_read_that_fails_backs_off_and_says_so(payer: Payer) -> None:
 def test_what_a_person_saw_sent_is_found_by_its_reference_and_followed_or_they_were_wrong(payer: Payer) -> None:
     for reference in ("seen", "wrong"):
         payer.owes(reference)
-        payer.stands(reference, status="unknown", taken_at=payer.sandbox.now, next_attempt_at=None)
+        payer.stands(reference, status="unknown", taken_at=payer.sandbox.now, due_at=None)
         payer.decides("resolve_payout", True, reference=reference)
     payer.carried_out_unseen("seen")
     payer.sandbox.finish(payer.payout("seen"), "completed")

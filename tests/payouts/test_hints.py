@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
+from flask_paycheckout import PayoutReport, payout_failed
+from tests.alarming import alarms_of
 from tests.payouts.conftest import OpenPayer
-from tests.payouts.paying import Payer
+from tests.payouts.paying import ADA, READ, Payer
+from tests.payouts.shop import refunds
 
 
 def posts(payer: Payer) -> int:
     return payer.shop.browser.post("/paycheckout/webhook", json={"event": "disbursement"}).status_code
 
 
+def comes_back(payer: Payer, reference: str = "p-1") -> None:
+    """The bank returns a transfer that it had completed."""
+    payer.shop.runtime.client.fiat_disbursements.sandbox_update(payer.payout(reference).disbursement_id, "failed")
+
+
 def next_read(payer: Payer, reference: str = "p-1") -> float:
-    return float((payer.payout(reference).next_attempt_at - payer.sandbox.now).total_seconds())
+    return float((payer.payout(reference).due_at - payer.sandbox.now).total_seconds())
 
 
 @pytest.mark.on_each_database
@@ -33,6 +43,62 @@ def test_webhooks_hurry_a_bounded_number_of_reads_a_minute_and_call_nobody(open_
     assert due() == 10
     payer.sandbox.advance(seconds=20, minutes=0)
     assert (due(), calls) == (10, {})
+
+
+@pytest.mark.on_each_database
+def test_a_webhook_about_no_known_payment_finds_what_came_back_and_its_limit_is_free_again(payer: Payer) -> None:
+    checkout_id = payer.is_paid()
+    refund = refunds(payer.shop, checkout_id, to=ADA)
+    payer.sends()
+    payer.sandbox.finish(refund, "completed")
+    payer.sends(minutes=2)
+    comes_back(payer, refund.reference)
+    assert payer.sends(minutes=60) == PayoutReport(), "nobody reads it without cause"
+    heard: list[str] = []
+
+    @payout_failed.connect_via(payer.shop.app)
+    def hear(app: Any, *, payout: Any, **extra: Any) -> None:
+        heard.append(payout.reference)
+
+    posts(payer)
+    assert payer.sends() == PayoutReport(failed=1)
+    assert payer.payout(refund.reference).problem == "the service says that it failed, which it had completed"
+    assert heard == [refund.reference]
+    assert payer.booked == [("payment", "12.50"), ("refund", "-12.50"), ("refund_returned", "12.50")]
+    assert refunds(payer.shop, checkout_id, to=ADA).replaces == refund.reference
+
+
+def test_what_stays_completed_is_read_again_now_and_then_whoever_posts(payer: Payer) -> None:
+    payer.owes()
+    payer.sends()
+    payer.sandbox.finish(payer.payout(), "completed")
+    payer.sends(minutes=2)
+    calls = payer.counts_calls()
+    for _ in range(11):
+        posts(payer)
+        payer.sends(minutes=1)
+    assert (payer.payout().status, sum(calls.values())) == ("completed", 3)
+    payer.sandbox.fault(READ, "error", times=1, statusCode=503)
+    posts(payer)
+    payer.sends(minutes=6)
+    comes_back(payer)
+    assert payer.sends(minutes=11).failed == 1
+
+
+def test_the_comparison_of_a_month_finds_what_came_back_without_a_webhook(open_payer: OpenPayer) -> None:
+    payer = open_payer(PAYCHECKOUT_AUDIT_MONTHS=True)
+    payer.owes()
+    payer.sends()
+    payer.sandbox.finish(payer.payout(), "completed")
+    payer.sends(minutes=2)
+    comes_back(payer)
+    payer.sandbox.advance(minutes=45 * 24 * 60)
+    for _ in range(5):
+        payer.shop.reconciles()
+        payer.sandbox.advance(minutes=2)
+    assert payer.status() == "failed"
+    assert payer.booked == [("payout", "-80.00"), ("payout_returned", "80.00")]
+    assert "differing-months" not in " ".join(alarms_of(payer.shop))
 
 
 def test_what_fails_or_was_not_sent_keeps_its_time(payer: Payer) -> None:

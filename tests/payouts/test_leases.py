@@ -10,7 +10,7 @@ import pytest
 
 from flask_paycheckout import PayoutReport
 from flask_paycheckout.database.history import lines
-from flask_paycheckout.payouts.payout_states import PayoutStatus
+from flask_paycheckout.payouts.payout_states import CALLED
 from tests.locks import with_patience
 from tests.payouts.conftest import OpenPayer
 from tests.payouts.paying import ADA, CRYPTO, FIAT, WALLET, Payer
@@ -23,7 +23,7 @@ def test_a_row_that_the_shop_has_locked_keeps_no_sender_waiting(
     """Before its claim is renewed it is left alone; before it is claimed, the round passes it over."""
     payer = open_payer(SQLALCHEMY_DATABASE_URI=with_patience(postgres_database, 2))
     shop, table = payer.shop, payer.shop.runtime.models.payouts
-    renew = shop.runtime.payouts.renew
+    renew = shop.runtime.due_payouts.renew
 
     @contextmanager
     def locked(reference: str) -> Iterator[None]:
@@ -37,7 +37,7 @@ def test_a_row_that_the_shop_has_locked_keeps_no_sender_waiting(
 
     for reference in ("claimed", "free", "held token", "claimed token"):
         payer.owes(reference, to=WALLET if "token" in reference else ADA)
-    monkeypatch.setattr(type(shop.runtime.payouts), "renew", renews)
+    monkeypatch.setattr(type(shop.runtime.due_payouts), "renew", renews)
     looks = iter(range(10))
     with locked("held"), shop.app.app_context():
         shop.runtime.payout_sender.run(stopped=lambda: next(looks, None) is None)
@@ -54,6 +54,7 @@ def test_payouts_that_are_tried_again_are_sent_however_long_the_questions_about_
     for reference in references:
         payer.owes(reference, amount="0.50")
     payer.sends()
+    payer.sends(minutes=2)
     assert payer.statuses == {"failed": 3}
     for reference in references:
         assert decides(payer.shop, "retry", reference)
@@ -69,7 +70,7 @@ def test_a_late_answer_of_a_sender_that_lost_its_claim_counts_while_it_is_still_
 
     def another_process_looks() -> None:
         payer.sandbox.advance(minutes=5)
-        payer.shop.runtime.payouts.take_due(PayoutStatus.SENDING, payer.sandbox.now, 10, ())
+        payer.shop.runtime.due_payouts.take_due(CALLED, payer.sandbox.now, 10, ())
 
     payer.meanwhile(FIAT, another_process_looks)
     assert payer.sends() == PayoutReport(sent=1)

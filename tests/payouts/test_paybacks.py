@@ -1,4 +1,4 @@
-"""Money that paid no order stays listed until a person records that it was paid back or is kept."""
+"""Money that paid no order stays listed until refunds cover it, or a person records that it is kept."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from flask_paycheckout import ByHand, PaybackRefused, RefundTooLarge, UnknownCheckout
+from flask_paycheckout import ByHand, RefundTooLarge, TransitionRefused, UnknownCheckout
 from tests.alarming import examples
 from tests.books.test_report import has_second
 from tests.payouts.books import Books
@@ -17,9 +17,9 @@ from tests.scripted import Shop
 pytestmark = pytest.mark.on_each_database
 
 
-def marks(shop: Shop, checkout_id: str, *, kept: bool = False, by: str = "Ada", why: str = "transfer 17") -> Any:
+def keeps(shop: Shop, checkout_id: str) -> Any:
     with shop.app.app_context():
-        return shop.paycheckout.mark_paid_back(checkout_id, by=by, why=why, kept=kept)
+        return shop.paycheckout.keep(checkout_id, by="Ada", why="the customer takes a voucher")
 
 
 def waiting(shop: Shop) -> list[str]:
@@ -32,67 +32,55 @@ def test_what_became_of_it_is_recorded_with_who_and_why(shop: Shop) -> None:
     second = has_second("o-2", shop)
     shop.resolves(second, accept=True)
     assert waiting(shop) == [rejected, second]
-    assert marks(shop, rejected).payback == "paid_back"
-    assert marks(shop, second, kept=True, why="the customer takes a voucher").payback == "kept"
+    refunds(shop, rejected, to=ByHand(), why="transfer 17")
+    assert keeps(shop, second).payback == "kept"
     assert waiting(shop) == []
     with shop.app.app_context():
         stories = [str(shop.paycheckout.explain(order_id)) for order_id in ("o-1", "o-2")]
-    assert "Ada says that the money was paid back: transfer 17" in stories[0]
+    assert "Ada gave the money back by hand: transfer 17" in stories[0]
     assert "Ada says that the money is kept: the customer takes a voucher" in stories[1]
 
 
-def test_kept_money_may_be_paid_back_later_and_then_stays_so(shop: Shop) -> None:
+def test_kept_money_may_be_given_back_later(shop: Shop) -> None:
     checkout_id = shop.has_held()
     shop.resolves(checkout_id, accept=False)
-    marks(shop, checkout_id, kept=True)
-    with pytest.raises(PaybackRefused, match="is marked as kept already"):
-        marks(shop, checkout_id, kept=True)
-    assert marks(shop, checkout_id).payback == "paid_back"
-    for kept in (True, False):
-        with pytest.raises(PaybackRefused, match="is marked as paid back already"):
-            marks(shop, checkout_id, kept=kept)
-    assert shop.attempt(checkout_id).history.count('"payback"') == 2
+    keeps(shop, checkout_id)
+    with pytest.raises(TransitionRefused, match="kept already"):
+        keeps(shop, checkout_id)
+    refunds(shop, checkout_id, to=ByHand())
+    assert shop.attempt(checkout_id).payback == "refunded"
 
 
-def test_only_decided_money_that_paid_no_order_can_be_marked(shop: Shop) -> None:
+def test_only_decided_money_that_paid_no_order_is_kept(shop: Shop) -> None:
     paid, held = shop.has_paid("o-1"), shop.has_held("o-2")
     for checkout_id, said in ((paid, "paid its order"), (held, "is held; only a rejected payment")):
-        with pytest.raises(PaybackRefused, match=said):
-            marks(shop, checkout_id)
+        with pytest.raises(TransitionRefused, match=said):
+            keeps(shop, checkout_id)
         assert shop.attempt(checkout_id).payback is None
     with pytest.raises(UnknownCheckout):
-        marks(shop, "chk-404")
+        keeps(shop, "chk-404")
 
 
 def test_money_of_an_unknown_amount_is_listed_too(shop: Shop) -> None:
     checkout_id = shop.has_held()
     shop.resolves(checkout_id, accept=False)
-    shop.changes(checkout_id, payment_completed_at=None, payment_paid_amount=None)
+    shop.changes(checkout_id, payment_paid_amount=None)
     [money] = examples(shop, "money-to-pay-back")
     assert f"{checkout_id} of order o-1: an unknown amount arrived of 12.50 USD" in money
 
 
-def test_refunds_that_cover_it_take_it_off_the_list_and_nobody_can_say_otherwise(shop: Shop) -> None:
+def test_refunds_that_cover_it_take_it_off_the_list_and_nobody_can_keep_it(shop: Shop) -> None:
     checkout_id = shop.has_held()
     shop.resolves(checkout_id, accept=False)
-    first = refunds(shop, checkout_id, "0.40")
+    refunds(shop, checkout_id, "0.40")
     assert waiting(shop) == [checkout_id]
-    rest = refunds(shop, checkout_id)
+    last = refunds(shop, checkout_id)
     assert (waiting(shop), shop.attempt(checkout_id).payback) == ([], "refunded")
-    for refund in (first, rest):
-        with pytest.raises(PaybackRefused, match=f"is being paid back by refund '{refund.reference}'"):
-            marks(shop, checkout_id)
-        assert decides(shop, "cancel", refund.reference)
+    with pytest.raises(TransitionRefused, match="refunds cover it"):
+        keeps(shop, checkout_id)
+    assert decides(shop, "cancel", last.reference)
     assert waiting(shop) == [checkout_id]
-    assert marks(shop, checkout_id).payback == "paid_back"
-
-
-def test_money_that_was_refunded_by_hand_is_neither_paid_back_again_nor_kept(shop: Shop) -> None:
-    checkout_id = shop.has_held()
-    refunds(shop, checkout_id, to=ByHand())
-    for kept in (True, False):
-        with pytest.raises(PaybackRefused, match="is covered by refunds"):
-            marks(shop, checkout_id, kept=kept)
+    assert keeps(shop, checkout_id).payback == "kept"
 
 
 def test_what_the_bank_gave_back_is_listed_again_beside_what_was_given_by_hand(shop: Shop, books: Books) -> None:
@@ -102,8 +90,8 @@ def test_what_the_bank_gave_back_is_listed_again_beside_what_was_given_by_hand(s
     books.finish()
     shop.clock.advance(minutes=2)
     sends(shop)
-    marks(shop, rejected)
-    assert (shop.attempt(rejected).paid_back_amount, waiting(shop)) == ("0.60", [])
+    refunds(shop, rejected, to=ByHand())
+    assert waiting(shop) == []
     assert decides(shop, "resolve", refund.reference, False)
     assert waiting(shop) == [rejected]
     with pytest.raises(RefundTooLarge):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from decimal import Decimal
 from random import Random
 from typing import Any
@@ -15,7 +16,6 @@ from sqlalchemy.exc import OperationalError
 from flask_paycheckout import (
     ByHand,
     NothingToRefund,
-    PaybackRefused,
     RefundTooLarge,
     TransitionRefused,
     UnknownCheckout,
@@ -24,8 +24,10 @@ from flask_paycheckout import (
 from flask_paycheckout.payouts.payout_moves import PayoutMove
 from flask_paycheckout.payouts.payout_states import PayoutEvidence
 from flask_paycheckout.testing import Signals
+from tests.alarming import alarms_of, urgent
 from tests.chance import seed_of, soak_count, stream
 from tests.conftest import OpenShop
+from tests.payouts.books import Books
 from tests.payouts.shop import ADA, MAKER, TOKEN, WALLET, decides, payout, payouts, pays_out, refunds, stands
 from tests.races.crowds import crowd
 from tests.scripted import Shop, number
@@ -63,7 +65,7 @@ def test_money_given_back_by_hand_is_completed_counted_booked_and_told(open_shop
     shop = open_shop(PAYCHECKOUT_APPROVE_OVER={"USD": "5"})
     checkout_id = shop.has_paid()
     refund = refunds(shop, checkout_id, "10.00", to=ByHand())
-    assert (refund.status, refund.destination, refund.next_attempt_at) == ("completed", "by hand", None)
+    assert (refund.status, refund.destination, refund.due_at) == ("completed", "Given back: by hand", None)
     with pytest.raises(RefundTooLarge):
         refunds(shop, checkout_id, "2.51", to=ByHand())
     assert [event.payout_reference for event in shop.events("payout_completed")] == [refund.reference]
@@ -125,21 +127,56 @@ def test_a_held_payment_is_rejected_by_its_refund_in_part_too(shop: Shop, signal
         shop.resolves(checkout_id, accept=True)
 
 
+@pytest.mark.parametrize(("column", "limit"), [("counts", {}), ("amount", {"USD": "100"})])
+def test_one_whose_stored_sum_is_no_number_keeps_no_other_from_being_sent(
+    open_shop: OpenShop, books: Books, column: str, limit: dict[str, str]
+) -> None:
+    shop = open_shop(PAYCHECKOUT_ACCESS_TOKEN="unit-token", PAYCHECKOUT_DAILY_LIMIT=limit)
+    spoiled, other = (refunds(shop, shop.has_paid(order_id), to=MAKER).reference for order_id in ("o-1", "o-2"))
+    stands(shop, spoiled, **{column: "twelve"})
+    for _ in range(7):
+        shop.clock.advance(minutes=1)
+        shop.reconciles()
+    told = {reference: shop.runtime.payouts.require(reference).status for reference in (spoiled, other)}
+    assert told == {spoiled: "ready", other: "sent"}
+    assert shop.runtime.payouts.require(spoiled).problem == "a sum that is stored of it is no number"
+    assert "unsent-payouts" in urgent(shop)
+
+
+@pytest.mark.parametrize("was", ["waiting", "ready"])
+def test_a_refund_is_not_paid_on_top_of_a_payment_that_was_taken_back(shop: Shop, books: Books, was: str) -> None:
+    checkout_id, other = shop.has_paid(), refunds(shop, shop.has_paid("o-2"), to=MAKER)
+    refund = refunds(shop, checkout_id, to=MAKER)
+    stands(shop, refund.reference, status=was)
+
+    def reads(status: str) -> None:
+        shop.clock.advance(minutes=10)
+        shop.service.says(checkout_id, status)
+        shop.hears_of(checkout_id)
+        shop.reconciles()
+
+    reads("failed")
+    assert (payout(shop, refund.reference).status, payout(shop, other.reference).status) == (was, "sent")
+    assert not decides(shop, "approve", refund.reference)
+    assert {"stopped-refunds", "reversed-payments"} <= urgent(shop)
+    assert not {"unsent-payouts", "payouts-to-approve"} & urgent(shop)
+    (remedy,) = alarms_of(shop)["stopped-refunds"].remedies
+    assert f"payouts cancel {refund.reference}" in remedy
+    assert remedy in shop.runs("show", "o-1").stdout
+    reads("completed")
+    if was == "waiting":
+        assert decides(shop, "approve", refund.reference)
+    shop.reconciles()
+    assert payout(shop, refund.reference).status == "sent"
+
+
 def test_what_is_left_is_refunded_with_no_more_decimals_than_the_currency_has(shop: Shop) -> None:
     checkout_id = shop.has_deposit("completed", inputAmount=number("12.505"))
     shop.settles(checkout_id)
-    with pytest.raises(ValueError, match="decimals"):
+    assert refunds(shop, checkout_id).amount == Decimal("12.50")
+    assert shop.attempt(checkout_id).payback == "refunded"
+    with pytest.raises(RefundTooLarge):
         refunds(shop, checkout_id)
-    assert refunds(shop, checkout_id, "12.50").amount == Decimal("12.50")
-
-
-def test_money_that_was_paid_back_by_hand_is_not_refunded(shop: Shop) -> None:
-    by_hand = shop.has_held()
-    shop.resolves(by_hand, accept=False)
-    with shop.app.app_context():
-        shop.paycheckout.mark_paid_back(by_hand, by="Ada", why="by wire")
-    with pytest.raises(PaybackRefused):
-        refunds(shop, by_hand)
 
 
 def test_a_cancelled_refund_leaves_room_and_a_retry_asks_for_it_again(shop: Shop) -> None:
@@ -147,12 +184,10 @@ def test_a_cancelled_refund_leaves_room_and_a_retry_asks_for_it_again(shop: Shop
     first = refunds(shop, checkout_id, to=MAKER)
     assert decides(shop, "cancel", first.reference)
     second = refunds(shop, checkout_id, "10.00", to=MAKER)
-    stands(shop, second.reference, status="sending")
     fails(shop, second.reference)
     third = refunds(shop, checkout_id, "2.51", to=MAKER)
-    with pytest.raises(RefundTooLarge, match=r"9\.99 USD are left"):
-        decides(shop, "retry", second.reference)
-    assert payout(shop, second.reference).status == "failed"
+    assert not decides(shop, "retry", second.reference), "it is replaced"
+    assert (payout(shop, second.reference).shown_status, third.replaces) == ("replaced", second.reference)
     assert decides(shop, "cancel", third.reference)
     assert decides(shop, "retry", second.reference)
     retried = payout(shop, second.reference)
@@ -202,11 +237,10 @@ def test_refunding_and_accepting_a_held_payment_at_once_does_one_of_them(shop: S
 
 
 def fails(shop: Shop, reference: str) -> None:
-    """The service refuses a payout that is being sent."""
+    """The service reads a payout that was sent as failed."""
+    stands(shop, reference, status="sent")
     with shop.app.app_context():
-        moved = shop.runtime.payout_moves.move(
-            payout(shop, reference), PayoutMove(PayoutEvidence.REFUSED), shop.clock()
-        )
+        moved = shop.runtime.payout_moves.move(payout(shop, reference), PayoutMove(PayoutEvidence.FAILED), shop.clock())
     assert moved is not None
 
 
@@ -221,47 +255,67 @@ def limited(*, allowed: bool) -> Iterator[None]:
         assert allowed
 
 
-def act(shop: Shop, checkout_id: str, counting: dict[str, int], failed: dict[str, int], chance: Random) -> None:
-    """One step of a history.
+@dataclass
+class Told:
+    """The refunds of one payment, as whole cents."""
 
-    :param counting: the cents of each refund that counts; of each that has failed in `failed`.
-    """
-    kind, rest = chance.choice(["refund", "refund", "rest", "cancel", "fail", "retry"]), 1250 - sum(counting.values())
+    counting: dict[str, int] = field(default_factory=dict)
+    failed: dict[str, int] = field(default_factory=dict)
+    replaced: dict[str, str] = field(default_factory=dict)
+    """By the reference of a failed one the reference of the one that took its money."""
+
+    @property
+    def left(self) -> int:
+        return 1250 - sum(self.counting.values())
+
+    def refunded(self, reference: str, cents: int) -> None:
+        self.counting[reference] = cents
+        taken = [one for one, amount in self.failed.items() if amount > self.left and one not in self.replaced]
+        self.replaced |= dict.fromkeys(taken, reference)
+
+    def cancelled(self, reference: str) -> None:
+        del self.counting[reference]
+        self.replaced = {one: by for one, by in self.replaced.items() if by != reference}
+
+
+def act(shop: Shop, checkout_id: str, told: Told, chance: Random) -> None:
+    """One step of a history."""
+    kind, left = chance.choice(["refund", "refund", "rest", "cancel", "fail", "retry"]), told.left
     if kind in ("refund", "rest"):
-        cents = rest if kind == "rest" else chance.choice([1, rest, rest + 1, chance.randint(1, 600)]) or 1
+        cents = left if kind == "rest" else chance.choice([1, left, left + 1, chance.randint(1, 600)]) or 1
         # The limit counts the amount that was paid, whatever is sent instead.
         sent: dict[str, Any] = chance.choice([{"to": MAKER}, {"to": WALLET, "send": (chance.randint(1, 9), TOKEN)}])
         amount = None if kind == "rest" else Decimal(cents) / 100
-        with limited(allowed=0 < cents <= rest):
-            counting[refunds(shop, checkout_id, amount, **sent).reference] = cents
+        with limited(allowed=0 < cents <= left):
+            told.refunded(refunds(shop, checkout_id, amount, **sent).reference, cents)
         return
-    of = failed if kind == "retry" else counting
+    of = told.failed if kind == "retry" else told.counting
     if not of:
         return
     reference = chance.choice(sorted(of))
     if kind == "cancel":
         assert decides(shop, "cancel", reference)
-        del of[reference]
+        told.cancelled(reference)
     elif kind == "fail":
-        stands(shop, reference, status="sending")
         fails(shop, reference)
-        failed[reference] = of.pop(reference)
+        told.failed[reference] = of.pop(reference)
+    elif reference in told.replaced:
+        assert not decides(shop, "retry", reference)
     else:
-        with limited(allowed=of[reference] <= rest):
+        with limited(allowed=of[reference] <= left):
             assert decides(shop, "retry", reference)
-            counting[reference] = of.pop(reference)
+            told.counting[reference] = of.pop(reference)
 
 
 def walk(shop: Shop, chance: Random) -> None:
     """A history of one order, compared with the rule on whole cents after each step."""
     order_id = f"h-{chance.randrange(10**12)}"
     shop.totals[order_id] = shop.totals["o-1"]
-    checkout_id = shop.has_paid(order_id)
-    counting, failed = dict[str, int](), dict[str, int]()
+    checkout_id, told = shop.has_paid(order_id), Told()
     for _ in range(chance.randint(1, STEPS)):
-        act(shop, checkout_id, counting, failed, chance)
+        act(shop, checkout_id, told, chance)
         stored = Decimal(shop.attempt(checkout_id).refunded_amount or 0)
-        assert stored == Decimal(sum(counting.values())) / 100
+        assert stored == Decimal(sum(told.counting.values())) / 100
 
 
 def test_no_history_refunds_more_than_what_arrived(shop: Shop, pytestconfig: pytest.Config) -> None:

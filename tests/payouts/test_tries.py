@@ -50,15 +50,16 @@ def test_a_refusal_after_doubt_is_looked_up_again_and_then_unknown(shop: Shop, b
 
 
 @pytest.mark.parametrize("to", [MAKER, WALLET], ids=["bank", "token"])
-def test_a_persons_not_sent_ends_the_doubt_so_that_a_refusal_makes_it_failed(shop: Shop, books: Books, to: Any) -> None:
+def test_a_refusal_after_a_persons_not_sent_is_unknown_again_and_may_be_cancelled(
+    shop: Shop, books: Books, to: Any
+) -> None:
     pays_out(shop, to=to)
     books.instead = [NO_ANSWER, *[refusal(400, "no such account")] * 2]
     sends(shop)
-    while payout(shop).status != "unknown":
-        later(shop)
-    decides(shop, "resolve", "maker-1", False)
-    sends(shop)
-    assert payout(shop).status == "failed"
+    for _ in range(2):
+        assert [later(shop) for _ in range(4)][-1] == "unknown"
+        assert decides(shop, "resolve", "maker-1", False)
+    assert decides(shop, "cancel", "maker-1")
     assert books.paid == []
 
 
@@ -88,6 +89,42 @@ def test_an_answer_that_comes_after_a_person_resolved_it_is_kept_for_people(shop
     sends(shop)
     stored = payout(shop)
     assert (stored.status, books.paid[0].id in stored.problem) == ("unknown", True)
+
+
+@pytest.mark.parametrize("lag", [0, 2, 30])
+def test_what_a_refused_batch_has_sent_is_found_however_late_the_list_shows_it(
+    shop: Shop, books: Books, lag: int
+) -> None:
+    """The service takes a part of the batch before it refuses it."""
+
+    def takes_a_part(references: Any) -> None:
+        books.creating = lambda references: None
+        item = {"id": "pay-0", "to": "rec_1", "kind": "recipientId", "amount": "80.00", "currency": "USD"}
+        books.paper.add("asked to pay", items=[item | {"reference": references[0], "at": shop.clock().isoformat()}])
+        books.instead = [refusal(400, "recipient not found")]
+        books.instead_of_reads = late_list(2 if lag else 0)
+
+    for reference in ("maker-1", "bad"):
+        pays_out(shop, reference)
+    books.creating = takes_a_part
+    books.refused = {"bad"}
+    sends(shop)
+    for _ in range(3):
+        shop.clock.advance(seconds=61)
+        sends(shop)
+    assert (payout(shop).status, payout(shop, "bad").status, len(books.paid)) == ("sent", "failed", 1)
+
+
+@pytest.mark.parametrize("to", [MAKER, WALLET], ids=["bank", "token"])
+def test_a_refusal_that_says_that_the_reference_is_taken_fails_nothing(shop: Shop, books: Books, to: Any) -> None:
+    """The service was given it by a database that has failed over, and its list is late."""
+    pays_out(shop, to=to)
+    books.instead = [refusal(400, "reference must be unique")]
+    sends(shop)
+    for status in ("sending", "unknown"):
+        assert payout(shop).status == (status if to is MAKER else "unknown")
+        later(shop)
+    assert books.paid == []
 
 
 # Clocks

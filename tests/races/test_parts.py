@@ -40,11 +40,11 @@ class PartPages(Pages):
             return False
         return True
 
-    def rest(self) -> tuple[Decimal, Decimal]:
+    def balance(self) -> tuple[Decimal, Decimal]:
         with self.shop.app.app_context():
-            rest = self.shop.paycheckout.rest(self.order_id)
-        assert rest is not None
-        return rest.paid, rest.left
+            balance = self.shop.paycheckout.balance(self.order_id)
+        assert balance is not None
+        return balance.paid, balance.left
 
 
 @pytest.fixture
@@ -68,7 +68,7 @@ def test_two_parts_that_come_at_once(shop: Shop, pages: PartPages, second: str, 
         states = pages.states()
         ends.add(tuple(states))
         assert pages.told().count("order_paid") == states.count("paid")
-        assert (pages.rest()[1] == 0) == ("paid" in states)
+        assert (pages.balance()[1] == 0) == ("paid" in states)
 
     assert every_interleaving(shop.engine, begin, check) > 5
     assert ends == expected
@@ -88,7 +88,7 @@ def test_a_part_that_is_refunded_while_the_rest(shop: Shop, pages: PartPages, he
         return refunded | {"settles": lambda: shop.settles(second)}
 
     def check() -> None:
-        (_, second), (paid, left) = pages.states(), pages.rest()
+        (_, second), (paid, left) = pages.states(), pages.balance()
         ends.add((second, paid, left))
         assert pages.told().count("order_paid") == (second == "paid")
 

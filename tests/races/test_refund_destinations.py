@@ -74,7 +74,7 @@ Act = Callable[[Refund], None]
 
 
 def _shown(one: Paid) -> str:
-    return f"Zoë Quist, First Bank, •••• {one.to[-4:]}"
+    return f"Name: Zoë Quist\nBank: First Bank\nNumber ends with: {one.to[-4:]}"
 
 
 def claim(number: str) -> Act:

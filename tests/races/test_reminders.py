@@ -15,7 +15,7 @@ from tests.scripted import Shop
 
 
 class Late:
-    """An order of which a reminder is due, each time a new one."""
+    """An order of which a reminder is due, and whose page was just read, each time a new one."""
 
     def __init__(self, shop: Shop) -> None:
         self.shop, self._numbers, self.order_id = shop, count(1), ""
@@ -29,6 +29,7 @@ class Late:
         self.shop.totals[self.order_id] = Pay("12.50", "USD")
         checkout_id = self.shop.starts(self.order_id)
         self.shop.clock.advance(hours=1)
+        self.shop.settles(checkout_id)
         return checkout_id
 
     def reminds(self) -> None:

@@ -44,8 +44,18 @@ def _document_of(app: Flask, *, control: bool) -> dict[str, Any]:
     """The document of a world; those with the same unknowns have the same one."""
     key = json.dumps([control, dict(world(app).unknowns)])
     if key not in _KEPT:
-        _KEPT[key] = document(app, control=control)
+        _KEPT[key] = closed(document(app, control=control))
     return _KEPT[key]
+
+
+def closed(schema: Any) -> Any:
+    """The document, in which answers are open for what a later service may add, as the sandbox must keep to it."""
+    if isinstance(schema, list):
+        return [closed(one) for one in schema]
+    if not isinstance(schema, dict):
+        return schema
+    is_open = "properties" in schema and "additionalProperties" not in schema
+    return {name: closed(one) for name, one in schema.items()} | ({"additionalProperties": False} if is_open else {})
 
 
 def fault_of(operation: dict[str, Any], components: dict[str, Any], response: Response) -> str | None:

@@ -15,7 +15,7 @@ from tests.views.test_webhook import database_down
 # Each with the status that it has.
 KINDS = (
     *("200 page", "200 JSON", "200 options", "200 owner", "303 to pay", "400 webhook", "400 host"),
-    *("403", "403 owner", "404 token", "404 path", "404 file", "405", "413", "500", "503 page", "503 webhook"),
+    *("403", "403 owner", "404 token", "404 path", "404 file", "405", "413", "503 failed", "503 page", "503 webhook"),
 )
 
 
@@ -27,7 +27,7 @@ def provoked(shop: Shop, kind: str) -> TestResponse:
     shop.app.register_blueprint(shop.paycheckout.owner_view(lambda: "Ada"))
     if kind == "503 page":
         shop.service.instead_of_created = [refusal(503)]
-    if kind == "500":
+    if kind == "503 failed":
         shop.paycheckout.order_total(lambda order_id: 1 / 0)  # type: ignore[type-var]  # a shop's mistake
     if kind == "503 webhook":
         with database_down(shop):

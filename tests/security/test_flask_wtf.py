@@ -10,7 +10,7 @@ import pytest
 from flask import Blueprint, Flask, current_app, render_template_string
 from flask.testing import FlaskClient
 from flask_sqlalchemy import SQLAlchemy
-from flask_wtf import CSRFProtect  # type: ignore[import-untyped]  # it brings no types
+from flask_wtf import CSRFProtect
 
 from tests.conftest import OpenShop
 from tests.scripted import SAME_SITE, Shop, make_app

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 
-import pytest
 from werkzeug.test import TestResponse
 
 from flask_paycheckout import Pay
 from flask_paycheckout.database.order_ids import is_order_id
-from tests.conftest import OpenShop
 from tests.scripted import Shop, refusal, success
 from tests.views.pages import button, opens, presses_pay
 
@@ -74,14 +72,15 @@ def pages(shop: Shop, said: str) -> dict[str, str]:
     return found
 
 
-@pytest.mark.parametrize("payload", PAYLOADS, ids=range(len(PAYLOADS)))
-def test_no_field_adds_an_element_or_attribute_to_a_page(open_shop: OpenShop, payload: str) -> None:
-    plain, hit = pages(open_shop("plain"), PLAIN), pages(open_shop("hit"), payload)
-    assert {name: marks(page) for name, page in hit.items()} == {name: marks(page) for name, page in plain.items()}
-    for name, page in hit.items():
-        assert "<script>alert" not in page
-        assert EVALUATED not in page
-        assert f'"{payload}' not in page, f"{name}: an attribute begins with what came from outside"
+def test_no_field_adds_an_element_or_attribute_to_a_page(shop: Shop) -> None:
+    plain = pages(shop, PLAIN)
+    for payload in PAYLOADS:
+        for name, page in pages(shop, payload).items():
+            # A page may leave out a sum whose currency is no text.
+            assert not marks(page) - marks(plain[name]), (payload, name)
+            assert "<script>alert" not in page
+            assert EVALUATED not in page
+            assert f'"{payload}' not in page, f"{name}: an attribute begins with what came from outside"
 
 
 def test_a_label_is_text_even_where_the_shop_escapes_nothing_by_itself(shop: Shop) -> None:

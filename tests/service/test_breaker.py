@@ -6,7 +6,7 @@ from threading import Barrier
 
 import pytest
 
-from flask_paycheckout.service.limits import Breaker, Call
+from flask_paycheckout.service.limits import Call, WebLimits
 from tests.races.crowds import crowd
 
 
@@ -24,34 +24,34 @@ def seconds() -> Seconds:
 
 
 @pytest.fixture
-def breaker(seconds: Seconds) -> Breaker:
-    return Breaker(probe_lasts=15, now=seconds)
+def breaker(seconds: Seconds) -> WebLimits:
+    return WebLimits(8, slow_after=3, probe_lasts=15, several_accounts=bool, seldom=(), now=seconds)
 
 
 PAY = Call("", "pay")
 
 
-def fails(breaker: Breaker, times: int = 1, call: Call = PAY) -> None:
+def fails(breaker: WebLimits, times: int = 1, call: Call = PAY) -> None:
     for _ in range(times):
         assert breaker.admit(call) == 0
         breaker.failed(call)
 
 
-def probe(breaker: Breaker) -> Call:
+def probe(breaker: WebLimits) -> Call:
     call = Call("", "pay")
     assert breaker.admit(call) == 0
     assert call.probe
     return call
 
 
-def test_an_answer_between_failures_keeps_it_closed(breaker: Breaker) -> None:
+def test_an_answer_between_failures_keeps_it_closed(breaker: WebLimits) -> None:
     for _ in range(5):
         fails(breaker, 2)
         assert not breaker.answered(PAY)
     assert breaker.admit(PAY) == 0
 
 
-def test_after_five_seconds_one_probe_may_go_and_its_answer_closes_it(breaker: Breaker, seconds: Seconds) -> None:
+def test_after_five_seconds_one_probe_may_go_and_its_answer_closes_it(breaker: WebLimits, seconds: Seconds) -> None:
     fails(breaker, 3)
     seconds.now += 4.9
     assert breaker.admit(PAY) > 0
@@ -63,7 +63,7 @@ def test_after_five_seconds_one_probe_may_go_and_its_answer_closes_it(breaker: B
     assert not PAY.probe
 
 
-def test_five_seconds_after_a_probe_that_fails_the_next_one_may_go(breaker: Breaker, seconds: Seconds) -> None:
+def test_five_seconds_after_a_probe_that_fails_the_next_one_may_go(breaker: WebLimits, seconds: Seconds) -> None:
     fails(breaker, 3)
     for _ in range(5):
         assert breaker.admit(PAY) == 5
@@ -76,7 +76,7 @@ def test_five_seconds_after_a_probe_that_fails_the_next_one_may_go(breaker: Brea
     assert breaker.admit(PAY) == 5, "the next outage begins anew"
 
 
-def test_calls_that_began_before_it_opened_do_not_put_the_probe_off(breaker: Breaker, seconds: Seconds) -> None:
+def test_calls_that_began_before_it_opened_do_not_put_the_probe_off(breaker: WebLimits, seconds: Seconds) -> None:
     late = [Call("", "pay") for _ in range(4)]
     assert not any(breaker.admit(call) for call in late)
     fails(breaker, 3)
@@ -85,7 +85,7 @@ def test_calls_that_began_before_it_opened_do_not_put_the_probe_off(breaker: Bre
     assert breaker.admit(PAY) == 1
 
 
-def test_a_probe_whose_thread_died_keeps_others_away_for_a_while_only(breaker: Breaker, seconds: Seconds) -> None:
+def test_a_probe_whose_thread_died_keeps_others_away_for_a_while_only(breaker: WebLimits, seconds: Seconds) -> None:
     fails(breaker, 3)
     seconds.now += 5
     lost = probe(breaker)
@@ -99,21 +99,21 @@ def test_a_probe_whose_thread_died_keeps_others_away_for_a_while_only(breaker: B
     assert breaker.admit(PAY) == 5
 
 
-def test_a_probe_that_was_not_sent_leaves_its_place_to_another(breaker: Breaker, seconds: Seconds) -> None:
+def test_a_probe_that_was_not_sent_leaves_its_place_to_another(breaker: WebLimits, seconds: Seconds) -> None:
     fails(breaker, 3)
     seconds.now += 5
-    breaker.withdrawn(probe(breaker))
+    breaker.end(probe(breaker))
     probe(breaker)
 
 
-def test_failures_of_endless_many_accounts_are_remembered_in_bounded_memory(breaker: Breaker) -> None:
+def test_failures_of_endless_many_accounts_are_remembered_in_bounded_memory(breaker: WebLimits) -> None:
     for number in range(10_001):
         fails(breaker, 3, Call(str(number), "pay"))
     assert breaker.admit(Call("0", "pay")) == 0, "the first one is forgotten"
     assert breaker.admit(Call("1", "pay")) > 0
 
 
-def test_of_many_threads_one_is_the_probe(breaker: Breaker, seconds: Seconds) -> None:
+def test_of_many_threads_one_is_the_probe(breaker: WebLimits, seconds: Seconds) -> None:
     together, probes = Barrier(8), list[Call]()
 
     def tries() -> None:

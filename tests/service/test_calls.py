@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from unittest.mock import Mock
 
 import httpx
 import pytest
@@ -63,13 +64,23 @@ def test_after_three_failures_customers_are_told_at_once_until_a_probe_is_answer
     assert presses_pay(shop, "o-2").status_code == 303
 
 
+def test_a_probe_that_is_interrupted_while_it_waits_for_a_slot_leaves_its_place_to_another(shop: Shop) -> None:
+    fails_three_times(shop)
+    shop.clock.advance(seconds=5)
+    with pytest.MonkeyPatch.context() as patch, shop.app.test_request_context():
+        patch.setattr(shop.runtime.service.limits(), "take", Mock(side_effect=KeyboardInterrupt))
+        with pytest.raises(KeyboardInterrupt):
+            shop.paycheckout.start("o-2")
+    assert presses_pay(shop).status_code == 303
+
+
 @pytest.mark.parametrize("status_code", [400, 401, 403, 429])
 def test_refused_requests_are_answers_and_close_nothing(shop: Shop, status_code: int) -> None:
     for number in range(5):
         # A refused request is not sent again at once.
         shop.totals["o-1"] = Pay(10 + number, "USD")
         shop.service.instead_of_created = [refusal(status_code, "No")]
-        assert presses_pay(shop).status_code == 503, number
+        assert presses_pay(shop).status_code == (422 if status_code == 400 else 503), number
     assert len(shop.service.created) == 5
 
 

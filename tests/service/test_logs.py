@@ -10,8 +10,8 @@ from flask import Flask
 from sqlalchemy.exc import OperationalError
 
 from flask_paycheckout import order_paid, payout_sent
-from flask_paycheckout.parts.logs import LOGGER, FailureLog, about, prepare_logger
 from flask_paycheckout.testing import Sandbox
+from flask_paycheckout.wiring.logs import LOGGER, FailureLog, about, prepare_logger
 from tests.conftest import OpenShop
 from tests.payouts.paying import Payer
 from tests.scripted import Clock, Shop, refusal

@@ -92,7 +92,7 @@ def everything_is_at_rest(soaked: Soaked) -> Violations:
             yield f"{checkout['checkout_id']} is {checkout['status']}, next read {checkout['next_read_at']}"
     for payout in soaked.facts.payouts:
         if payout["status"] not in _ENDED:
-            yield f"{payout['reference']} is {payout['status']}, next at {payout['next_attempt_at']}"
+            yield f"{payout['reference']} is {payout['status']}, next at {payout['due_at']}"
 
 
 PROMISES: tuple[Callable[[Soaked], Violations], ...] = (

@@ -190,7 +190,7 @@ class _Stage:
         now = self.clockwork.now()
         return bool(
             self._shop.count("paycheckout_checkout", "next_read_at <= :now", now=now)
-            or self._shop.count("paycheckout_payout", "next_attempt_at <= :now", now=now)
+            or self._shop.count("paycheckout_payout", "due_at <= :now", now=now)
             or self._shop.count("paycheckout_event", "next_attempt_at <= :now", now=now)
             or self._service.count("webhook", "state = 'waiting' AND due_at <= :now", now=now)
         )

@@ -20,11 +20,14 @@ from flask_paycheckout import (
     Pay,
     Receive,
     checkout_created,
+    claim_wanted,
     order_abandoned,
     order_paid,
     order_pending,
     payment_held,
     payment_resolved,
+    payment_reversed,
+    payout_cancelled,
     payout_completed,
     payout_failed,
     payout_sent,
@@ -207,6 +210,9 @@ def tell_warehouse(app: Flask, *, order_id: str, event_id: str, **extra: Any) ->
 @payment_held.connect
 @payment_resolved.connect
 @refund_claimed.connect
+@claim_wanted.connect
+@payout_cancelled.connect
+@payment_reversed.connect
 @payout_sent.connect
 @payout_completed.connect
 @payout_failed.connect

@@ -85,7 +85,7 @@ class World(Shop):
     def presses_pay(self, order_id: str) -> httpx.URL | None:
         """The button is pressed; gives where the browser is sent to pay, if it is."""
         answer = presses_pay(self, order_id)
-        assert answer.status_code in (303, 404, 503), answer.status
+        assert answer.status_code in (303, 404, 422, 503), answer.status
         there = answer.location or ""
         return httpx.URL(there) if answer.status_code == 303 and "/checkout/" in there else None
 
@@ -117,7 +117,9 @@ class World(Shop):
         )
 
     def undelivered(self) -> int:
-        return int(self._raw.execute("SELECT count(*) FROM paycheckout_event WHERE delivered_at IS NULL").fetchone()[0])
+        return int(
+            self._raw.execute("SELECT count(*) FROM paycheckout_event WHERE next_attempt_at IS NOT NULL").fetchone()[0]
+        )
 
     def deposits(self) -> dict[str, Row]:
         """The deposits as they stand in the service's database, by their ids."""

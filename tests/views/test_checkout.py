@@ -8,6 +8,7 @@ import pytest
 from flask import render_template_string
 from sqlalchemy.exc import OperationalError
 
+from flask_paycheckout import Pay, Receive
 from flask_paycheckout.security.signed_links import PAY
 from tests.scripted import CLIENT_SECRET, Answer, Shop, refusal, success
 from tests.test_bounds import statements
@@ -37,7 +38,7 @@ def test_a_button_on_an_old_page_leads_to_the_orders_own_words_and_back_to_the_s
     assert answer.status_code == 404
     assert heading(answer.text) == "Hier ist nichts zu bezahlen"
     assert answer.headers["Content-Language"] == "de"
-    assert '<a href="/own/o-1">' in answer.text
+    assert 'href="/own/o-1">' in answer.text
     assert "<form" not in answer.text
     again = shop.browser.get(pay_path(shop), headers={"Accept-Language": "de"})
     assert (again.status_code, heading(again.text)) == (200, heading(answer.text))
@@ -48,7 +49,7 @@ def test_the_pay_buttons_address_opened_without_its_form_is_the_status_page_and_
     page = shop.browser.get(pay_path(shop))
     assert (page.status_code, heading(page.text), shop.attempts()) == (200, "Not paid yet", [])
     reach(shop, "pending")
-    (link,) = re.findall(r'<a href="([^"]+)">Back to the payment page</a>', shop.browser.get(pay_path(shop)).text)
+    (link,) = re.findall(r'href="([^"]+)">Back to the payment page</a>', shop.browser.get(pay_path(shop)).text)
     assert shop.browser.get(link).location == shop.attempts()[0].url
     assert shop.browser.get("/paycheckout/orders/forged/checkout").status_code == 404
 
@@ -81,6 +82,25 @@ def test_the_button_is_a_form_with_a_token_and_no_price(shop: Shop) -> None:
     assert 'method="post"' in form
     assert "Pay &lt;now&gt;" in form
     assert "12.5" not in form
+
+
+@pytest.mark.parametrize(
+    ("total", "label"),
+    [
+        (Pay("25", "USD"), "Pay $25.00"),
+        (Pay("25", "USD", now="5"), "Pay $5.00"),
+        (Receive("25", "USD", pay_in="EUR"), "Pay $25.00 and the fee"),
+    ],
+)
+def test_the_button_says_the_sum_that_the_page_knows_without_asking_the_shop(
+    shop: Shop, total: Pay | Receive, label: str
+) -> None:
+    asked: list[str] = []
+    shop.paycheckout.order_total(lambda order_id: asked.append(order_id))
+    with shop.app.test_request_context(headers={"Accept-Language": "de"}):
+        form = render_template_string("{{ paycheckout_button('o-1', total=total) }}", total=total)
+    assert f">{label}<" in form
+    assert asked == []
 
 
 @pytest.mark.parametrize("status", STATUSES)

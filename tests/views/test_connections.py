@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 
-from flask_paycheckout.database.connections import LockWaits
+from flask_paycheckout import Pay
+from flask_paycheckout.database.transactions import LockWaits
 from tests.carts import Carts, add_carts
 from tests.conftest import OpenShop
 from tests.scripted import SAME_SITE, Shop
@@ -56,6 +57,22 @@ def test_each_page_needs_one_connection_beside_a_visitor_that_was_looked_up(shop
 
     with ThreadPoolExecutor(max_workers=6) as threads:
         assert list(threads.map(answer, requests * 3)) == [200, 200, 200, 303, 200, 200] * 3
+
+
+@pytest.mark.parametrize("database_kind", ["postgresql"])
+def test_a_transaction_that_the_shop_opened_by_a_block_or_that_locks_rows_stays_open(open_shop: OpenShop) -> None:
+    shop = open_shop(prepare=lambda db: sa.Table("visitor", db.metadata, sa.Column("id", sa.Integer)))
+    shop.totals["o-2"] = Pay("12.50", "USD")
+    with shop.app.app_context():
+        with shop.db.session.begin():
+            shop.db.session.execute(sa.text("SELECT 1")).all()
+            shop.paycheckout.start("o-1")
+            shop.db.session.execute(sa.text("INSERT INTO visitor VALUES (1)"))
+        shop.db.session.execute(sa.text("SELECT * FROM visitor FOR UPDATE")).all()
+        shop.paycheckout.start("o-2")
+        with shop.engine.connect() as other:
+            free = other.execute(sa.text("SELECT * FROM visitor FOR UPDATE SKIP LOCKED")).all()
+    assert free == [], "its row is still locked"
 
 
 @contextmanager

@@ -11,6 +11,7 @@ from sqlalchemy.exc import ProgrammingError, TimeoutError as NoFreeConnection
 from tests.conftest import OpenShop
 from tests.scripted import Shop
 from tests.views.pages import heading, opens, presses_pay
+from tests.views.test_templates import writes
 from tests.views.test_webhook import database_down
 
 HOOK = "/paycheckout/webhook"
@@ -66,6 +67,18 @@ def test_customers_are_told_in_their_language_when_the_database_is_away(shop: Sh
     assert "secret" not in page.text
     assert "frame-ancestors 'none'" in page.headers["Content-Security-Policy"]
     assert (polled.status_code, polled.is_json, polled.headers["Retry-After"]) == (503, True, "10")
+
+
+def test_a_page_about_the_database_needs_nothing_of_the_shops(shop: Shop) -> None:
+    """A menu that is read in a context processor, and the shop's own layout, fail like the page itself."""
+    shop.app.context_processor(lambda: {"menu": shop.db.session.execute(shop.db.text("SELECT 1")).all()})
+    writes(shop, base="{{ menu }}")
+    with database_down(shop):
+        answers = opens(shop, language="de"), presses_pay(shop, language="de")
+    assert [answer.status_code for answer in answers] == [503, 503]
+    assert heading(answers[0].text) == "Diese Seite kann gerade nicht angezeigt werden"
+    assert heading(answers[1].text) == "Bezahlen ist gerade nicht möglich"
+    assert all("paycheckout.css" in answer.text for answer in answers)
 
 
 def test_the_owner_is_told_what_is_wrong_and_a_stranger_is_not(shop: Shop) -> None:

@@ -8,7 +8,14 @@ import pytest
 
 from tests.conftest import OpenShop
 from tests.scripted import Shop
-from tests.views.pages import PRODUCTION, opens, pay_path
+from tests.views.pages import PRODUCTION, opens, pay_path, status_path
+
+
+def test_other_descriptions_of_the_shops_routes_leave_ours_out(shop: Shop) -> None:
+    """APIFlask asks each blueprint with functions before requests, and fails where it has no answer."""
+    shop.app.register_blueprint(shop.paycheckout.owner_view(lambda: "Ada"))
+    ours = [shop.app.blueprints[name] for name in shop.app.before_request_funcs if name]
+    assert [getattr(blueprint, "enable_openapi", None) for blueprint in ours] == [False, False]
 
 
 def test_each_answer_has_a_nonce_of_its_own_and_its_scripts_carry_it(shop: Shop) -> None:
@@ -56,3 +63,18 @@ def test_the_refusal_comes_before_any_look_at_the_order(open_shop: OpenShop) -> 
     answers = [shop.browser.post(path, headers={"Sec-Fetch-Site": "cross-site"}) for path in paths]
     assert [answer.status_code for answer in answers] == [403, 403]
     assert answers[0].data == answers[1].data
+
+
+@pytest.mark.parametrize(
+    ("header", "first", "wanted"),
+    [("Accept", "a/b", "application/json"), ("Accept-Language", "fr", "de")],
+    ids=["page or JSON", "language"],
+)
+def test_only_the_beginning_of_a_visitors_preferences_is_read(shop: Shop, header: str, first: str, wanted: str) -> None:
+    """Reading all of 250 KiB of them would take longer than the page."""
+
+    def gets(times: int) -> str:
+        answer = shop.browser.get(status_path(shop), headers={header: ",".join([first] * times + [wanted])})
+        return f"{answer.mimetype} {answer.headers.get('Content-Language')}"
+
+    assert gets(10) != gets(1_000) == "text/html en"

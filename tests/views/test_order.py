@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import html
 import re
 from typing import Any
 
 import pytest
 
-from flask_paycheckout import Pay
+from flask_paycheckout import ByHand, Described, Line, Pay
+from tests.conftest import OpenShop
+from tests.payouts.shop import refunds
 from tests.scripted import Shop, refusal
 from tests.views.pages import STATUSES, heading, names, opens, presses_pay, reach
+from tests.views.test_owner import text_of
 
 
 def asks(shop: Shop, order_id: str = "o-1") -> dict[str, Any]:
@@ -25,10 +29,11 @@ def test_the_json_has_three_fields_and_the_page_a_way_to_pay_while_one_is_wanted
     final = status == "paid"
     assert asks(shop) == {"status": status, "final": final, "pollAfter": {"paid": 0, "held": 20}.get(status, 2)}
     page = opens(shop).text
-    assert not names(page, "chk-1")
+    assert names(page, "chk-1") is (status in ("paid", "held")), "it is the number on the receipt"
     assert f'data-status="{status}"' in page
+    assert ("Asked for $12.50" if status == "held" else "$12.50") in text_of(opens(shop))
     assert ("<form" in page) is (status not in ("pending", "paid", "held"))
-    assert ("status.js" in page) is ('http-equiv="refresh"' in page) is not final
+    assert ('http-equiv="refresh"' in page) is not final
 
 
 @pytest.mark.parametrize(
@@ -48,7 +53,7 @@ def test_an_order_that_is_not_to_be_paid_shows_no_button_and_asks_for_nothing(
     page = opens(shop).text
     assert "<form" not in page
     assert f"<h1>{heading}</h1>" in page
-    assert "paycheckout-closed" in page
+    assert "paycheckout-sum" not in page
     assert ("please do not send it" in page) is (status == "pending")
 
 
@@ -79,14 +84,43 @@ def test_while_the_payment_page_is_open_it_can_be_gone_back_to_and_nothing_else_
     [attempt] = shop.attempts()
     page = opens(shop).text
     assert (heading(page), "<form" in page) == ("We are waiting for your money", False)
-    link = re.search(r'<a href="([^"]+)">Back to the payment page</a>', page)
+    link = re.search(r'href="([^"]+)">Back to the payment page</a>', page)
     assert link is not None
     assert shop.browser.get(link[1]).location == attempt.url
     shop.clock.advance(minutes=15)
     over = shop.browser.get(link[1])
     assert (over.status_code, over.location) == (303, link[1].removesuffix("?payment=1")), "no way back to a later page"
+
+
+def test_who_chose_a_method_and_sent_nothing_may_pay_again_once_the_page_is_over(shop: Shop) -> None:
+    reach(shop, "pending")
+    shop.clock.advance(minutes=15)
     page = opens(shop).text
-    assert ("please ask the shop" in page, "same payment page" in page, "<form" in page) == (True, False, False)
+    assert page.index("do not pay again") < page.index("<form") < page.index("I have sent nothing: pay again")
+    assert 'class="paycheckout-secondary"' in page
+    assert "same payment page" not in page
+    assert presses_pay(shop).location == shop.attempts()[-1].url
+    assert [attempt.status for attempt in shop.attempts()] == ["pending", "created"]
+
+
+@pytest.mark.parametrize("status", ["created", "pending"])
+def test_while_the_deposit_cannot_be_read_the_page_warns_and_offers_no_second_page(shop: Shop, status: str) -> None:
+    reach(shop, status)
+    checkout_id = shop.attempts()[0].checkout_id
+    shop.service.fails(checkout_id)
+    shop.clock.advance(minutes=1)
+    page = opens(shop).text
+    assert "please do not pay again" in page
+    assert ("<form" in page) is (status == "created"), "it leads to the page that is open, which is no second one"
+    shop.clock.advance(minutes=15)
+    page = opens(shop).text
+    assert ("please do not pay again" in page, "<form" in page) == (True, False)
+    answer = presses_pay(shop)
+    assert (answer.status_code, heading(answer.text)) == (503, "Please wait a moment")
+    assert "please do not pay again" in answer.text
+    shop.service.says(checkout_id, "pending")
+    shop.clock.advance(minutes=1)
+    assert "<form" in opens(shop).text
 
 
 def test_an_order_that_changed_while_money_is_awaited_can_be_paid_anew_and_not_on_the_earlier_page(shop: Shop) -> None:
@@ -126,13 +160,13 @@ def test_money_that_was_not_accepted_is_told_with_what_becomes_of_it(shop: Shop)
     shop.resolves(checkout_id, accept=False)
     page = opens(shop).text
     assert heading(page) == "Your payment was not accepted"
-    assert "Arrived: <strong>$1.00" in page
+    assert "Arrived refused $1.00" in text_of(opens(shop))
     assert "has to pay it back to you" in page
     assert page.index("the money that was not accepted is separate") < page.index("<form")
     with shop.app.app_context():
         shop.paycheckout.refund(checkout_id, by="Ada", why="too little")
         shop.db.session.commit()
-    assert "A refund waits for you" in opens(shop).text
+    assert "Refund unclaimed $1.00 Open the link" in text_of(opens(shop))
     shop.totals["o-1"] = None
     closed = opens(shop).text
     assert (heading(closed), "<form" in closed, "is separate" in closed) == (heading(page), False, False)
@@ -140,22 +174,25 @@ def test_money_that_was_not_accepted_is_told_with_what_becomes_of_it(shop: Shop)
     shop.starts()
     again = opens(shop).text
     assert "Other money arrived" in again
-    assert "A refund waits for you" in again
+    assert "Open the link" in again
 
 
-@pytest.mark.parametrize(("kept", "said"), [(True, "it keeps this money"), (False, "It was paid back to you")])
+@pytest.mark.parametrize(("kept", "said"), [(True, "it keeps this money"), (False, "Refund refunded $1.00")])
 def test_money_that_was_not_accepted_and_is_settled_by_hand_is_told_so(shop: Shop, kept: bool, said: str) -> None:
     checkout_id = shop.has_held()
     shop.resolves(checkout_id, accept=False)
-    with shop.app.app_context():
-        shop.paycheckout.mark_paid_back(checkout_id, by="Ada", why="agreed", kept=kept)
-    assert said in opens(shop).text
+    if kept:
+        with shop.app.app_context():
+            shop.paycheckout.keep(checkout_id, by="Ada", why="agreed")
+    else:
+        refunds(shop, checkout_id, to=ByHand())
+    assert said in text_of(opens(shop))
 
 
 def test_the_page_leads_back_to_the_shops_own_page_of_the_order(shop: Shop) -> None:
     assert "Back to your order" not in opens(shop).text
     shop.paycheckout.order_url(lambda order_id: f'/own/{order_id}?a=1&b="' if order_id == "o-1" else None)
-    assert '<a href="/own/o-1?a=1&amp;b=&#34;">Back to your order</a>' in opens(shop).text
+    assert 'href="/own/o-1?a=1&amp;b=&#34;">Back to your order</a>' in opens(shop).text
     assert "Back to your order" not in opens(shop, "o-2").text
 
 
@@ -209,3 +246,13 @@ def test_an_abandoned_attempt_that_is_no_longer_watched_is_read_when_its_custome
     shop.service.says(checkout_id, "completed")
     shop.clock.advance(days=1)
     assert asks(shop)["status"] == "paid"
+
+
+def test_the_receipt_tells_what_was_ordered_where_amounts_may_be_shown(open_shop: OpenShop) -> None:
+    for order_id, shows in (("o-1", True), ("o-2", False)):
+        shop = open_shop(PAYCHECKOUT_SHOW_TOTAL=shows)
+        described = {order_id: Described(lines=[Line("Forest honey, 500 g", "12.50", 2), Line("a <b>jar</b>")])}
+        shop.paycheckout.describe_orders(lambda ids, found=described: found)
+        shop.has_paid(order_id)
+        page = opens(shop, order_id).text
+        assert ("2 × Forest honey, 500 g" in html.unescape(page), "<b>jar" in page) == (shows, False)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import html
 import re
-import shlex
 from datetime import UTC, datetime
 from typing import Any
 
@@ -13,6 +12,7 @@ import pytest
 from flask_paycheckout import ByHand
 from tests.books.test_export import books
 from tests.conftest import OpenShop
+from tests.payouts.shop import refunds
 from tests.scripted import Shop
 from tests.test_cli import runs
 from tests.views.test_owner import ROOT, opens, opens_view, text_of
@@ -47,38 +47,43 @@ def test_months_since_the_first_movement_are_listed(desk: Shop) -> None:
     assert f'{ROOT}/books"' in opens(desk).text, "every page leads there"
 
 
-def test_a_month_tells_its_sums_and_what_the_last_audit_found(desk: Shop) -> None:
+def test_a_month_tells_its_sums(desk: Shop) -> None:
     with desk.app.app_context():
         desk.paycheckout.refund(desk.has_held("o-2"), by="Ada", why="too little", to=ByHand())
         desk.db.session.commit()
 
     def cells(**query: str) -> list[str]:
-        page = opens(desk, "/books", **query).text
+        page = opens(desk, "/books", **query).text.partition('class="sums"')[2]
         return [html.unescape(cell) for cell in re.findall(r"<t[hd] (?:scope=.row.|data-label=[^>]*)>([^<]*)<", page)]
 
     assert cells(month="2026-01") == ["USD", "12.50", "0", "0", "0", "0", "12.50", "12.13"]
     assert cells(month="2026-03")[:5] == ["USD", "0", "1", "0", "-1"]
-    never = opens(desk, "/books?month=2026-01").text
-    assert "Not run for this month." in never
-    told = re.search(r"<code>flask paycheckout (audit [^<]*)</code>", never)
-    assert told is not None
-    runs(desk, *told[1].split())
-    page = text_of(opens(desk, "/books?month=2026-01"))
-    assert ("1 of 2 do not agree" in page, "from the beginning" in page) == (True, False)
-    desk.clock.advance(days=1)
-    runs(desk, "audit", "--keep")
-    assert "from the beginning to 2026-03-02" in text_of(opens(desk, "/books?month=2026-01"))
 
 
-@pytest.mark.parametrize(("form", "mimetype"), [("csv", "text/csv"), ("jsonl", "application/jsonl")])
-def test_a_month_is_what_the_command_exports(desk: Shop, form: str, mimetype: str) -> None:
+@pytest.mark.parametrize(
+    ("form", "mimetype", "name"),
+    [
+        ("csv", "text/csv", "books-2026-01.csv"),
+        ("jsonl", "application/jsonl", "books-2026-01.jsonl"),
+        ("accounting", "text/csv", "accounting-2026-01.csv"),
+    ],
+)
+def test_a_month_is_what_the_command_exports(desk: Shop, form: str, mimetype: str, name: str) -> None:
     answer = downloads(desk, month="2026-01", format=form)
     exported = runs(desk, "export", "--from", "2026-01-01", "--to", "2026-02-01", "--format", form)
     assert answer.data == exported.stdout_bytes
     assert (answer.status_code, answer.mimetype) == (200, mimetype)
-    assert answer.headers["Content-Disposition"] == f'attachment; filename="books-2026-01.{form}"'
+    assert answer.headers["Content-Disposition"] == f'attachment; filename="{name}"'
     assert answer.headers["Cache-Control"] == "no-store"
     assert len(downloads(desk, month="2026-02").text.splitlines()) == 1
+
+
+@pytest.mark.parametrize(("language", "line"), [("de", ";12,50;0;12,50;"), ("en", ",12.50,0,12.50,")])
+def test_a_spreadsheet_gets_the_marks_of_its_language(desk: Shop, language: str, line: str) -> None:
+    query = {"month": "2026-01", "format": "spreadsheet"}
+    answer = desk.browser.get(f"{ROOT}/books/month", query_string=query, headers={"Accept-Language": language})
+    assert line in answer.text
+    assert answer.text[0] == "\ufeff"
 
 
 @pytest.mark.parametrize("query", ["", "month=2026-13", "month=9999-12", "month=2026-01&format=xls"])
@@ -99,8 +104,12 @@ def test_an_account_has_its_own_months(desk: Shop) -> None:
     assert downloads(desk, month="2026-02", account="south").status_code == 404
 
 
-def test_the_command_for_the_server_is_one_that_a_shell_reads_as_it_is_meant(desk: Shop) -> None:
-    desk.changes(desk.starts("o-2"), account='Ada "$(id)"')
-    books(desk, 2, account='Ada "$(id)"')
-    (command,) = re.findall("<code>(.+?)</code>", opens(desk, "/books", account='Ada "$(id)"').text)
-    assert shlex.split(html.unescape(command))[-2:] == ["--account", 'Ada "$(id)"']
+def test_a_month_is_told_from_sales_to_what_is_left_each_number_with_its_lines(shop: Shop) -> None:
+    opens_view(shop)
+    checkout_id = shop.has_paid()
+    refunds(shop, checkout_id, "2.50", to=ByHand())
+    page = opens(shop, "/books")
+    assert "Sales $12.50 not said, 1 $12.50 Refunds of sales -$2.50 Fees $0.00 Left of sales $10.00 In all $10.00" in (
+        text_of(page)
+    )
+    assert "kind=refund&amp;from=2026-01-01&amp;to=2026-01-31" in page.text

@@ -14,13 +14,14 @@ import httpx
 import pytest
 from werkzeug.test import TestResponse
 
-from flask_paycheckout import ToBank
+from flask_paycheckout import ToBank, ToRecipient, ToWallet
 from flask_paycheckout.database.history import lines
 from flask_paycheckout.testing import Sandbox
 from tests.conftest import OpenShop
-from tests.payouts.shop import ADA, committing, payout, payouts, pays_out, refunds, stands
+from tests.payouts.claiming import TOKEN, WALLET, refunded
+from tests.payouts.shop import MAKER, committing, payout, payouts, pays_out, refunds, stands
 from tests.races.crowds import crowd
-from tests.scripted import SAME_SITE, Shop, refusal
+from tests.scripted import SAME_SITE, Shop, number, refusal
 from tests.views.test_owner import ROOT, opens, opens_view, text_of
 
 ACCOUNT = "GB29NWBK60161331926819"
@@ -36,7 +37,7 @@ def form_of(answer: TestResponse) -> tuple[str, dict[str, str]]:
     """The address of a page's form, and the values that it carries."""
     found = re.search(r'<form class="decide" method="post" action="([^"]+)"', answer.text)
     assert found is not None
-    fields = re.findall(r'<input [^>]*name="(seen|amount|why)"[^>]*value="([^"]*)"', answer.text)
+    fields = re.findall(r'<input [^>]*name="(seen|amount|why|replaces)"[^>]*value="([^"]*)"', answer.text)
     return html.unescape(found[1]), {name: html.unescape(value) for name, value in fields}
 
 
@@ -65,15 +66,32 @@ def test_payouts_and_refunds_are_listed_newest_first_and_chosen_by_state_and_kin
     assert "There are none of these." in opens(desk, "/payouts", status="unknown").text
     shown = text_of(opens(desk, "/payouts"))
     assert "Refund no. 3 (order o-1) waits for its receiver 1.50 USD" in shown
-    assert "Together, in all states: 161.50 USD." in shown
+    assert "Not sent yet: 161.50 USD." in shown
     day = desk.clock().date()
     assert len(listed(opens(desk, "/payouts", **{"from": str(day), "to": str(day)}))) == 3
     assert listed(opens(desk, "/payouts", to=str(day - timedelta(days=1)))) == []
     assert listed(opens(desk, "/payouts", status="gone", kind="x", after="9" * 30)) == [refund, "maker-2", "maker-1"]
 
 
+def test_the_list_and_the_log_say_what_went_out_and_who_let_it(desk: Shop) -> None:
+    with committing(desk) as paycheckout:
+        paycheckout.pay_out("p-1", "80.00", "USD", MAKER, approve=True, by="Bo")
+    decides(desk, "p-1", "approve")
+    refund = refunds(desk, desk.has_paid(), "1.50").reference
+    decides(desk, refund, "cancel")
+    stands(desk, "p-1", status="sent", state="sent")
+    shown = text_of(opens(desk, "/payouts"))
+    assert ", asked for by Bo, approved by Ada today" in shown
+    assert "Went out: 80.00 USD. Not paid: 1.50 USD." in shown
+    log = text_of(opens(desk, "/deeds"))
+    assert "today, 12:00 Ada approved p-1, 80.00 USD (page)" in log
+    assert "Ada refunded chk-1, 1.50 USD" in log, "not the whole payment"
+    assert "Ready to be sent, by Ada" in text_of(opens(desk, "/payout", reference="p-1"))
+    assert "Approved, as listed above: 80.00 USD." in log
+
+
 def test_the_list_goes_on_page_after_page(desk: Shop) -> None:
-    references = [f"maker-{number:02}" for number in range(30)]
+    references = [f"maker-{each:02}" for each in range(30)]
     with committing(desk) as paycheckout:
         for reference in references:
             paycheckout.pay_out(reference, 1, "USD", ToBank("Bo", ACCOUNT, "nwb", "NatWest"))
@@ -86,10 +104,28 @@ def test_the_list_goes_on_page_after_page(desk: Shop) -> None:
     assert 'rel="next"' not in second.text
 
 
-@pytest.mark.parametrize("reference", ["", "maker-404", "a\nb", "x" * 300])
-def test_a_payout_that_is_not_stored_is_not_found(desk: Shop, reference: str) -> None:
-    for path in ("/payout", "/payout/proof"):
-        assert opens(desk, path, reference=reference).status_code == 404
+def test_a_name_can_say_no_other_fact_of_the_destination(desk: Shop) -> None:
+    """Whoever has the link could otherwise show the approver the account that is expected."""
+    customer = refunded(desk)
+    customer.sends(account_name="Ada, Deutsche Bank, IBAN: Germany", bank_name="Number ends with: 3000")
+    page = opens(desk, "/payout", reference=customer.reference)
+    facts = dict(re.findall(r"<dt>(.*?)</dt>\s*<dd>(.*?)</dd>", page.text))
+    assert (facts["Name"], facts["Bank"]) == ("Ada, Deutsche Bank, IBAN: Germany", "Number ends with: 3000")
+    assert facts["Number ends with"] == "3456"
+    assert "IBAN" not in facts
+
+
+def test_an_approver_is_told_where_nobody_notices_a_wrong_letter(desk: Shop) -> None:
+    for reference, address in (("maker-1", WALLET), ("maker-2", WALLET.lower())):
+        pays_out(desk, reference, currency=TOKEN, to=ToWallet(address), approve=True)
+        page = text_of(opens(desk, "/payout", reference=reference))
+        assert ("compare each character" in page) == (address != WALLET)
+
+
+def test_a_payout_that_is_not_stored_is_not_found(desk: Shop) -> None:
+    for reference in ("", "maker-404", "a\nb", "x" * 300):
+        for path in ("/payout", "/payout/proof"):
+            assert opens(desk, path, reference=reference).status_code == 404, reference
 
 
 # One payout
@@ -103,7 +139,7 @@ def test_a_payout_shows_what_a_person_needs_and_no_account_number(desk: Shop) ->
     for told in (
         "80.00 USD",
         "0.58 USD",
-        "Bo <b>, NatWest, •••• 6819",
+        "Name Bo <b> Bank NatWest IBAN United Kingdom, NWBK Number ends with 6819",
         "jars",
         "the bank <i>slept",
         "Made for 80.00 USD",
@@ -141,7 +177,7 @@ def test_a_decision_is_recorded_with_who_and_why(desk: Shop, status: str, decisi
     pays_out(desk)
     stands(desk, "maker-1", status=status, reported_amount="79.00" if decision == "amended" else None)
     answer = decides(desk, "maker-1", decision, by="Mallory")
-    assert (answer.status_code, answer.location) == (303, f"{ROOT}/payout?reference=maker-1")
+    assert (answer.status_code, answer.location.partition("&")[0]) == (303, f"{ROOT}/payout?reference=maker-1")
     now = payout(desk, "maker-1")
     assert now.status == becomes
     last = lines(now.history)[-1]
@@ -166,7 +202,7 @@ def test_one_whose_account_number_was_wiped_is_not_offered_to_be_tried_again(des
 
 def test_the_page_of_a_payout_leads_to_its_order_though_nobody_has_paid_that(desk: Shop) -> None:
     pays_out(desk, order_id="o-9")
-    link = re.search(r'href="([^"]*/order\?id=o-9)"', opens(desk, "/payout", reference="maker-1").text)
+    link = re.search(r'href="([^"]*/order\?order_id=o-9)"', opens(desk, "/payout", reference="maker-1").text)
     assert link is not None
     page = desk.browser.get(link[1])
     assert (page.status_code, "Payout maker-1" in text_of(page)) == (200, True)
@@ -197,10 +233,10 @@ def test_an_approval_is_of_what_the_person_saw(desk: Shop) -> None:
     assert payout(desk, "maker-1").status == "ready"
 
 
-@pytest.mark.parametrize("seen", ["", "x", "-1", "1", "٣", "9" * 40])
-def test_an_approval_without_the_revision_approves_nothing(desk: Shop, seen: str) -> None:
+def test_an_approval_without_the_revision_approves_nothing(desk: Shop) -> None:
     pays_out(desk, approve=True)
-    assert decides(desk, "maker-1", "approve", seen=seen).status_code == 409
+    for seen in ("", "x", "-1", "1", "٣", "9" * 40):
+        assert decides(desk, "maker-1", "approve", seen=seen).status_code == 409, seen
     assert payout(desk, "maker-1").status == "waiting"
 
 
@@ -209,12 +245,12 @@ def test_an_approval_without_the_revision_approves_nothing(desk: Shop, seen: str
 
 def test_a_payment_is_refunded_in_part_and_whole(desk: Shop) -> None:
     checkout_id = desk.has_paid()
-    assert f"refund?checkout={checkout_id}" in opens(desk, "/order", id="o-1").text
+    assert f"refund?checkout={checkout_id}" in opens(desk, "/order", order_id="o-1").text
     page = opens(desk, "/refund", checkout=checkout_id)
     assert form_of(page)[1]["amount"] == "12.50", "all that is left, by default"
     answer = sends(desk, page, amount="2.50", why="one jar broke")
     [made] = payouts(desk)
-    assert (answer.status_code, answer.location) == (303, f"{ROOT}/payout?reference={made.reference}")
+    assert (answer.status_code, answer.location.partition("&")[0]) == (303, f"{ROOT}/payout?reference={made.reference}")
     assert (made.amount, made.refund_of, made.status) == (Decimal("2.50"), checkout_id, "claimable")
     assert lines(made.history)[0]["by"] == "Ada"
     page = opens(desk, "/refund", checkout=checkout_id)
@@ -254,7 +290,7 @@ def test_who_paid_from_a_wallet_is_paid_back_to_one(wallet_desk: tuple[Shop, str
         ("/payout", {"reference": made.reference}),
     ):
         assert "6.5 usdc-polygon for 5.00 USD" in opens(shop, path, **query).text
-    assert "To be refunded 5.00 USD Left for refunds 7.50 USD" in text_of(opens(shop, "/order", id="o-1"))
+    assert "To be refunded 5.00 USD Left for refunds 7.50 USD" in text_of(opens(shop, "/order", order_id="o-1"))
     stands(shop, made.reference, status="failed")
     again = opens(shop, "/payout", reference=made.reference)
     link = re.search(r'href="([^"]*/refund\?[^"]*send_amount[^"]*)"', again.text)
@@ -262,24 +298,22 @@ def test_who_paid_from_a_wallet_is_paid_back_to_one(wallet_desk: tuple[Shop, str
     assert form_of(shop.browser.get(html.unescape(link[1])))[1]["amount"] == "5.00"
 
 
-@pytest.mark.parametrize(
-    ("typed", "code", "told"),
-    [
-        ({"send_amount": "7", "send_currency": "EUR", "estimate": "1"}, 200, "for tokens only"),
-        ({"send_amount": "7", "send_currency": "gone-polygon", "estimate": "1"}, 200, "gave no estimate of the fee"),
-        ({"send_amount": "7"}, 400, "neither an ISO 4217 code"),
-        ({"send_amount": "1e3", "send_currency": "usdc-polygon"}, 400, "must be written like 12.50"),
-        ({"send_amount": "7", "send_currency": "USD"}, 400, "in another currency than USD"),
-    ],
-)
-def test_an_estimate_that_cannot_be_had_and_a_sum_that_cannot_be_sent_are_told(
-    wallet_desk: tuple[Shop, str], typed: dict[str, str], code: int, told: str
-) -> None:
+_UNSENT: list[tuple[dict[str, str], int, str]] = [
+    ({"send_amount": "7", "send_currency": "EUR", "estimate": "1"}, 200, "for tokens only"),
+    ({"send_amount": "7", "send_currency": "gone-polygon", "estimate": "1"}, 200, "gave no estimate of the fee"),
+    ({"send_amount": "7"}, 400, "neither an ISO 4217 code"),
+    ({"send_amount": "1e3", "send_currency": "usdc-polygon"}, 400, "must be written like 12.50"),
+    ({"send_amount": "7", "send_currency": "USD"}, 400, "in another currency than USD"),
+]
+
+
+def test_an_estimate_that_cannot_be_had_and_a_sum_that_cannot_be_sent_are_told(wallet_desk: tuple[Shop, str]) -> None:
     shop, checkout_id = wallet_desk
     page = opens(shop, "/refund", checkout=checkout_id)
-    answer = sends(shop, page, **{"amount": "5", "why": "one jar broke"} | typed)
-    assert (answer.status_code, payouts(shop)) == (code, [])
-    assert told in text_of(answer)
+    for typed, code, told in _UNSENT:
+        answer = sends(shop, page, **{"amount": "5", "why": "one jar broke"} | typed)
+        assert (answer.status_code, payouts(shop)) == (code, [])
+        assert told in text_of(answer)
 
 
 def test_a_form_that_is_sent_twice_makes_one_refund(desk: Shop) -> None:
@@ -318,7 +352,7 @@ def test_a_form_that_is_sent_by_many_at_once_makes_one_refund(desk: Shop) -> Non
         ({"amount": ""}, 400, "say how much"),
         ({"amount": "1E-2"}, 400, "must be written like 12.50"),
         ({"why": "\u200b\u2060 \u3164"}, 400, "Say why"),
-        ({"amount": "1,250"}, 400, "without a mark of thousands"),
+        ({"amount": "1,250"}, 400, "write 1250, or 1.2500"),
         ({"amount": "1.2345"}, 400, "more decimals than USD has"),
         ({"amount": "<b>1"}, 400, "is not a decimal number"),
         ({"amount": "12.51"}, 409, "only 12.50 USD of the payment are left"),
@@ -340,26 +374,47 @@ def test_a_refund_that_cannot_be_made_is_told_beside_what_was_typed(
     assert wrong[1] == next(iter(given))
 
 
-def test_an_amount_may_have_the_decimal_mark_of_the_persons_language(desk: Shop) -> None:
+def test_the_form_tells_the_fee_that_was_taken_and_not_its_rate(desk: Shop) -> None:
+    fee = {"amount": number("0.37"), "percentage": number("0.8"), "currency": "USD"}
+    for order_id, rate, told in (("o-1", "1", ""), ("o-2", "1.25", "Exchange rate 1.25 ")):
+        checkout_id = desk.starts(order_id)
+        desk.settles(checkout_id, says="completed", fee=fee, exchangeInfo={"exchangeRate": number(rate)})
+        page = text_of(opens(desk, "/refund", checkout=checkout_id))
+        assert f"You received 12.13 USD, after a fee of 0.37 USD {told}Left for refunds" in page
+
+
+def test_an_amount_may_have_either_decimal_mark(desk: Shop) -> None:
     checkout_id = desk.has_paid()
-    german = {"Accept-Language": "de"}
-    page = desk.browser.get(f"{ROOT}/refund?checkout={checkout_id}", headers=german)
-    assert form_of(page)[1]["amount"] == "12,50"
+    page = opens(desk, "/refund", checkout=checkout_id)
+    assert form_of(page)[1]["amount"] == "12.50"
     assert sends(desk, page, amount="1,234", why="no thousands").status_code == 400
     assert sends(desk, page, amount="2,50", why="one jar broke").status_code == 303
     assert [one.amount for one in payouts(desk)] == [Decimal("2.50")]
 
 
 def test_what_cannot_be_refunded_has_no_form(desk: Shop) -> None:
-    waiting, paid_back = desk.starts("o-1"), desk.has_held("o-2")
-    desk.resolves(paid_back, accept=False)
-    page = opens(desk, "/refund", checkout=paid_back)
-    with desk.app.app_context():
-        desk.paycheckout.mark_paid_back(paid_back, **ADA)
-    for checkout_id in (waiting, paid_back, "chk-404", "", "a\nb"):
+    waiting = desk.starts("o-1")
+    for checkout_id in (waiting, "chk-404", "", "a\nb"):
         assert opens(desk, "/refund", checkout=checkout_id).status_code == 404
-    assert sends(desk, page, why="again").status_code == 404
-    assert payouts(desk) == []
+
+
+def test_money_given_back_by_hand_is_recorded_on_the_refund_form_also_in_the_place_of_a_failed_refund(
+    desk: Shop,
+) -> None:
+    checkout_id = desk.has_paid()
+    failed = refunds(desk, checkout_id, "5", to=ToRecipient("rec_1")).reference
+    stands(desk, failed, status="failed")
+    page = opens(desk, "/payout", reference=failed)
+    form = re.search(r'<a href="([^"]+)">record it as given back by hand</a>', page.text)
+    assert form is not None
+    answer = sends(desk, desk.browser.get(html.unescape(form[1])), why="cash", by_hand="1")
+    assert answer.status_code == 303
+    replaced, refund = payouts(desk)
+    assert (refund.status, refund.to_kind, refund.amount, refund.replaces) == ("completed", "hand", 5, failed)
+    assert (replaced.shown_status, replaced.replaced_by) == ("replaced", refund.reference)
+    page = opens(desk, "/payout", reference=failed)
+    assert "has failed and was replaced" in text_of(page)
+    assert 'value="retry"' not in page.text
 
 
 # The transfer proof

@@ -29,6 +29,10 @@ from tests.security.answers import told
 from tests.security.test_markup import PAYLOADS, marks
 from tests.test_bounds import statements
 from tests.views.pages import heading, names, opens
+from tests.views.test_owner import text_of
+
+# An account that really is one: the last letters are a check of the others.
+STELLAR = "GA5ZSEJYB37JRC5AVCIA5MOP4RHTM335X2KGX3IHOJAPP5RE34K4KZVN"
 
 # The link
 
@@ -113,19 +117,20 @@ def test_a_fault_is_told_at_its_field_and_nothing_else_is_lost(
     )
 
 
-@pytest.mark.parametrize("said", PAYLOADS)
-def test_nothing_typed_is_shown_unescaped(shop: Shop, said: str) -> None:
+def test_nothing_typed_is_shown_unescaped(shop: Shop) -> None:
     customer = refunded(shop)
     # With a line break each field has the same fault, whatever else was typed.
     fields = [name for name in FORM if name != "account_number"]
-    refused = [customer.sends(**dict.fromkeys(fields, f"{text}\n.")) for text in ("plain", said)]
-    assert [answer.status_code for answer in refused] == [422, 422]
-    assert marks(refused[0].text) == marks(refused[1].text)
-    shown = []
-    for text in ("plain", said):
+    refused = {text: customer.sends(**dict.fromkeys(fields, f"{text}\n.")) for text in ("plain", *PAYLOADS)}
+    assert {answer.status_code for answer in refused.values()} == {422}
+    shown = {}
+    # A link takes at most 20 destinations.
+    for text in ("plain", *PAYLOADS[:6]):
         customer.sends(account_name=f"{text}.", bank_name=f"{text}.")
-        shown.append(marks(customer.opens().text))
-    assert shown[0] == shown[1]
+        shown[text] = customer.opens()
+    for answers in (refused, shown):
+        for text, answer in answers.items():
+            assert marks(answer.text) == marks(answers["plain"].text), text
 
 
 def test_what_only_the_service_knows_is_told_beside_the_form_without_the_number(shop: Shop) -> None:
@@ -173,8 +178,33 @@ def test_a_refund_in_another_currency_asks_for_what_that_needs_and_says_both_sum
     assert "4,9\u00a0usdc-stellar" in page
     assert "5,00\u00a0$ Ihrer Zahlung" in page
     assert customer.names_wallet(WALLET).status_code == 422, "a wallet of another network"
-    assert customer.names_wallet("G" + "A" * 55).status_code == 303
-    assert (customer.refund.status, customer.refund.destination) == ("waiting", f"wallet G{'A' * 55}")
+    assert customer.names_wallet(STELLAR).status_code == 303
+    assert (customer.refund.status, customer.refund.destination) == ("waiting", f"Wallet: {STELLAR}")
+
+
+@pytest.mark.parametrize(
+    ("typed", "stored"),
+    [
+        pytest.param("Ada\u3164\u2800\u200b\u202e Lovelace" + "\u115f" * 99, "Ada Lovelace", id="letters like nothing"),
+        pytest.param("Ada" + " \u00a0" * 70 + "Lovelace", "Ada Lovelace", id="many blanks"),
+        pytest.param("Ada •••• 3000", None, id="a bullet"),
+        pytest.param("x" * 71, None, id="longer than a bank takes"),
+        pytest.param("x" * 70, "x" * 70, id="as long as a bank takes"),
+    ],
+)
+def test_what_an_approver_compares_is_what_an_approver_sees(shop: Shop, typed: str, stored: str | None) -> None:
+    customer = refunded(shop)
+    assert customer.sends(account_name=typed, bank_name=typed).status_code == (422 if stored is None else 303)
+    shown = (customer.refund.destination or "").split("\n")
+    assert (f"Name: {stored}" in shown, f"Bank: {stored}" in shown) == ((stored is not None),) * 2
+
+
+@pytest.mark.parametrize("address", [WALLET, WALLET.lower()])
+def test_a_customer_is_told_where_nobody_notices_a_wrong_letter(shop: Shop, address: str) -> None:
+    customer = refunded_in_tokens(shop)
+    assert customer.names_wallet(WALLET.replace("A", "a", 1)).status_code == 422
+    assert customer.names_wallet(address).status_code == 303
+    assert ("compare each one with your wallet" in text_of(customer.opens())) == (address != WALLET)
 
 
 # How it stands
@@ -192,20 +222,18 @@ HEADINGS = {
 }
 
 
-@pytest.mark.parametrize("status", PayoutStatus)
-def test_the_page_tells_how_the_refund_stands_and_has_a_form_until_it_is_approved(
-    shop: Shop, status: PayoutStatus
-) -> None:
+def test_the_page_tells_how_the_refund_stands_and_has_a_form_until_it_is_approved(shop: Shop) -> None:
     customer = refunded(shop)
-    stands(shop, customer.reference, status=status.value, problem="bank 0815 refused zoe")
-    answer = customer.opens()
-    assert (answer.status_code, heading(answer.text)) == (200, HEADINGS[status])
-    assert f'data-status="{status}"' in answer.text
-    assert ("<form" in answer.text) is (status in ("claimable", "waiting"))
-    assert "$5.00" in answer.text
-    assert ("Check again" in answer.text) is (status not in ("claimable", "completed", "cancelled"))
-    assert "bank 0815" not in answer.text
-    assert customer.refund.refund_of not in answer.text
+    for status in PayoutStatus:
+        stands(shop, customer.reference, status=status.value, problem="bank 0815 refused zoe")
+        answer = customer.opens()
+        assert (answer.status_code, heading(answer.text)) == (200, HEADINGS[status])
+        assert f'data-status="{status}"' in answer.text
+        assert ("<form" in answer.text) is (status in ("claimable", "waiting"))
+        assert "$5.00" in answer.text
+        assert ("Check again" in answer.text) is (status not in ("claimable", "completed", "cancelled"))
+        assert "bank 0815" not in answer.text
+        assert customer.refund.refund_of not in answer.text
 
 
 def test_a_refund_that_waits_for_a_day_with_room_is_not_called_unapproved(open_shop: OpenShop) -> None:
@@ -239,7 +267,9 @@ def test_without_babel_amounts_and_dates_are_plain_and_not_broken_into_two_lines
     shop.has_paid()
     monkeypatch.setitem(sys.modules, "babel", None)
     day = "2026-01-01".replace("-", "\N{NON-BREAKING HYPHEN}")
-    assert f"12.50\xa0USD, {day} 12:00 UTC" in opens(shop).text
+    page = text_of(opens(shop))
+    assert "12.50 USD Paid, thank you" in page
+    assert f"Paid on {day} 12:00 UTC" in page
 
 
 def test_a_refund_in_tokens_ends_with_being_sent(shop: Shop) -> None:
@@ -248,7 +278,9 @@ def test_a_refund_in_tokens_ends_with_being_sent(shop: Shop) -> None:
     assert f"5\xa0{TOKEN}" in page
     assert "a payment to a wrong address cannot be taken back" in page
     customer.names_wallet()
-    assert f"Destination: {WALLET}" in customer.opens().text
+    groups = [WALLET[start : start + 4] for start in range(0, len(WALLET), 4)]
+    assert f"Your wallet {' '.join(groups)}" in text_of(customer.opens()), "for eyes; copied, it has no spaces"
+    assert f"<dd>{WALLET}</dd>" in re.sub("</?span[^>]*>", "", customer.opens().text)
     stands(shop, customer.reference, status="sent")
     page = customer.opens().text
     assert heading(page) == "Refunded"
@@ -258,11 +290,12 @@ def test_a_refund_in_tokens_ends_with_being_sent(shop: Shop) -> None:
 def test_only_what_the_customer_said_is_shown_of_the_destination(open_shop: OpenShop) -> None:
     shop = open_shop(PAYCHECKOUT_APPROVE_OVER={"USD": "1"})
     customer = Customer(shop, refunds(shop, shop.has_paid(), "5", to=MAKER).reference)
-    assert customer.refund.destination == "recipient rec_1"
+    assert customer.refund.destination == "Recipient: rec_1"
     assert not names(customer.opens().text, "rec_1")
     customer.sends()
     page = customer.opens().text
-    assert "Destination: Zoë Quist, First Bank, •••• 3456" in page
+    said = "Name of the account holder Zoë Quist Name of the bank First Bank The account number ends with 3456"
+    assert said in text_of(customer.opens())
     assert "zoe@example.com" not in page
     assert "Main Street" not in page
     stands(shop, customer.reference, status="cancelled")
@@ -278,26 +311,24 @@ def refunds_of(shop: Shop, checkout_id: str, *statuses: str, amount: str | None 
 
 
 @pytest.mark.parametrize(
-    ("statuses", "amount", "title"),
+    ("statuses", "amount", "title", "rows"),
     [
-        ((), "2", "Paid, thank you"),
-        (("cancelled", "failed"), "2", "The shop is looking at your refund"),
-        (("claimable",), None, "The shop will refund you"),
-        (("completed", "claimable"), "2", "The shop will refund you"),
-        (("sent",), None, "The shop is refunding you"),
-        (("unknown", "waiting"), "2", "The shop is refunding you"),
-        (("completed",), "2", "Partly refunded"),
-        (("completed",), None, "Refunded"),
-        (("completed", "completed"), "6.25", "Refunded"),
+        (("cancelled", "failed"), "2", "Paid, thank you", ["delayed $2.00"]),
+        (("claimable",), None, "Paid, thank you", ["unclaimed $12.50"]),
+        (("unknown", "waiting"), "2", "Paid, thank you", ["under way $2.00", "delayed $2.00"]),
+        (("completed",), "2", "Partly refunded", ["refunded $2.00"]),
+        (("completed",), None, "Refunded", ["refunded $12.50"]),
+        (("completed", "completed"), "6.25", "Refunded", ["refunded $12.50"]),
     ],
 )
 def test_the_status_page_tells_refunds_and_the_json_does_not(
-    shop: Shop, statuses: tuple[str, ...], amount: str | None, title: str
+    shop: Shop, statuses: tuple[str, ...], amount: str | None, title: str, rows: list[str]
 ) -> None:
     refunds_of(shop, shop.has_paid(), *statuses, amount=amount)
-    page = opens(shop).text
-    assert heading(page) == title
-    assert "/refunds/" not in page
+    page = opens(shop)
+    assert heading(page.text) == title
+    assert re.findall(r"Refund ([a-z ]+ \$[0-9.]+)", text_of(page)) == rows
+    assert "/refunds/" not in page.text
     assert opens(shop, suffix="/status").get_json() == {"status": "paid", "final": True, "pollAfter": 0}
 
 
@@ -313,8 +344,8 @@ def test_who_paid_twice_is_told_so_and_what_becomes_of_the_second_payment(shop: 
     page = opens(shop).text
     assert ("A second payment arrived" in page, "nothing more to do" in page) == (False, True)
     refunds_of(shop, second, "completed", amount=None)
-    page = opens(shop).text
-    assert (heading(page), "A payment for this order was refunded." in page) == ("Paid, thank you", True)
+    back = opens(shop)
+    assert (heading(back.text), "Refund refunded $12.50" in text_of(back)) == ("Paid, thank you", True)
 
 
 def test_the_status_page_costs_no_more_with_many_refunds(shop: Shop) -> None:

@@ -1,7 +1,7 @@
 """The audit: reads deposits and disbursements again, in pages, and compares each with its row; then the books.
 
 Disbursements are read from the list of each merchant account, newest first, as far as the period reaches back; a list
-also shows those that no row here knows.
+also shows those that no row here knows. An audit can be continued at the place where it was left.
 """
 
 from __future__ import annotations
@@ -10,25 +10,48 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from functools import cached_property, partial
-from threading import Event
-from typing import Any
+from typing import Any, NamedTuple
 
 from flask_paycheckout.books.account_names import Merchants
-from flask_paycheckout.books.audit.books import books_findings
-from flask_paycheckout.books.audit.comparing import judge_deposit, judge_disbursement, judge_other, unknown_here
+from flask_paycheckout.books.audit.books import compare_books
+from flask_paycheckout.books.audit.comparing import (
+    compare_deposit,
+    compare_disbursement,
+    compare_other,
+    not_proved,
+    unknown_here,
+)
 from flask_paycheckout.books.audit.findings import Finding, Kind, Verdict
 from flask_paycheckout.books.audit.reading import Job, Reads, what_to_do
 from flask_paycheckout.books.audit.rechecks import Findings, Recheck
 from flask_paycheckout.books.audit.rows import AuditRows, Ordered
+from flask_paycheckout.books.lists import Place, place_of
 from flask_paycheckout.books.periods import Period
 from flask_paycheckout.checkouts.checkout_model import CheckoutMixin
-from flask_paycheckout.client import Deposit, FiatDisbursement, Invalid, NotFound, PaymentsClient, Unauthorized
-from flask_paycheckout.parts import Parts
+from flask_paycheckout.client import Deposit, FiatDisbursement, Invalid, NotFound, Page, PaymentsClient, Unauthorized
+from flask_paycheckout.client.resources.fiat_records import created_at_of
+from flask_paycheckout.database.state_table import Row
 from flask_paycheckout.payouts.calls import PayoutCalls
 from flask_paycheckout.payouts.payout_model import PayoutMixin
+from flask_paycheckout.payouts.payout_table import tries_of
 from flask_paycheckout.service.record import PAYOUT
+from flask_paycheckout.wiring import Wiring
 
-_PAGE = 100
+# The disbursements of one page of a list.
+_LISTED = 100
+
+Compared = tuple[Place, Collection[Finding]]
+"""Some findings, and the place behind what they are about."""
+
+
+class AuditPlace(NamedTuple):
+    """How far an audit has come."""
+
+    step: int
+    after: Place | None
+
+
+BEGIN = AuditPlace(0, None)
 
 
 @dataclass(frozen=True)
@@ -36,60 +59,64 @@ class Audit:
     """Compares the rows of one app with the service and with the books.
 
     :param asked: the period; it ends at the latest when the audit begins.
-    :param stopped: is set when the audit is to stop.
+    :param reads: makes the calls.
     :param read_deposit: returns the function that reads a checkout's deposit, like `Settlement.reading`.
+    :param heal: called with each difference before it is looked at again, in a comparison that may change rows.
+    :param page_size: the rows that are read together.
     """
 
-    parts: Parts
+    wiring: Wiring
     asked: Period
-    stopped: Event
+    reads: Reads
     merchants: Merchants
     calls: PayoutCalls
     read_deposit: Callable[[CheckoutMixin], Callable[[], Deposit | None]]
+    heal: Callable[[Finding], object] | None = None
+    page_size: int = 200
 
     # Disbursements that are named already: accounts with the same keys have the same list.
     _others: set[str] = field(default_factory=set, init=False)
-    # By the id of the payout, the disbursements that a list shows; each saves the first read of it.
-    _shown: dict[int, FiatDisbursement] = field(default_factory=dict, init=False)
 
     @cached_property
     def rows(self) -> AuditRows:
         """The rows that are compared."""
         # The end is not included, but this very moment is.
-        now = self.parts.clock() + timedelta(microseconds=1)
-        return AuditRows(self.parts, replace(self.asked, end=min(self.asked.end or now, now)))
-
-    @cached_property
-    def _reads(self) -> Reads:
-        # The other half of the readers is for reconcile, which runs beside it.
-        return Reads(max(1, self.parts.settings.reconcile_readers // 2), self.stopped)
-
-    @cached_property
-    def _payouts(self) -> Recheck:
-        payouts = self.rows.models.Payout
-        return Recheck(self._reads, partial(self._look, payouts, self._reading_of, self._compare_payout))
+        now = self.wiring.clock() + timedelta(microseconds=1)
+        return AuditRows(self.wiring, replace(self.asked, end=min(self.asked.end or now, now)))
 
     def count(self) -> int:
         """The number of checkouts and payouts that are compared with the service."""
         return self.rows.count(self.rows.unpaid(), self.rows.paid(), self.rows.payouts())
 
-    def run(self) -> Iterator[Collection[Finding]]:
-        """Compare everything, page by page.
+    def run(self, begin: AuditPlace = BEGIN) -> Iterator[tuple[AuditPlace, Collection[Finding]]]:
+        """Compare everything from a place on, page by page; each page with the place behind it.
 
         :raises Stopped: it was asked to stop.
         """
         rows = self.rows
-        deposits = Recheck(self._reads, partial(self._look, rows.models.Checkout, self.read_deposit, judge_deposit))
-        yield from self._compare_rows(deposits, rows.unpaid())
-        yield from self._compare_rows(deposits, rows.paid())
-        for account in self._accounts():
-            yield from self._compare_list(account)
-        yield from self._compare_rows(self._payouts, rows.payouts())
-        yield from books_findings(rows, self._reads)
+        models, books = rows.models, compare_books(rows, self.reads)
+        looks = (
+            partial(self._look, models.Checkout, self.read_deposit, compare_deposit),
+            partial(self._look, models.Payout, self._reading_of, self._compare_payout),
+        )
+        deposits, payouts = (_by_id(Recheck(self.reads, look, self.heal)) for look in looks)
+        steps: list[Callable[[Place | None], Iterator[Compared]]] = [
+            *(partial(self._pages, source, deposits) for source in (rows.unpaid(), rows.paid())),
+            self._compare_lists,
+            partial(self._pages, rows.payouts(), payouts),
+            partial(self._pages, rows.retried_tokens(), self._not_proved),
+            *(partial(self._pages, source, books) for source in (rows.paid(), rows.paid_out(), rows.lines())),
+        ]
+        for number, step in enumerate(steps[begin.step :], start=begin.step):
+            for after, findings in step(begin.after if number == begin.step else None):
+                yield AuditPlace(number, after), findings
 
-    def _compare_rows(self, checks: Recheck, source: Ordered) -> Iterator[Collection[Finding]]:
-        for page in self.rows.pages(source):
-            yield checks.certain(row["id"] for row in page)
+    def _pages(
+        self, source: Ordered, compare: Callable[[Sequence[Row]], Collection[Finding]], after: Place | None
+    ) -> Iterator[Compared]:
+        for page in self.rows.pages(source, after, self.page_size):
+            self.reads.require_going_on()
+            yield place_of(page[-1], source[1]), compare(page)
 
     def _look(
         self,
@@ -105,98 +132,95 @@ class Audit:
         :param compare: compares a row with what was read.
         """
         rows = self.rows.find(model, "id", ids).values()
-        reads = self._reads.run([Job(row.account, partial(reading, row)) for row in rows])
-        found = {}
-        for row, read in zip(rows, reads, strict=True):
-            if isinstance(read, Exception):
+        results = self.reads.run([Job(row.account, partial(reading, row)) for row in rows])
+        findings = {}
+        for row, result in zip(rows, results, strict=True):
+            if isinstance(result, Exception):
                 # The account of the settings may pay for others.
-                remedy = what_to_do(read, getattr(row, "payer", row.account))
-                found[row.id] = compare(row, None).says(Verdict.UNREADABLE, (), remedy)
+                remedy = what_to_do(result, getattr(row, "payer", row.account))
+                findings[row.id] = compare(row, None).says(Verdict.UNREADABLE, (), remedy)
             else:
-                found[row.id] = compare(row, read)
-        return found
+                findings[row.id] = compare(row, result)
+        return findings
 
-    def _accounts(self) -> list[str]:
-        """The merchant accounts whose disbursements are listed, that of the settings among them."""
+    # Payouts
+
+    def _compare_lists(self, after: Place | None) -> Iterator[Compared]:
+        """The findings of the lists of all accounts, page by page."""
+        account, number = ("", 0) if after is None else after
         only = self.asked.account
-        return sorted({"", *self.merchants.names(None)}) if only is None else [only]
+        # The account of the settings is among them.
+        names = sorted({"", *self.merchants.names(None)}) if only is None else [only]
+        for name in (each for each in names if each >= account):
+            page = number if name == account else 0
+            while page is not None:
+                findings, following = self._compare_page(name, page + 1)
+                yield (name, page + 1), findings
+                page = page + 1 if following else None
+            # Behind the list, so that no page of it is read again.
+            yield (f"{name}\0", 0), ()
 
-    def _compare_list(self, account: str) -> Iterator[Collection[Finding]]:
-        """The findings of an account's list, in pages."""
-        job = Job(account, lambda: partial(self._listed, account, self.merchants.accounts.client_of(account, PAYOUT)))
-        [listed] = self._reads.run([job])
-        if isinstance(listed, Exception):
-            remedy = what_to_do(listed, account, "So long nobody knows what is missing here.")
-            yield [Finding(Verdict.UNREADABLE, Kind.DISBURSEMENT, account, remedy=remedy)]
-            return
-        for first in range(0, len(listed), _PAGE):
-            yield from self._compare(account, listed[first : first + _PAGE])
+    def _compare_page(self, account: str, number: int) -> tuple[Collection[Finding], bool]:
+        """The findings of one page of an account's list, and whether the next one may belong to the period, too."""
+        client = partial(self.merchants.accounts.client_of, account, PAYOUT)
+        [page] = self.reads.run([Job(account, lambda: partial(self._listed, account, client(), number))])
+        if isinstance(page, Exception):
+            remedy = what_to_do(page, account, "So long nobody knows what is missing here.")
+            return [Finding(Verdict.UNREADABLE, Kind.DISBURSEMENT, account, remedy=remedy)], False
+        period, dated = self.rows.period, [(created_at_of(made), made) for made in page.docs]
+        listed = [made for created_at, made in dated if period.contains(created_at)]
+        start = period.start
+        older = [created_at for created_at, _ in dated if created_at and start is not None and created_at < start]
+        return [*self._compare(account, listed)], page.has_next_page and len(older) < len(page.docs)
 
-    def _listed(self, account: str, client: PaymentsClient) -> Sequence[FiatDisbursement]:
+    def _listed(self, account: str, client: PaymentsClient, number: int) -> Page[FiatDisbursement]:
         try:
             try:
-                return self._of_period(client.fiat_disbursements.iterate(sort="-createdAt", limit=_PAGE))
+                return client.fiat_disbursements.list(page=number, sort="-createdAt", limit=_LISTED)
             except Invalid:
                 # How many records a page may have is not shown, nor that more are an error.
-                return self._of_period(client.fiat_disbursements.iterate(sort="-createdAt"))
+                return client.fiat_disbursements.list(page=number, sort="-createdAt")
         except Unauthorized:
             self.merchants.accounts.refused(account, client)
             raise
 
-    def _of_period(self, listed: Iterable[FiatDisbursement]) -> Sequence[FiatDisbursement]:
-        """The disbursements of the period from a list, newest first, which is left once it only has older ones."""
-        period, found, older = self.rows.period, list[FiatDisbursement](), 0
-        for made in listed:
-            self._reads.require_going_on()
-            if period.contains(made.created_at):
-                found.append(made)
-            elif period.start is not None and made.created_at is not None and made.created_at < period.start:
-                older += 1
-                if older > _PAGE:
-                    break
-        return found
-
-    def _compare(self, account: str, listed: Sequence[FiatDisbursement]) -> Iterator[Collection[Finding]]:
+    def _compare(self, account: str, listed: Sequence[FiatDisbursement]) -> Iterator[Finding]:
+        """The findings about disbursements that no payout has now; the payouts themselves are read one by one."""
         find, payouts = self.rows.find, self.rows.models.Payout
         known = find(payouts, "service_reference", [made.reference for made in listed if made.reference])
         by_id = find(payouts, "disbursement_id", [made.disbursement_id for made in listed])
-        others = []
+        new = list[FiatDisbursement]()
         for made in listed:
             payout = known.get(made.reference) or by_id.get(made.disbursement_id)
             # A second transfer under the reference of a payout is none of it.
-            if payout is None or payout.disbursement_id not in (None, made.disbursement_id):
-                others.append(made)
-            elif payout.payer == account and self._is_audited(payout.account):
-                self._shown[payout.id] = made
-        yield self._payouts.certain(self._shown)
-        yield list(self._unknown_here(account, others, known))
-
-    def _reading_of(self, payout: PayoutMixin) -> Callable[[], FiatDisbursement | None]:
-        shown = self._shown.pop(payout.id, None)
-        return partial(_found, self.calls.reading(payout)) if shown is None else lambda: shown
-
-    def _compare_payout(self, payout: PayoutMixin, made: FiatDisbursement | None) -> Finding:
-        return judge_disbursement(payout, self.calls.known_destination(payout), made, self.parts.clock())
-
-    def _is_audited(self, account: str) -> bool:
-        return self.rows.period.account in (None, account)
-
-    def _unknown_here(
-        self, account: str, listed: Sequence[FiatDisbursement], known: dict[Any, PayoutMixin]
-    ) -> Iterator[Finding]:
-        """The findings about disbursements that no payout has now.
-
-        :param known: payouts by their present references, which the service should have once.
-        """
-        new = [made for made in listed if made.disbursement_id not in self._others]
+            is_other = payout is None or payout.disbursement_id not in (None, made.disbursement_id)
+            if is_other and made.disbursement_id not in self._others:
+                new.append(made)
         self._others.update(made.disbursement_id for made in new)
         owners = known | self.rows.by_earlier_reference({made.reference for made in new if made.reference})
         for made in new:
             payout = owners.get(made.reference)
             if payout is None:
                 yield unknown_here(account, made)
-            elif self._is_audited(payout.account):
-                yield judge_other(payout, made)
+            elif self.rows.period.account in (None, payout.account):
+                yield compare_other(payout, made)
+
+    def _reading_of(self, payout: PayoutMixin) -> Callable[[], FiatDisbursement | None]:
+        return partial(_found, self.calls.reading(payout))
+
+    def _compare_payout(self, payout: PayoutMixin, made: FiatDisbursement | None) -> Finding:
+        return compare_disbursement(payout, self.calls.known_destination(payout), made, self.wiring.clock())
+
+    def _not_proved(self, page: Sequence[Row]) -> Collection[Finding]:
+        """The findings about payouts in tokens that were sent more than once, which the service does not show."""
+        payouts = self.rows.find(self.rows.models.Payout, "id", [row["id"] for row in page]).values()
+        return [
+            not_proved(payout) for payout in payouts if any(each.disbursement_id for each in tries_of(payout.earlier))
+        ]
+
+
+def _by_id(checks: Recheck) -> Callable[[Iterable[Row]], Collection[Finding]]:
+    return lambda page: checks.certain(row["id"] for row in page)
 
 
 def _found(read: Callable[[], FiatDisbursement | None]) -> FiatDisbursement | None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import replace
 from datetime import timedelta
 from decimal import Decimal
 from functools import partial, reduce
@@ -37,24 +38,27 @@ _REMEDY = (
 _AGREEING = ("subject", "order_id", "checkout_id", "account", "currency", "received_currency")
 
 
-def books_findings(rows: AuditRows, reads: Reads) -> Iterator[Collection[Finding]]:
-    """Findings about checkouts and payouts that the books contradict, and about lines that nothing bears out."""
-    checks = {is_payout: Recheck(reads, partial(_judge, rows, is_payout)) for is_payout in (False, True)}
-    for is_payout, names in _subjects(rows):
-        reads.require_going_on()
-        yield checks[is_payout].certain(names)
+def compare_books(rows: AuditRows, reads: Reads) -> Callable[[Sequence[Row]], Collection[Finding]]:
+    """A function that compares the books with the checkouts and payouts of some rows, which may be lines themselves."""
+    checkouts, payouts = (Recheck(reads, partial(_judge, rows, is_payout)) for is_payout in (False, True))
+
+    def compare(page: Sequence[Row]) -> Collection[Finding]:
+        about = [_subjects(row) for row in page]
+        return [
+            *checkouts.certain({checkout for checkout, _ in about} - {None}),
+            *payouts.certain({payout for _, payout in about} - {None}),
+        ]
+
+    return compare
 
 
-def _subjects(rows: AuditRows) -> Iterator[tuple[bool, set[str]]]:
-    """Whether they are payouts, and the names of those of the period, and of those that its lines tell of."""
-    for page in rows.pages(rows.paid()):
-        yield False, {row["checkout_id"] for row in page}
-    for page in rows.pages(rows.paid_out()):
-        yield True, {row["reference"] for row in page}
-        yield False, {row["refund_of"] for row in page} - {None}
-    for page in rows.pages(rows.lines()):
-        yield True, {row["reference"] for row in page} - {None}
-        yield False, {row["subject"] for row in page if row["reference"] is None}
+def _subjects(row: Row) -> tuple[str | None, str | None]:
+    """The id of the checkout and the reference of the payout that a row tells of."""
+    if "refund_of" in row:
+        return row["refund_of"], row["reference"]
+    if "subject" in row:
+        return (None, row["reference"]) if row["reference"] else (row["subject"], None)
+    return row["checkout_id"], None
 
 
 def _judge(rows: AuditRows, is_payout: bool, names: Collection[str]) -> dict[str, Finding]:
@@ -83,6 +87,8 @@ def _judge(rows: AuditRows, is_payout: bool, names: Collection[str]) -> dict[str
             agrees = False
         if not agrees:
             found[name] = _finding(row, lines, expected)
+        elif is_payout and row is not None and not rows.is_of_its_account(row):
+            found[name] = _other_account(row)
     return found
 
 
@@ -101,9 +107,10 @@ def _expected(row: Row) -> list[Row]:
 def _bear_out_checkout(row: Row, lines: Sequence[Row], expected: Sequence[Row]) -> bool:
     """Whether the lines of a checkout come to those that it should have."""
     if any(line["kind"] == LineKind.PAYMENT_RETURNED for line in lines):
-        # The returned line brings back neither the fee nor the time of the first arrival.
+        # The returned line brings back neither fee nor time of the first arrival. It takes back held money, too.
         here, there = (
-            _sums([line for line in side if line["kind"] != LineKind.FEE], ("gross",)) for side in (expected, lines)
+            _sums([{**line, "kind": LineKind.HELD} for line in side if line["kind"] != LineKind.FEE], ("gross",))
+            for side in (expected, lines)
         )
         return here == there
     # The clocks of hosts differ, so a later change may have an earlier time. The last part of an order may have moved
@@ -159,6 +166,16 @@ def _text(lines: Sequence[Row]) -> str | None:
         parts = (at, line["kind"], line["gross"], line["currency"], f"fee {line['fee']}", line["account"])
         told.append(" ".join(str(part) for part in parts if part))
     return "; ".join(told) or None
+
+
+def _other_account(payout: Row) -> Finding:
+    """The finding about a payout whose row names another merchant account than the one that it was made for."""
+    return replace(
+        _finding(payout, (), ()),
+        here={"account": payout["account"]},
+        there={"account": "another one, which its service reference was made for"},
+        differences=("account",),
+    )
 
 
 def _finding(row: Row | None, lines: Sequence[Row], expected: Sequence[Row]) -> Finding:

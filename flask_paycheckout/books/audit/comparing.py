@@ -1,31 +1,81 @@
 """Comparison of a checkout's row with its deposit, and of a payout's with its disbursement.
 
-Pure and exact: no float, no rounding, no tolerance. What the service leaves out of a disbursement is not compared.
+Two tables say what follows from the state of a row and what the service has. Then values are compared: exactly, without
+rounding or tolerance. Values that the service leaves out of a disbursement are not compared.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from datetime import datetime
 from decimal import Decimal, InvalidOperation
-from typing import Any
+from typing import Any, NamedTuple
 
 from flask_paycheckout.books.audit.findings import Facts, Finding, Kind, Verdict
-from flask_paycheckout.books.explain import total_text
-from flask_paycheckout.books.ledger import MONEY_OUT
+from flask_paycheckout.books.order_text import total_text
+from flask_paycheckout.books.payout_remedies import BY_WHY
 from flask_paycheckout.checkouts.checkout_model import CheckoutMixin
 from flask_paycheckout.checkouts.payments import PAYMENT_COLUMNS, arrived_of, payment_columns, payment_of
 from flask_paycheckout.checkouts.ruling import COMPLETED, compare, status_of
 from flask_paycheckout.checkouts.states import OPEN, Status
 from flask_paycheckout.client import Deposit, FiatDisbursement
+from flask_paycheckout.client.records import if_sent
 from flask_paycheckout.clock import EPOCH
-from flask_paycheckout.payouts.calls import goes_elsewhere
+from flask_paycheckout.payouts.calls import goes_elsewhere, record_status
 from flask_paycheckout.payouts.destinations import Destination, masked_account
 from flask_paycheckout.payouts.payout_model import PayoutMixin
 from flask_paycheckout.payouts.payout_states import PayoutEvidence, PayoutStatus
 from flask_paycheckout.text import plain
 
+
+class Rule(NamedTuple):
+    """The verdict on a state and what the service has, and what to do."""
+
+    verdict: Verdict
+    remedy: str = ""
+
+
+_AGREED = Rule(Verdict.AGREED)
+
+
+def _differs(remedy: str) -> Rule:
+    return Rule(Verdict.DIFFERS, remedy)
+
+
+def _missing(remedy: str) -> Rule:
+    return Rule(Verdict.MISSING_THERE, remedy)
+
+
+# Deposits
+
+_FIND = _differs(
+    "Money arrived that pays nothing here yet. Reconcile reads it, or paycheckout.settle({0.checkout_id!r}) in flask"
+    " shell. To see what keeps it: flask paycheckout show {0.order_id}"
+)
+_NOT_PAID = _differs(
+    "The service does not say that this was paid. Ship and pay back nothing for it before the service has answered why."
+)
+_GONE = (
+    "Check that PAYCHECKOUT_BASE_URL and the keys are those with which it was {0}; if they are, ask the service what"
+    " became of it"
+)
+_NO_DEPOSIT = _missing(f"{_GONE.format('made')}.")
+
+_DEPOSITS: Mapping[str, Mapping[str, Rule]] = {
+    # Ours, and what the service has: no deposit, one without money, or a completed one.
+    "no money": {"missing": _AGREED, "open": _AGREED, "completed": _FIND},
+    "picked": {"missing": _NO_DEPOSIT, "open": _AGREED, "completed": _FIND},
+    "arrived": {"missing": _NO_DEPOSIT, "open": _NOT_PAID, "completed": _FIND},
+    "settled": {"missing": _NO_DEPOSIT, "open": _NOT_PAID, "completed": _AGREED},
+    "taken back": {"missing": _AGREED, "open": _AGREED, "completed": _FIND},
+}
+"""The service's own states before a payment come and go, so that they are no difference."""
+
+_ASK_FOR_VALUES = (
+    "Ask the service which values are right. What is stored never changes by itself, and neither does the export:"
+    " correct your books by hand."
+)
 # `payment_method` names the bank already, and the time is when the shop read the deposit.
 _MONEY = [
     name.removeprefix("payment_")
@@ -33,73 +83,141 @@ _MONEY = [
     if name not in ("payment_bank_name", "payment_completed_at")
 ]
 _PAID = ("paid_amount", "paid_currency")
-_GONE = (
-    "Check that PAYCHECKOUT_BASE_URL and the keys are those with which it was {0}; if they are, ask the service what"
-)
-
-_PENDING = "pending"
-# The status of a disbursement at the service, by the payout's state; in other states there should be none.
-_SAID: dict[str, str] = {
-    PayoutStatus.SENT: _PENDING,
-    PayoutStatus.COMPLETED: "completed",
-    PayoutStatus.FAILED: "failed",
-}
-_COMPARED = ("amount", "currency", "fee_amount", "service_reference", "disbursement_id")
-_REMEDIES: dict[str, str] = {
-    PayoutStatus.UNKNOWN: "If it is this payout: flask paycheckout payouts resolve {0.reference} --sent. If it is"
-    " another one, resolve it with --not-sent, and ask the service who paid that.",
-    PayoutStatus.SENDING: "Its answer was lost; flask paycheckout reconcile looks it up. Until then do not pay it"
-    " otherwise.",
-    PayoutStatus.READY: "The service has it already. Leave it as it is: reconcile sends it under the same reference,"
-    " which the service refuses, and then finds it.",
-    PayoutStatus.COMPLETED: "The service took its word back: ask it where the money is. If it came back: flask"
-    " paycheckout payouts resolve {0.reference} --not-sent",
-    PayoutStatus.FAILED: "The service pays it, or has paid it. Do not try it again and do not pay it otherwise; ask the"
-    " service.",
-}
 
 
-def judge_deposit(row: CheckoutMixin, deposit: Deposit | None) -> Finding:
+def compare_deposit(row: CheckoutMixin, deposit: Deposit | None) -> Finding:
     """Compare a checkout with its deposit.
-
-    Where no money arrived on either side they agree, whatever the states: the service's own states before a payment
-    come and go.
 
     :param deposit: None when the service itself says that it does not exist.
     """
-    settled = row.status not in OPEN
-    had_money = settled or row.payment_completed_at is not None
+    settled, arrived_here = row.status not in OPEN, row.payment_completed_at is not None
     # The method is stored before any money arrives.
-    stored = {name: getattr(row, f"payment_{name}") if row.payment_completed_at else None for name in _MONEY}
+    stored = {name: getattr(row, f"payment_{name}") if arrived_here else None for name in _MONEY}
     here = {name: getattr(row, name) for name in ("status", "reason", "deposit_status")}
     here |= {"asked": total_text(row), **stored}
     agreed = Finding(Verdict.AGREED, Kind.DEPOSIT, row.account, row.order_id, row.checkout_id, here=here)
-    if deposit is None:
-        known = had_money or row.status == Status.PENDING
-        return agreed.says(Verdict.MISSING_THERE, (), f"{_GONE.format('made')} became of it.") if known else agreed
-    if deposit.deposit_id != row.checkout_id:
+    if deposit is not None and deposit.deposit_id != row.checkout_id:
         answer = "The service answered with another deposit, so nothing is known of this one. Ask the service."
         return agreed.says(Verdict.UNREADABLE, (), answer)
-    # The time is not compared.
-    columns: dict[str, Any] = payment_columns(deposit, EPOCH)
-    asked = arrived_of(payment_of(columns), row.total_kind)
-    there = {"status": deposit.status, "asked": None if asked is None else str(asked)}
-    there |= {name: columns[f"payment_{name}"] for name in _MONEY}
-    agreed, arrived = replace(agreed, there=there), status_of(deposit) == COMPLETED
-    if not arrived and not had_money:
-        return agreed
-    differing = [] if arrived and settled else ["status"]
-    if arrived:
+    picked = "picked" if row.status == Status.PENDING else "no money"
+    gone = settled and not arrived_here
+    ours = "taken back" if gone else "settled" if settled else "arrived" if arrived_here else picked
+    there = _money_there(row, deposit)
+    completed = deposit is not None and status_of(deposit) == COMPLETED
+    theirs = "missing" if deposit is None else "completed" if completed else "open"
+    rule, agreed = _DEPOSITS[ours][theirs], replace(agreed, there=there or None)
+    differing = ["status"] if rule.verdict is Verdict.DIFFERS else []
+    if completed:
         # The method may be known from an earlier read.
         names = _MONEY if settled else _PAID
         differing += _differing(names, here, there, () if there["method"] else ("method",))
-    if arrived and row.status == Status.PAID and row.reason is None and row.excess is None:
-        # An order with parts is not compared here: any amount that is left may come.
-        differing += [] if _is_as_asked(row, deposit) else ["asked"]
-    return agreed.says(Verdict.DIFFERS, differing, _deposit_remedy(row, arrived, settled)) if differing else agreed
+    if completed and _must_be_exact(row) and not _is_as_asked(row, deposit):
+        differing.append("asked")
+    if rule is _AGREED and differing:
+        rule = _differs(_ASK_FOR_VALUES)
+    return agreed.says(rule.verdict, differing, rule.remedy.format(row)) if rule is not _AGREED else agreed
 
 
-def judge_disbursement(
+def _money_there(row: CheckoutMixin, deposit: Deposit | None) -> dict[str, str | None]:
+    if deposit is None:
+        return {}
+    # The time is not compared.
+    columns: dict[str, Any] = payment_columns(deposit.to_dict(), EPOCH)
+    asked = arrived_of(payment_of(columns), row.total_kind)
+    money = {name: columns[f"payment_{name}"] for name in _MONEY}
+    return {"status": deposit.status, "asked": None if asked is None else str(asked), **money}
+
+
+def _must_be_exact(row: CheckoutMixin) -> bool:
+    """Whether the order was paid by this payment alone; of one with parts, any amount that is left may come."""
+    return row.status == Status.PAID and row.reason is None and row.excess is None
+
+
+def _is_as_asked(row: CheckoutMixin, deposit: Deposit | None) -> bool:
+    try:
+        sent = {} if deposit is None else deposit.to_dict()
+        return bool(sent) and all(compared.agrees for compared in compare(row.checkout_id, row.total, sent))
+    except (ValueError, TypeError, InvalidOperation):
+        # Another program wrote what is no total.
+        return False
+
+
+# Disbursements
+
+_LOST_AFTER_FAILURE = _missing(f"{_GONE.format('sent')} before anybody pays it again.")
+_LOST = _missing(
+    f"{_LOST_AFTER_FAILURE.remedy} If it never left: flask paycheckout payouts resolve {{0.reference}} --not-sent"
+    f" {BY_WHY}"
+)
+_READ_LATER = _differs("It is read by flask paycheckout reconcile.")
+_READ_AND_RETRY = _differs(
+    f"It is read by flask paycheckout reconcile. Then decide: flask paycheckout payouts retry {{0.reference}} {BY_WHY}"
+)
+_CHANGED = _differs(
+    "The service changed its answer. Ask it where the money is. If it came back: flask paycheckout payouts resolve"
+    f" {{0.reference}} --not-sent {BY_WHY}"
+)
+_PAYS_IT = _differs(
+    "The service pays it, or has paid it. Do not try it again and do not pay it otherwise; ask the service."
+)
+_NOT_THERE = _missing(
+    "Look in the service's dashboard; if it is not there either, it is sent again by: flask paycheckout payouts"
+    f" resolve {{0.reference}} --not-sent {BY_WHY}"
+)
+_IS_IT = _differs(
+    "If it is another payout, resolve this one with --not-sent, and ask the service who paid that. If it is this one:"
+    f" flask paycheckout payouts resolve {{0.reference}} --sent {BY_WHY}"
+)
+_LOOKED_UP = _differs(
+    "Its answer was lost; flask paycheckout reconcile looks it up. Until then do not pay it otherwise."
+)
+_FOUND_LATER = _differs(
+    "The service has it already. Leave it as it is: reconcile sends it under the same reference, which the service"
+    " refuses, and then finds it."
+)
+_NOT_OURS = _differs("Nothing here has sent it. Find out who did, and do not approve it before.")
+
+
+def _row(missing: Rule, pending: Rule, completed: Rule | None = None, failed: Rule | None = None) -> dict[str, Rule]:
+    """What follows from what the service has; a pending one's rule counts for those that are not given."""
+    return {"missing": missing, "pending": pending, "completed": completed or pending, "failed": failed or pending}
+
+
+_DISBURSEMENTS: Mapping[str, Mapping[str, Rule]] = {
+    PayoutStatus.CLAIMABLE: _row(_AGREED, _NOT_OURS),
+    PayoutStatus.WAITING: _row(_AGREED, _NOT_OURS),
+    PayoutStatus.CANCELLED: _row(_AGREED, _NOT_OURS),
+    PayoutStatus.READY: _row(_AGREED, _FOUND_LATER),
+    # A process is sending it now, and has not stored the answer yet.
+    "being sent": _row(_AGREED, _AGREED),
+    PayoutStatus.SENDING: _row(_AGREED, _LOOKED_UP),
+    PayoutStatus.UNKNOWN: _row(_NOT_THERE, _IS_IT),
+    PayoutStatus.SENT: _row(_LOST, _AGREED, _READ_LATER, _READ_AND_RETRY),
+    PayoutStatus.COMPLETED: _row(_LOST, _CHANGED, _AGREED, _CHANGED),
+    PayoutStatus.FAILED: _row(_LOST_AFTER_FAILURE, _PAYS_IT, _PAYS_IT, _AGREED),
+    # Refused before the service gave it an id.
+    "refused": _row(_AGREED, _PAYS_IT, _PAYS_IT, _AGREED),
+    # A person recorded that it came back, or never left, whatever the service reports.
+    "returned": _row(_AGREED, _AGREED),
+}
+_COMPARED = ("amount", "currency", "fee_amount", "service_reference", "disbursement_id")
+# A record may leave fee and reference out, and fee and id are not known here before an answer named them.
+_MAYBE_UNKNOWN = ("fee_amount", "disbursement_id", "service_reference")
+_ASK_WHAT_IT_PAID = (
+    "Ask the service what it paid, and to whom. The stored values never change by themselves: correct your books by"
+    " hand, and do not try this payout again."
+)
+_MAY_BE_ACCEPTED = (
+    "Ask the service what it paid, and to whom. If the amount is all that differs, and was paid, then once reconcile"
+    f" has read it: flask paycheckout payouts resolve {{0.reference}} --sent {BY_WHY}"
+)
+_TWICE = (
+    "It may be paid twice: another transfer of it did not fail. Ask the service to stop one of them, and do not try"
+    " this payout again."
+)
+
+
+def compare_disbursement(
     payout: PayoutMixin, to: Destination | None, made: FiatDisbursement | None, now: datetime
 ) -> Finding:
     """Compare a payout with its disbursement.
@@ -108,29 +226,34 @@ def judge_disbursement(
     :param made: None when the service has none.
     """
     agreed = _agreed_payout(payout, made)
+    rule = _DISBURSEMENTS[_state_of(payout, now)]["missing" if made is None else _ended(made)]
     if made is None:
-        return _absent(payout, agreed)
-    until = payout.next_attempt_at if payout.status == PayoutStatus.SENDING else None
-    # A process is sending it now, and has not stored the answer yet.
-    under_way = until is not None and until > now
-    differing = [] if under_way or _SAID.get(payout.status) == _ended(made) else ["status"]
-    # A record may leave fee and reference out, and fee and id are not known here before an answer named them.
-    unknown = "fee_amount", "disbursement_id", "service_reference"
-    differing += _differing(_COMPARED, agreed.here or {}, agreed.there or {}, unknown)
+        return agreed if rule is _AGREED else agreed.says(rule.verdict, (), rule.remedy.format(payout))
+    values = _differing(_COMPARED, agreed.here or {}, agreed.there or {}, _MAYBE_UNKNOWN)
     if to is not None and goes_elsewhere(to, made):
-        differing.append("destination")
-    return agreed.says(Verdict.DIFFERS, differing, _remedy(payout, made, differing)) if differing else agreed
+        values.append("destination")
+    remedy = rule.remedy
+    if values and payout.status != PayoutStatus.UNKNOWN:
+        may_accept = payout.status == PayoutStatus.SENT and "amount" in values
+        remedy = _MAY_BE_ACCEPTED if may_accept else _ASK_WHAT_IT_PAID
+    differing = [*([] if rule is _AGREED else ["status"]), *values]
+    return agreed.says(Verdict.DIFFERS, differing, remedy.format(payout)) if differing else agreed
 
 
-def judge_other(payout: PayoutMixin, made: FiatDisbursement) -> Finding:
+def compare_other(payout: PayoutMixin, made: FiatDisbursement) -> Finding:
     """Compare another disbursement of a payout, such as one that failed and was tried again; it must have failed."""
     here = {**_here(payout), "status": "another transfer"}
     agreed = replace(_agreed_payout(payout, made), here=here, disbursement_id=made.disbursement_id)
+    return agreed if _ended(made) == "failed" else agreed.says(Verdict.DIFFERS, ["status"], _TWICE)
+
+
+def not_proved(payout: PayoutMixin) -> Finding:
+    """The finding about a payout in tokens that was sent more than once; the service does not show those again."""
     remedy = (
-        "It may be paid twice: another transfer of it did not fail. Ask the service to stop one of them, and do not try"
-        " this payout again."
+        "It was sent, tried again after a person said that it had not arrived, and may have been paid twice. Compare it"
+        " with the chain."
     )
-    return agreed if _ended(made) == "failed" else agreed.says(Verdict.DIFFERS, ["status"], remedy)
+    return _agreed_payout(payout, None).says(Verdict.UNREADABLE, (), remedy)
 
 
 def unknown_here(account: str, made: FiatDisbursement) -> Finding:
@@ -150,6 +273,15 @@ def unknown_here(account: str, made: FiatDisbursement) -> Finding:
     )
 
 
+def _state_of(payout: PayoutMixin, now: datetime) -> str:
+    """The row of `_DISBURSEMENTS` for a payout."""
+    if payout.status == PayoutStatus.SENDING and payout.due_at is not None and payout.due_at > now:
+        return "being sent"
+    if payout.status == PayoutStatus.FAILED and payout.problem == PayoutEvidence.RETURNED:
+        return "returned"
+    return "refused" if payout.status == PayoutStatus.FAILED and payout.disbursement_id is None else payout.status
+
+
 def _agreed_payout(payout: PayoutMixin, made: FiatDisbursement | None) -> Finding:
     there = {} if made is None else _there(made)
     return Finding(
@@ -160,6 +292,45 @@ def _agreed_payout(payout: PayoutMixin, made: FiatDisbursement | None) -> Findin
         _here(payout),
         there or None,
     )
+
+
+def _ended(made: FiatDisbursement) -> str:
+    """The record's status, of which only the two ends are certain; every other one is under way."""
+    status = record_status(made)
+    return status if status in ("completed", "failed") else "pending"
+
+
+def _here(payout: PayoutMixin) -> dict[str, str | None]:
+    names = ("kind", "status", "currency", "destination", "service_reference", "disbursement_id")
+    amounts = {"amount": payout.exact_amount, "fee_amount": payout.exact_fee}
+    return {name: getattr(payout, name) for name in names} | amounts
+
+
+def _there(made: FiatDisbursement) -> dict[str, str | None]:
+    names = ("amount", "currency", "fee_amount", "disbursement_id", "note", "created_at")
+    sent = made.to_dict()
+    return {
+        **plain({name: sent[name] for name in names}),
+        "status": sent["status"],
+        "destination": _masked(made),
+        "service_reference": made.reference,
+    }
+
+
+def _masked(made: FiatDisbursement) -> str | None:
+    """The destination of a record for people, with a masked account number."""
+    recipient = if_sent(made, "recipient")
+    if recipient is None or recipient.recipient_id is not None:
+        return None if recipient is None else f"Recipient: {recipient.recipient_id}"
+    bank = if_sent(recipient, "bank")
+    if bank is None:
+        name: str | None = recipient.name
+        return name
+    holder, bank_name = if_sent(bank, "account_name") or "nobody", if_sent(bank, "bank_name") or "no bank"
+    return masked_account(holder, bank_name, bank.account_number or "")
+
+
+# Values
 
 
 def _differing(names: Iterable[str], here: Facts, there: Facts, unknown: Collection[str]) -> list[str]:
@@ -182,108 +353,3 @@ def _is_same(one: str | None, other: str | None) -> bool:
         return one is not None and other is not None and Decimal(one) == Decimal(other)
     except InvalidOperation:
         return False
-
-
-# Deposits
-
-
-def _is_as_asked(row: CheckoutMixin, deposit: Deposit) -> bool:
-    try:
-        return all(compared.agrees for compared in compare(row.checkout_id, row.total, deposit))
-    except (ValueError, TypeError, InvalidOperation):
-        # Another program wrote what is no total.
-        return False
-
-
-def _deposit_remedy(row: CheckoutMixin, arrived: bool, settled: bool) -> str:
-    if not arrived:
-        return (
-            "The service does not say that this was paid. Ship and pay back nothing for it before the service has"
-            " answered why."
-        )
-    if settled:
-        return (
-            "Ask the service which values are right. What is stored never changes by itself, and neither does the"
-            " export: correct your books by hand."
-        )
-    return (
-        "Money arrived that pays nothing here yet. Reconcile reads it, or paycheckout.settle("
-        f"{row.checkout_id!r}) in flask shell. To see what keeps it: flask paycheckout show {row.order_id}"
-    )
-
-
-# Disbursements
-
-
-def _absent(payout: PayoutMixin, agreed: Finding) -> Finding:
-    """The finding about a payout of which the service has nothing."""
-    if payout.status == PayoutStatus.UNKNOWN:
-        remedy = (
-            "Look in the service's dashboard; if it is not there either, it is sent again by: flask paycheckout payouts"
-            f" resolve {payout.reference} --not-sent"
-        )
-    elif payout.status in MONEY_OUT or (payout.status == PayoutStatus.FAILED and payout.disbursement_id is not None):
-        remedy = (
-            f"{_GONE.format('sent')} became of it before anybody pays it again. If it never left: flask paycheckout"
-            f" payouts resolve {payout.reference} --not-sent"
-        )
-    else:
-        return agreed
-    return agreed.says(Verdict.MISSING_THERE, (), remedy)
-
-
-def _ended(made: FiatDisbursement) -> str:
-    """The record's status, of which only the two ends are certain; every other one is under way."""
-    status = str(made.status).lower()
-    return status if status in _SAID.values() else _PENDING
-
-
-def _here(payout: PayoutMixin) -> dict[str, str | None]:
-    names = ("kind", "status", "currency", "destination", "service_reference", "disbursement_id")
-    amounts = {"amount": payout.exact_amount, "fee_amount": payout.exact_fee}
-    return {name: getattr(payout, name) for name in names} | amounts
-
-
-def _there(made: FiatDisbursement) -> dict[str, str | None]:
-    names = ("amount", "currency", "fee_amount", "disbursement_id", "note", "created_at")
-    return {
-        **plain({name: getattr(made, name) for name in names}),
-        "status": str(made.status),
-        "destination": _masked(made),
-        "service_reference": made.reference,
-    }
-
-
-def _masked(made: FiatDisbursement) -> str | None:
-    """The destination of a record for people, with a masked account number."""
-    recipient = made.recipient
-    if recipient is None:
-        return None
-    bank = recipient.bank
-    if recipient.recipient_id is not None:
-        return f"recipient {recipient.recipient_id}"
-    if bank is None:
-        return recipient.name
-    return masked_account(bank.account_name or "nobody", bank.bank_name or "no bank", bank.account_number or "")
-
-
-def _remedy(payout: PayoutMixin, made: FiatDisbursement, differing: list[str]) -> str:
-    status = payout.status
-    if status == PayoutStatus.SENT and "amount" in differing:
-        return (
-            "Ask the service what it paid, and to whom. If the amount is all that differs, and was paid, then once"
-            f" reconcile has read it: flask paycheckout payouts resolve {payout.reference} --sent"
-        )
-    if status == PayoutStatus.FAILED and payout.problem == PayoutEvidence.RETURNED:
-        return "A person found that it came back, or never left. If the money is not in the account, ask the service."
-    if status != PayoutStatus.UNKNOWN and differing != ["status"]:
-        return (
-            "Ask the service what it paid, and to whom. The stored values never change by themselves: correct your"
-            " books by hand, and do not try this payout again."
-        )
-    if status == PayoutStatus.SENT:
-        again = f" Then decide: flask paycheckout payouts retry {payout.reference}" if _ended(made) == "failed" else ""
-        return f"It is read by flask paycheckout reconcile.{again}"
-    return _REMEDIES.get(status, "Nothing here has sent it. Find out who did, and do not approve it before.").format(
-        payout
-    )

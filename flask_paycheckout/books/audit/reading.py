@@ -21,7 +21,8 @@ from flask_paycheckout.text import account_text
 
 # Seconds of the first pause and the longest one; each is as long as all before it, and a first one.
 _FIRST_PAUSE, _LONGEST_PAUSE = 1.0, 30.0
-# Seconds of all pauses without an answer. A service that counts requests by the minute answers again in the next one.
+# Seconds of all pauses without an answer, by default. A service that counts requests by the minute answers again in the
+# next one.
 _PATIENCE = 90.0
 # Seconds of the pauses for an account that stays away while others are answered.
 _PATIENCE_FOR_ONE = 3.0
@@ -51,10 +52,17 @@ class Reads:
 
     :param most: the most reads at once.
     :param stopped: is set when the audit is to stop.
+    :param patience: the seconds of all pauses without an answer.
     """
 
     most: int
     stopped: Event
+    patience: float = field(default_factory=lambda: _PATIENCE)
+    made: int = field(default=0, init=False)
+    """The number of calls."""
+
+    is_out: bool = field(default=False, init=False)
+    """Whether an account was given up because the service did not answer."""
 
     _answered: dict[str, Callable[[], Any]] = field(default_factory=dict, init=False)
     """For each account its first answered read, which is repeated to learn whether the service answers at all."""
@@ -83,7 +91,7 @@ class Reads:
                 errors = {account: left[-1].result for account, left in waiting.items()}
                 growing = min(self._waited + _FIRST_PAUSE, _LONGEST_PAUSE)
                 seconds = max([growing, *(error.retry_after or 0.0 for error in errors.values())])
-                for account in self._give_up(errors, is_late=self._waited + seconds > _PATIENCE):
+                for account in self._give_up(errors, is_late=self._waited + seconds > self.patience):
                     for job in waiting.pop(account):
                         job.result = errors[account]
                 if waiting:
@@ -99,6 +107,7 @@ class Reads:
         while jobs:
             self.require_going_on()
             chosen, jobs = jobs[:most], jobs[most:]
+            self.made += len(chosen)
             calls = [_result_of(job.make) for job in chosen]
             for job, result in zip(chosen, threads.map(_result_of, calls), strict=True):
                 job.result = result
@@ -137,6 +146,7 @@ class Reads:
             or (alone and not isinstance(error, RateLimited))
         }
         self._given_up |= hopeless
+        self.is_out = self.is_out or any(not is_about_keys(errors[account]) for account in hopeless)
         return hopeless
 
     def require_going_on(self) -> None:

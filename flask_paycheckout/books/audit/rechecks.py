@@ -26,10 +26,12 @@ class Recheck:
     """Looks at rows, and makes sure of what it found.
 
     :param look: compares the rows of these names, as they are now; rows that are gone have no finding.
+    :param heal: called with each difference before the second look, where that may change rows.
     """
 
     reads: Reads
     look: Callable[[Collection[Any]], Findings]
+    heal: Callable[[Finding], object] | None = None
     named: set[Any] = field(default_factory=set, init=False)
     """The names of those with a finding: a list can show one twice, and several lines tell of one."""
 
@@ -37,6 +39,9 @@ class Recheck:
         """The findings that are certain: a doubtful one is named once two looks say the same."""
         judged = self.look({*names} - self.named)
         doubtful = _doubtful(judged)
+        if self.heal is not None:
+            for finding in doubtful.values():
+                self.heal(finding)
         for _ in range(_MOST_LOOKS):
             if not doubtful:
                 break

@@ -4,28 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from functools import cached_property
 from typing import Any, TypeVar
 
 from sqlalchemy import Engine, Select, Table, func, select
 
-from flask_paycheckout.books.lists import pages
+from flask_paycheckout.books.lists import Place, pages
 from flask_paycheckout.books.periods import Period
 from flask_paycheckout.database.connections import autocommit, read_rows
 from flask_paycheckout.database.mapping import MOMENT
 from flask_paycheckout.database.models import Models, table_of
 from flask_paycheckout.database.state_table import Row
-from flask_paycheckout.parts import Parts
 from flask_paycheckout.payouts.payout_model import PayoutMixin
-from flask_paycheckout.payouts.payout_tries import tries_of
+from flask_paycheckout.payouts.payout_table import installation_key, is_of_account, tries_of
+from flask_paycheckout.wiring import Wiring
 
 T = TypeVar("T")
 Ordered = tuple[Select[Any], Sequence[str]]
 """The rows of one table, and the columns that order them: a time, if any, and the id."""
 
-# The rows of a page, which are read together.
-_PAGE = 200
 # The states in which a payout may be at the service, when it is not known when it was taken.
 _TRACES = ("sending", "sent", "completed", "failed", "unknown")
 
@@ -37,18 +35,18 @@ class AuditRows:
     :param period: ends at the latest when the audit begins, so that its rows keep still.
     """
 
-    parts: Parts
+    wiring: Wiring
     period: Period
 
     @property
     def models(self) -> Models:
-        return self.parts.models
+        return self.wiring.models
 
     def unpaid(self) -> Ordered:
         """Checkouts without money for which some could have arrived in the period, by creation."""
-        table, pending = self.models.checkouts, self.parts.settings.pending_for
+        table, pending = self.models.checkouts, self.wiring.settings.pending_for
         longest = pending if isinstance(pending, timedelta) else max(pending.values())
-        created = self.period.conditions(table, table.c.created_at, longest + self.parts.settings.watch_for)
+        created = self.period.conditions(table, table.c.created_at, longest + self.wiring.settings.watch_for)
         return select(table).where(*created, table.c.payment_completed_at.is_(None)), ("created_at", "id")
 
     def paid(self) -> Ordered:
@@ -72,15 +70,24 @@ class AuditRows:
         # The service does not know refunds that a person has paid by hand.
         return paid_out.where(c.to_kind.is_distinct_from("hand"), token if tokens else ~token), order
 
+    def retried_tokens(self) -> Ordered:
+        """Payouts of the period in tokens that were tried again."""
+        (paid_out, order), c = self.payouts(tokens=True), self.models.payouts.c
+        return paid_out.where(c.earlier.is_not(None)), order
+
     def count(self, *sources: Ordered) -> int:
         """The number of rows."""
         with self._engine.connect() as connection:
             counted = (select(func.count()).select_from(rows.subquery()) for rows, _ in sources)
             return sum(map(connection.scalar, counted))
 
-    def pages(self, source: Ordered) -> Iterator[Sequence[Row]]:
-        """The rows in pages, each read when it is asked for."""
-        return pages(self._engine, *source, _PAGE)
+    def pages(self, source: Ordered, after: Place | None, size: int) -> Iterator[Sequence[Row]]:
+        """The rows behind a place, in pages, each read when it is asked for.
+
+        :param after: its time may be ISO 8601 text.
+        """
+        place = after and tuple(datetime.fromisoformat(each) if isinstance(each, str) else each for each in after)
+        return pages(self._engine, *source, size, place)
 
     def find(self, model: type[T], column: str, values: Collection[Any]) -> dict[Any, T]:
         """Checkouts or payouts as they are now, by a column that names each."""
@@ -91,6 +98,15 @@ class AuditRows:
         owners = {each: self._tried_again[each] for each in references if each in self._tried_again}
         payouts = self.find(self.models.Payout, "reference", {*owners.values()})
         return {each: payouts[owner] for each, owner in owners.items()}
+
+    def is_of_its_account(self, payout: Row) -> bool:
+        """Whether a payout's service reference was derived for the merchant account in its row."""
+        return is_of_account(self.installation_key, payout)
+
+    @cached_property
+    def installation_key(self) -> bytes:
+        with self.wiring.engine().begin() as connection:
+            return installation_key(connection, self.models.services)
 
     @cached_property
     def _tried_again(self) -> dict[str, str]:
@@ -115,4 +131,4 @@ class AuditRows:
 
     @cached_property
     def _engine(self) -> Engine:
-        return autocommit(self.parts.engine())
+        return autocommit(self.wiring.engine())

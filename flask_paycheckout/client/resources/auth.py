@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 from datetime import datetime
+from typing import Unpack
 
 import msgspec
 
 from flask_paycheckout.client.bodies import flag, text, texts
 from flask_paycheckout.client.hidden import Credentials, Hidden, concealed
 from flask_paycheckout.client.operations import Access, Operation
-from flask_paycheckout.client.records import OWN_ID, Record
+from flask_paycheckout.client.records import GIVEN, Record, given_as
 from flask_paycheckout.client.resource import Resource, method
+from flask_paycheckout.client.retries import CallOptions
 from flask_paycheckout.client.waiting import W
 
 
 class Organization(Record, frozen=True):
     """The organization that a user belongs to."""
 
-    id: str | None = OWN_ID
-    org_name: str | None = None
+    id: str = given_as("_id")
+    org_name: str = GIVEN
 
 
 class User(Record, frozen=True):
@@ -30,23 +32,23 @@ class User(Record, frozen=True):
     :ivar credentials: never shown by `repr`.
     """
 
-    id: str | None = None
-    name: str | None = None
-    email: str | None = None
-    policy: str | None = None
-    organization_id: Organization | None = None
-    role: str | None = None
-    is_active: bool | None = msgspec.field(default=None, name="is_active")
-    iskyc: bool | None = None
+    id: str = GIVEN
+    name: str = GIVEN
+    email: str = GIVEN
+    policy: str = GIVEN
+    organization_id: Organization = GIVEN
+    role: str = GIVEN
+    is_active: bool = given_as("is_active")
+    iskyc: bool = GIVEN
     invitation_date: datetime | None = msgspec.field(default=None, name="invitation_date")
     invitation_expiration_date: datetime | None = msgspec.field(default=None, name="invitation_expiration_date")
-    created_at: datetime | None = None
-    updated_at: datetime | None = None
+    created_at: datetime = GIVEN
+    updated_at: datetime = GIVEN
     country: str | None = None
     country_code: str | None = None
     kyc_url: str | None = msgspec.field(default=None, name="kyc_url")
-    legal_full_name: str | None = None
-    partner_id: str | None = None
+    legal_full_name: str = GIVEN
+    partner_id: str = GIVEN
     otp_code: Hidden | None = msgspec.field(default=None, name="otp_code")
     credentials: Credentials | None = None
 
@@ -65,7 +67,7 @@ class Login(Record, frozen=True):
     """
 
     access_token: Hidden
-    user: User | None = None
+    user: User = GIVEN
 
 
 # None is repeated: the first two send an e-mail, and the third uses up a token that works once.
@@ -97,7 +99,7 @@ class Auth(Resource[W]):
         national_id: str | None = None,
         country: str | None = None,
         country_code: str | None = None,
-        timeout: float | None = None,
+        **options: Unpack[CallOptions],
     ) -> str:
         """Makes a user and sends the one-time password by e-mail; gives the verification token.
 
@@ -111,10 +113,10 @@ class Auth(Resource[W]):
         body = texts(email=email, full_name=full_name, password=password, country=country, country_code=country_code)
         if national_id is not None:
             body["nationalID"] = text("national_id", national_id)
-        return (await self._caller.record(_REGISTER, body=body, timeout=timeout)).verification_token
+        return (await self._caller.record(_REGISTER, body=body)).verification_token
 
     @method
-    async def login(self, email: str, password: str, *, timeout: float | None = None) -> str:
+    async def login(self, email: str, password: str, **options: Unpack[CallOptions]) -> str:
         """Sends the one-time password by e-mail; gives the verification token.
 
         :raises RequestRefused: e-mail or password are wrong; the interface does not show which error that is.
@@ -122,11 +124,11 @@ class Auth(Resource[W]):
         """
         password = concealed(password)
         body = texts(email=email, password=password)
-        return (await self._caller.record(_LOGIN, body=body, timeout=timeout)).verification_token
+        return (await self._caller.record(_LOGIN, body=body)).verification_token
 
     @method
     async def verify_login(
-        self, verification_token: str, otp: str, *, disable_expire: bool = False, timeout: float | None = None
+        self, verification_token: str, otp: str, *, disable_expire: bool = False, **options: Unpack[CallOptions]
     ) -> Login:
         """Exchanges the verification token and the one-time password for an access token.
 
@@ -137,4 +139,4 @@ class Auth(Resource[W]):
         verification_token, otp = concealed(verification_token), concealed(otp)
         body = texts(verification_token=verification_token, otp=otp)
         body["isDisableExpire"] = flag("disable_expire", disable_expire)
-        return await self._caller.record(_VERIFY, body=body, timeout=timeout)
+        return await self._caller.record(_VERIFY, body=body)

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Unpack
 
 from flask_paycheckout.client.amounts import as_number
+from flask_paycheckout.client.envelope import JsonObject
 from flask_paycheckout.client.hidden import Hidden
 from flask_paycheckout.client.operations import Operation, segment
 from flask_paycheckout.client.records import Record
 from flask_paycheckout.client.resource import Resource, method
+from flask_paycheckout.client.retries import CallOptions
 from flask_paycheckout.client.waiting import W
 from flask_paycheckout.totals import Pay, Receive, Total
-
-if TYPE_CHECKING:
-    from flask_paycheckout.client.envelope import JsonObject
 
 
 class CheckoutLink(Record, frozen=True):
@@ -50,14 +49,14 @@ class Checkouts(Resource[W]):
     """
 
     @method
-    async def create(self, total: Total, *, timeout: float | None = None) -> CheckoutLink:
+    async def create(self, total: Total, **options: Unpack[CallOptions]) -> CheckoutLink:
         """Opens a hosted page on which the customer pays `total`; tried again when the answer was lost.
 
         :raises Invalid: checkout is not enabled, the amount fits no payment method, or the conversion is not enabled.
         :raises TypeError: `total` is neither a `Pay` nor a `Receive`.
         :raises PaymentsError: see `errors`.
         """
-        return await self._caller.record(_CREATE, body=_asked(total), timeout=timeout)
+        return await self._caller.record(_CREATE, body=_asked(total))
 
 
 def _asked(total: Total) -> JsonObject:

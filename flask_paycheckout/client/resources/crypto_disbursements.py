@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import TYPE_CHECKING
+from typing import Unpack
 
 from flask_paycheckout.client.amounts import Amount, whole_amount
 from flask_paycheckout.client.bodies import batch, query_text, text
 from flask_paycheckout.client.operations import Access, Operation
-from flask_paycheckout.client.records import Activity, Record
+from flask_paycheckout.client.records import GIVEN, Activity, Record
 from flask_paycheckout.client.resource import Resource, method
+from flask_paycheckout.client.retries import CallOptions
 from flask_paycheckout.client.waiting import W
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,9 +33,9 @@ class CryptoReceiver:
 class FeeConfig(Record, frozen=True):
     """Parts of a transfer's fee: flat, percent of the amount, and the network's own."""
 
-    fee_flat: Decimal | None = None
-    fee_percentage: Decimal | None = None
-    fee_network: Decimal | None = None
+    fee_flat: Decimal = GIVEN
+    fee_percentage: Decimal = GIVEN
+    fee_network: Decimal = GIVEN
 
 
 class CryptoDisbursement(Record, frozen=True):
@@ -52,20 +51,20 @@ class CryptoDisbursement(Record, frozen=True):
     """
 
     disbursement_id: str
-    status: str
-    group_id: str | None = None
-    token_address: str | None = None
-    receiver_address: str | None = None
-    sender_address: str | None = None
-    amount: Decimal | None = None
-    token: str | None = None
-    token_decimal: int | None = None
-    network: str | None = None
-    blockchain_type: str | None = None
-    fee_amount: Decimal | None = None
-    fee_percentage: Decimal | None = None
-    fee_config: FeeConfig | None = None
-    created_by: str | None = None
+    status: str = GIVEN
+    group_id: str = GIVEN
+    token_address: str = GIVEN
+    receiver_address: str = GIVEN
+    sender_address: str = GIVEN
+    amount: Decimal = GIVEN
+    token: str = GIVEN
+    token_decimal: int = GIVEN
+    network: str = GIVEN
+    blockchain_type: str = GIVEN
+    fee_amount: Decimal = GIVEN
+    fee_percentage: Decimal = GIVEN
+    fee_config: FeeConfig = GIVEN
+    created_by: str = GIVEN
     activity_history: tuple[Activity, ...] = ()
     reference: str | None = None
 
@@ -74,9 +73,9 @@ class CryptoBatch(Record, frozen=True):
     """The transfers of one `create`, and their sums in the batch's token."""
 
     disburse_data: tuple[CryptoDisbursement, ...]
-    total_receiver: int | None = None
-    sum_fees: Decimal | None = None
-    sum_amount: Decimal | None = None
+    total_receiver: int = GIVEN
+    sum_fees: Decimal = GIVEN
+    sum_amount: Decimal = GIVEN
 
 
 class FeeEstimate(Record, frozen=True):
@@ -115,7 +114,7 @@ class CryptoDisbursements(Resource[W]):
 
     @method
     async def create(
-        self, token: str, receivers: Iterable[CryptoReceiver], *, timeout: float | None = None
+        self, token: str, receivers: Iterable[CryptoReceiver], **options: Unpack[CallOptions]
     ) -> CryptoBatch:
         """Sends tokens to every receiver's wallet. Never sent twice; give each receiver a `reference`.
 
@@ -131,10 +130,10 @@ class CryptoDisbursements(Resource[W]):
         text("token", token)
         sent, references = batch("receivers", receivers, CryptoReceiver)
         body = {"token": token, "receivers": sent}
-        return await self._caller.record(_CREATE, body=body, references=references, timeout=timeout)
+        return await self._caller.record(_CREATE, body=body, references=references)
 
     @method
-    async def estimate(self, token: str, amount: Amount, *, timeout: float | None = None) -> FeeEstimate:
+    async def estimate(self, token: str, amount: Amount, **options: Unpack[CallOptions]) -> FeeEstimate:
         """The fee of transferring `amount` of `token`.
 
         :param amount: a whole number of tokens: the interface takes an integer.
@@ -143,4 +142,4 @@ class CryptoDisbursements(Resource[W]):
         :raises PaymentsError: see `errors`.
         """
         query = query_text({"token": token, "amount": whole_amount("amount", amount)})
-        return await self._caller.record(_ESTIMATE, query=query, timeout=timeout)
+        return await self._caller.record(_ESTIMATE, query=query)

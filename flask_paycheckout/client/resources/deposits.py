@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from datetime import datetime
 from decimal import Decimal
-from typing import Any
+from typing import Any, Unpack
 
 from flask_paycheckout.client.operations import Operation
-from flask_paycheckout.client.records import Activity, DepositStatus, Record
+from flask_paycheckout.client.records import GIVEN, Activity, DepositStatus, Record
 from flask_paycheckout.client.resource import Resource, method
+from flask_paycheckout.client.retries import CallOptions
 from flask_paycheckout.client.waiting import W
 
 _MAX_NAME = 500
@@ -21,25 +22,25 @@ class Fee(Record, frozen=True):
     :ivar percentage: percent of the amount, as the service gives it.
     """
 
-    amount: Decimal | None = None
-    percentage: Decimal | None = None
-    currency: str | None = None
+    amount: Decimal = GIVEN
+    percentage: Decimal = GIVEN
+    currency: str = GIVEN
 
 
 class PaymentFiat(Record, frozen=True):
     """Where the customer pays by bank: bank code and name, and the text of the QR code."""
 
-    bank_code: str | None = None
-    bank_name: str | None = None
-    qr_data: str | None = None
+    bank_code: str = GIVEN
+    bank_name: str = GIVEN
+    qr_data: str = GIVEN
 
 
 class ExchangeInfo(Record, frozen=True):
     """The conversion of a deposit: `output_amount` in `output_currency` at `exchange_rate`."""
 
-    exchange_rate: Decimal | None = None
-    output_currency: str | None = None
-    output_amount: Decimal | None = None
+    exchange_rate: Decimal = GIVEN
+    output_currency: str = GIVEN
+    output_amount: Decimal = GIVEN
 
 
 class Deposit(Record, frozen=True):
@@ -55,20 +56,20 @@ class Deposit(Record, frozen=True):
 
     deposit_id: str
     status: str
-    deposit_type: str | None = None
-    user_id: str | None = None
-    input_currency: str | None = None
-    output_currency: str | None = None
-    input_amount: Decimal | None = None
-    output_amount: Decimal | None = None
-    fee: Fee | None = None
+    deposit_type: str = GIVEN
+    user_id: str = GIVEN
+    input_currency: str = GIVEN
+    output_currency: str = GIVEN
+    input_amount: Decimal = GIVEN
+    output_amount: Decimal = GIVEN
+    fee: Fee = GIVEN
     payment_fiat: PaymentFiat | None = None
     payment_crypto: dict[str, Any] | None = None
     activity_history: tuple[Activity, ...] = ()
-    exchange_info: ExchangeInfo | None = None
-    created_at: datetime | None = None
-    updated_at: datetime | None = None
-    expired_at: datetime | None = None
+    exchange_info: ExchangeInfo = GIVEN
+    created_at: datetime = GIVEN
+    updated_at: datetime = GIVEN
+    expired_at: datetime = GIVEN
 
     def __post_init__(self) -> None:
         # Both are stored and shown wherever payments are; nothing this long is an id or a status.
@@ -94,18 +95,18 @@ class Deposits(Resource[W]):
     """
 
     @method
-    async def get(self, deposit_id_or_reference: str, *, timeout: float | None = None) -> Deposit:
+    async def get(self, deposit_id_or_reference: str, **options: Unpack[CallOptions]) -> Deposit:
         """The deposit as it is now.
 
         :raises NotFound: there is none; for a checkout id, the customer has not picked a payment method (yet).
         :raises ValueError: the id cannot be one.
         :raises PaymentsError: see `errors`.
         """
-        return await self._caller.record(_GET, requested_id=deposit_id_or_reference, timeout=timeout)
+        return await self._caller.record(_GET, requested_id=deposit_id_or_reference)
 
     @method
     async def sandbox_update(
-        self, deposit_id: str, status: DepositStatus | str, *, timeout: float | None = None
+        self, deposit_id: str, status: DepositStatus | str, **options: Unpack[CallOptions]
     ) -> Deposit:
         """Sets a deposit's status; the service's sandbox only, which also sends the webhook. Never sent twice.
 
@@ -115,9 +116,5 @@ class Deposits(Resource[W]):
         :raises PaymentsError: see `errors`.
         """
         return await self._caller.record(
-            _SANDBOX_UPDATE,
-            requested_id=deposit_id,
-            body={"status": status},
-            references=(deposit_id,),
-            timeout=timeout,
+            _SANDBOX_UPDATE, requested_id=deposit_id, body={"status": status}, references=(deposit_id,)
         )

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
-from typing import TYPE_CHECKING, TypedDict, Unpack
+from collections.abc import AsyncGenerator, Iterable
+from datetime import datetime, timedelta
+from typing import Unpack
+
+from typing_extensions import deprecated
 
 from flask_paycheckout.client.bodies import batch, query_text, text
 from flask_paycheckout.client.errors import Invalid
-from flask_paycheckout.client.operations import MEBIBYTE, Access, Operation, deprecated
-from flask_paycheckout.client.paging import Listing, walk
+from flask_paycheckout.client.operations import MEBIBYTE, Access, Operation
+from flask_paycheckout.client.paging import Listing, Page, walk
 from flask_paycheckout.client.records import DisbursementStatus, Record, Sort
 from flask_paycheckout.client.resource import Resource, each, method
 from flask_paycheckout.client.resources.fiat_records import (
@@ -18,15 +21,10 @@ from flask_paycheckout.client.resources.fiat_records import (
     FiatItem,
     FiatItemV1,
     FiatPaymentMethod,
+    created_at_of,
 )
+from flask_paycheckout.client.retries import CallOptions
 from flask_paycheckout.client.waiting import W
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Iterable
-    from datetime import datetime
-
-    from flask_paycheckout.client.paging import Page
-
 
 _HOW = "look with fiat_disbursements.find(references); without references, compare recipients and amounts in iterate"
 
@@ -59,7 +57,7 @@ _SANDBOX_UPDATE = Operation(
 )
 
 
-class FiatDisbursementFilters(TypedDict, total=False):
+class FiatDisbursementFilters(CallOptions, total=False):
     """Which disbursements `list` and `iterate` give, and in which order.
 
     :ivar limit: page size; the service's default is 10.
@@ -114,7 +112,7 @@ class FiatDisbursements(Resource[W]):
 
     @method
     async def list(
-        self, *, page: int | None = None, timeout: float | None = None, **filters: Unpack[FiatDisbursementFilters]
+        self, *, page: int | None = None, **filters: Unpack[FiatDisbursementFilters]
     ) -> Page[FiatDisbursement]:
         """One page of the disbursements.
 
@@ -126,23 +124,21 @@ class FiatDisbursements(Resource[W]):
         :param filters: see `FiatDisbursementFilters`.
         :raises PaymentsError: see `errors`.
         """
-        return await self._caller.page(_LIST, filters, page, timeout)
+        return await self._caller.page(_LIST, filters, page)
 
     @each
-    def iterate(
-        self, *, timeout: float | None = None, **filters: Unpack[FiatDisbursementFilters]
-    ) -> AsyncGenerator[FiatDisbursement, None]:
+    def iterate(self, **filters: Unpack[FiatDisbursementFilters]) -> AsyncGenerator[FiatDisbursement, None]:
         """Every disbursement, page after page, each page read when its first record is wanted.
 
         :param filters: see `FiatDisbursementFilters`.
         :raises TransportFailed: while iterating: the pages would not come to an end.
         :raises PaymentsError: while iterating; see `errors`.
         """
-        return self._caller.iterate(_LIST, filters, timeout)
+        return self._caller.iterate(_LIST, filters)
 
     @method
     async def find(
-        self, references: Iterable[str], *, after: str | None = None, timeout: float | None = None
+        self, references: Iterable[str], *, after: str | None = None, **options: Unpack[CallOptions]
     ) -> dict[str, FiatDisbursement]:
         """The disbursements that were created with these references, by reference and in the order given.
 
@@ -164,24 +160,24 @@ class FiatDisbursements(Resource[W]):
         if not wanted:
             return {}
         try:
-            found = await self._search(set(wanted), after, {"sort": "-createdAt", "limit": _LARGE_PAGE}, timeout)
+            found = await self._search(set(wanted), after, {"sort": "-createdAt", "limit": _LARGE_PAGE})
         except Invalid:
             # How many records a page may have is not shown, nor that more are an error.
-            found = await self._search(set(wanted), after, {"sort": "-createdAt"}, timeout)
+            found = await self._search(set(wanted), after, {"sort": "-createdAt"})
         return {reference: found[reference] for reference in wanted if reference in found}
 
     @method
-    async def get(self, disbursement_id: str, *, timeout: float | None = None) -> FiatDisbursement:
+    async def get(self, disbursement_id: str, **options: Unpack[CallOptions]) -> FiatDisbursement:
         """The disbursement as it is now.
 
         :raises NotFound: there is none.
         :raises ValueError: the id cannot be one.
         :raises PaymentsError: see `errors`.
         """
-        return await self._caller.record(_GET, requested_id=disbursement_id, timeout=timeout)
+        return await self._caller.record(_GET, requested_id=disbursement_id)
 
     @method
-    async def create(self, currency: str, items: Iterable[FiatItem], *, timeout: float | None = None) -> FiatBatch:
+    async def create(self, currency: str, items: Iterable[FiatItem], **options: Unpack[CallOptions]) -> FiatBatch:
         """Sends money to every item's recipient. Never sent twice; give each item a `reference`.
 
         :param currency: of every item's amount.
@@ -199,44 +195,42 @@ class FiatDisbursements(Resource[W]):
                 place = f"items[{index}].recipient"
                 raise ValueError(f"{place}_id or {place} must be given, and not both")
         body = {"currency": currency, "disburseData": sent}
-        return await self._caller.record(_CREATE, body=body, references=references, timeout=timeout)
+        return await self._caller.record(_CREATE, body=body, references=references)
 
-    @deprecated("client.fiat_disbursements.create")
+    @deprecated("client.fiat_disbursements.create_v1 is deprecated: use client.fiat_disbursements.create")
     @method
-    async def create_v1(self, items: Iterable[FiatItemV1], *, timeout: float | None = None) -> FiatBatchV1:
+    async def create_v1(self, items: Iterable[FiatItemV1], **options: Unpack[CallOptions]) -> FiatBatchV1:
         """The deprecated way to `create`: each item has a currency, and its recipient must exist.
 
         :raises OutcomeUnknown: the answer was lost, money may move: look the `references` up with `find`.
         :raises PaymentsError: see `errors`. The others are those of `create`.
         """
         sent, references = batch("items", items, FiatItemV1)
-        return await self._caller.record(
-            _CREATE_V1, body={"disburseData": sent}, references=references, timeout=timeout
-        )
+        return await self._caller.record(_CREATE_V1, body={"disburseData": sent}, references=references)
 
     @method
     async def payment_methods(
-        self, currency: str | None = None, *, timeout: float | None = None
+        self, currency: str | None = None, **options: Unpack[CallOptions]
     ) -> tuple[FiatPaymentMethod, ...]:
         """The banks that transfers can go to, with their limits and fees; of one currency, or all.
 
         :raises PaymentsError: see `errors`.
         """
-        return await self._caller.records(_METHODS, query=query_text({"currency": currency}), timeout=timeout)
+        return await self._caller.records(_METHODS, query=query_text({"currency": currency}))
 
     @method
-    async def report(self, disbursement_id: str, *, timeout: float | None = None) -> bytes:
+    async def report(self, disbursement_id: str, **options: Unpack[CallOptions]) -> bytes:
         """The transfer proof of a completed disbursement: a PDF of at most 16 MiB.
 
         :raises NotFound: there is no such disbursement.
         :raises TransportFailed: what came is no PDF.
         :raises PaymentsError: see `errors`.
         """
-        return await self._caller.pdf(_REPORT, requested_id=disbursement_id, timeout=timeout)
+        return await self._caller.pdf(_REPORT, requested_id=disbursement_id)
 
     @method
     async def sandbox_update(
-        self, disbursement_id: str, status: DisbursementStatus, *, timeout: float | None = None
+        self, disbursement_id: str, status: DisbursementStatus, **options: Unpack[CallOptions]
     ) -> None:
         """Sets a disbursement's status, fiat or crypto; the service's sandbox only, which also sends the webhook.
 
@@ -247,15 +241,11 @@ class FiatDisbursements(Resource[W]):
         :raises PaymentsError: see `errors`.
         """
         await self._caller.data(
-            _SANDBOX_UPDATE,
-            requested_id=disbursement_id,
-            body={"status": status},
-            references=(disbursement_id,),
-            timeout=timeout,
+            _SANDBOX_UPDATE, requested_id=disbursement_id, body={"status": status}, references=(disbursement_id,)
         )
 
     async def _search(
-        self, wanted: set[str], after: str | None, filters: FiatDisbursementFilters, timeout: float | None
+        self, wanted: set[str], after: str | None, filters: FiatDisbursementFilters
     ) -> dict[str, FiatDisbursement]:
         """The wanted disbursements by reference, in a list whose newest records come first."""
         found = dict[str, FiatDisbursement]()
@@ -263,14 +253,15 @@ class FiatDisbursements(Resource[W]):
         # Unless a filter names a field that changes, such as the status, no disbursement leaves the list.
         async for made in walk(
             _LIST,
-            lambda number: self._caller.fetch(_LIST, filters, number, timeout, may_be_blank=number > 1),
+            lambda number: self._caller.fetch(_LIST, filters, number, may_be_blank=number > 1),
             _MOST_PAGES,
             only_grows=True,
         ):
-            if since and made.created_at and made.created_at < since:
+            created_at = created_at_of(made)
+            if since and created_at and created_at < since:
                 break
-            if after and made.reference == after and made.created_at:
-                since = made.created_at - _LOOK_BACK
+            if after and made.reference == after and created_at:
+                since = created_at - _LOOK_BACK
             if made.reference in wanted:
                 found[made.reference] = made
             if len(found) == len(wanted):

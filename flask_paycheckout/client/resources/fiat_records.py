@@ -8,7 +8,7 @@ from decimal import Decimal
 
 from flask_paycheckout.client.amounts import Amount
 from flask_paycheckout.client.hidden import AccountNumber
-from flask_paycheckout.client.records import Activity, Record
+from flask_paycheckout.client.records import GIVEN, Activity, Record, if_sent
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,11 +64,11 @@ class FiatItemV1:
 class FiatBank(Record, frozen=True):
     """The account that a transfer goes to."""
 
-    bank_name: str | None = None
-    account_name: str | None = None
+    bank_name: str = GIVEN
+    account_name: str = GIVEN
     account_number: AccountNumber | None = None
-    bank_code: str | None = None
-    currency: str | None = None
+    bank_code: str = GIVEN
+    currency: str = GIVEN
     country: str | None = None
 
 
@@ -78,58 +78,71 @@ class FiatRecipient(Record, frozen=True):
     recipient_id: str | None = None
     email: str | None = None
     name: str | None = None
-    bank: FiatBank | None = None
+    bank: FiatBank = GIVEN
 
 
-class FiatDisbursement(Record, frozen=True):
-    """A bank transfer as the service sees it.
+class FiatTransfer(Record, frozen=True):
+    """A bank transfer as the answer to a create shows it.
 
     :ivar group_id: of the batch that it was created in; not in every answer.
     :ivar amount: in `currency`.
     :ivar fee_amount: in `currency`.
     :ivar fee_percentage: percent of the amount, as the service gives it.
     :ivar status: `pending`, `failed` or `completed`.
-    :ivar created_by: id of the user.
     :ivar reference: the one that it was created with.
     """
 
     disbursement_id: str
-    status: str
+    status: str = GIVEN
     group_id: str | None = None
-    recipient: FiatRecipient | None = None
-    amount: Decimal | None = None
-    currency: str | None = None
-    fee_amount: Decimal | None = None
-    fee_percentage: Decimal | None = None
-    created_by: str | None = None
+    recipient: FiatRecipient = GIVEN
+    amount: Decimal = GIVEN
+    currency: str = GIVEN
+    fee_amount: Decimal = GIVEN
+    fee_percentage: Decimal = GIVEN
     activity_history: tuple[Activity, ...] = ()
     reference: str | None = None
     note: str | None = None
-    created_at: datetime | None = None
-    updated_at: datetime | None = None
+
+
+class FiatDisbursement(FiatTransfer, frozen=True):
+    """A bank transfer as the service keeps it.
+
+    :ivar created_by: id of the user.
+    """
+
+    created_by: str = GIVEN
+    created_at: datetime = GIVEN
+    updated_at: datetime = GIVEN
+
+
+def created_at_of(made: FiatDisbursement) -> datetime | None:
+    """The time at which the service made a transfer; None where it left that out."""
+    created_at: datetime | None = if_sent(made, "created_at")
+    return created_at
 
 
 class FiatBatch(Record, frozen=True):
     """The transfers of one `create`, and their sums in the batch's currency."""
 
-    disburse_data: tuple[FiatDisbursement, ...]
-    total_recipient: int | None = None
-    sum_fees: Decimal | None = None
-    sum_amount: Decimal | None = None
+    disburse_data: tuple[FiatTransfer, ...]
+    total_recipient: int = GIVEN
+    sum_fees: Decimal = GIVEN
+    sum_amount: Decimal = GIVEN
 
 
 class CurrencySum(Record, frozen=True):
     """A sum in one currency."""
 
-    currency: str | None = None
-    total_amount: Decimal | None = None
+    currency: str = GIVEN
+    total_amount: Decimal = GIVEN
 
 
 class FiatBatchV1(Record, frozen=True):
     """The transfers of one `create_v1`, and their sums by currency."""
 
-    disburse_data: tuple[FiatDisbursement, ...]
-    total_recipient: int | None = None
+    disburse_data: tuple[FiatTransfer, ...]
+    total_recipient: int = GIVEN
     sum_fees: tuple[CurrencySum, ...] = ()
     sum_amount: tuple[CurrencySum, ...] = ()
 
@@ -146,8 +159,8 @@ class FiatPaymentMethod(Record, frozen=True):
 
     currency: str
     bank_code: str
-    bank_name: str | None = None
-    min_amount: Decimal | None = None
-    max_amount: Decimal | None = None
-    fee_flat: Decimal | None = None
-    fee_percentage: Decimal | None = None
+    bank_name: str = GIVEN
+    min_amount: Decimal = GIVEN
+    max_amount: Decimal = GIVEN
+    fee_flat: Decimal = GIVEN
+    fee_percentage: Decimal = GIVEN

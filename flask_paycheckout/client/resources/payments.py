@@ -2,40 +2,39 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncGenerator
 from datetime import datetime
 from decimal import Decimal
-from typing import TYPE_CHECKING, NotRequired, TypedDict, Unpack, get_args
+from typing import NotRequired, Unpack
+
+from typing_extensions import deprecated
 
 from flask_paycheckout.client.amounts import Amount
 from flask_paycheckout.client.bodies import fields_of
 from flask_paycheckout.client.hidden import AccountNumber, Hidden
-from flask_paycheckout.client.operations import Operation, PaymentsPath, deprecated
-from flask_paycheckout.client.paging import Listing
-from flask_paycheckout.client.records import OWN_ID, Activity, PaymentStatus, Record, Sort, UsNetwork
+from flask_paycheckout.client.operations import Operation
+from flask_paycheckout.client.paging import Listing, Page
+from flask_paycheckout.client.records import GIVEN, Activity, PaymentStatus, Record, Sort, UsNetwork, given_as
 from flask_paycheckout.client.resource import Resource, each, method
+from flask_paycheckout.client.retries import CallOptions
 from flask_paycheckout.client.waiting import W
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator
-
-    from flask_paycheckout.client.paging import Page
 
 
 class PaymentSender(Record, frozen=True):
     """The payer, who pays in crypto from a wallet."""
 
-    id: str | None = None
-    name: str | None = None
-    email: str | None = None
-    wallet_address: str | None = None
+    id: str = GIVEN
+    name: str = GIVEN
+    email: str = GIVEN
+    wallet_address: str = GIVEN
 
 
 class PaymentReceiver(Record, frozen=True):
     """The payee with a bank account. A list gives `bank_name`; a detail and a create the codes instead."""
 
-    id: str | None = None
-    name: str | None = None
-    email: str | None = None
+    id: str = GIVEN
+    name: str = GIVEN
+    email: str = GIVEN
     account_number: AccountNumber | None = None
     bank_name: str | None = None
     ifsc: str | None = None
@@ -47,7 +46,7 @@ class PaymentReceiver(Record, frozen=True):
 class PaymentActivity(Activity, frozen=True):
     """One step in a payment's history."""
 
-    id: str | None = OWN_ID
+    id: str = given_as("_id")
 
 
 class Payment(Record, frozen=True):
@@ -62,30 +61,30 @@ class Payment(Record, frozen=True):
     """
 
     payment_id: str
-    status: str
-    id: str | None = None
-    payment_type: str | None = None
-    sender: PaymentSender | None = None
-    receiver: PaymentReceiver | None = None
-    input_amount: Decimal | None = None
-    input_amount_exact: Decimal | None = None
-    input_currency: str | None = None
-    output_currency: str | None = None
-    output_amount: Decimal | None = None
-    output_amount_exact: Decimal | None = None
-    exchange_fees: Decimal | None = None
-    platform_fees: Decimal | None = None
+    status: str = GIVEN
+    id: str = GIVEN
+    payment_type: str = GIVEN
+    sender: PaymentSender = GIVEN
+    receiver: PaymentReceiver = GIVEN
+    input_amount: Decimal = GIVEN
+    input_amount_exact: Decimal = GIVEN
+    input_currency: str = GIVEN
+    output_currency: str = GIVEN
+    output_amount: Decimal = GIVEN
+    output_amount_exact: Decimal = GIVEN
+    exchange_fees: Decimal = GIVEN
+    platform_fees: Decimal = GIVEN
     reason: str | None = None
     description: str | None = None
-    organization_id: str | None = None
-    organization_name: str | None = None
+    organization_id: str = GIVEN
+    organization_name: str = GIVEN
     transaction_hash: str | None = None
-    blockchain: str | None = None
-    pay_out_wallet: str | None = None
-    expired_date: datetime | None = None
+    blockchain: str = GIVEN
+    pay_out_wallet: str = GIVEN
+    expired_date: datetime = GIVEN
     activity_history: tuple[PaymentActivity, ...] = ()
-    created_at: datetime | None = None
-    updated_at: datetime | None = None
+    created_at: datetime = GIVEN
+    updated_at: datetime = GIVEN
 
 
 class Quote(Record, frozen=True, rename={}):
@@ -96,18 +95,18 @@ class Quote(Record, frozen=True, rename={}):
     :ivar currency: what is received in; every `..._in_currency` is in it.
     """
 
-    status: bool | None = None
-    coin: str | None = None
-    currency: str | None = None
-    amount: Decimal | None = None
-    rate_amount: Decimal | None = None
-    amount_in_currency: Decimal | None = None
-    total_fee_percentage: Decimal | None = None
-    total_fee_amount: Decimal | None = None
-    total_fee_amount_in_currency: Decimal | None = None
-    total_received_amount: Decimal | None = None
-    total_received_amount_in_currency: Decimal | None = None
-    payout_wallet: str | None = None
+    status: bool
+    coin: str
+    currency: str
+    amount: Decimal
+    rate_amount: Decimal
+    amount_in_currency: Decimal
+    total_fee_percentage: Decimal
+    total_fee_amount: Decimal
+    total_fee_amount_in_currency: Decimal
+    total_received_amount: Decimal
+    total_received_amount_in_currency: Decimal
+    payout_wallet: str
 
 
 _QUOTE = Operation("GET", "/v2/payment/quote", Quote)
@@ -120,10 +119,8 @@ _CREATE = Operation(
     lookup="go through payments.iterate(sort='-createdAt') for one with its sender, receiver and amount",
 )
 
-_INSTEAD = "client.fiat_disbursements"
 
-
-class PaymentFilters(TypedDict, total=False):
+class PaymentFilters(CallOptions, total=False):
     """Which payments `list` and `iterate` give, and in which order.
 
     :ivar limit: page size; the service's default is 10.
@@ -145,7 +142,7 @@ class PaymentFilters(TypedDict, total=False):
     max_output_amount: Amount | None
 
 
-class QuoteFields(TypedDict):
+class QuoteFields(CallOptions):
     """The payment that `quote` is asked about.
 
     :ivar amount: in `input_currency`.
@@ -159,7 +156,7 @@ class QuoteFields(TypedDict):
     with_limit: NotRequired[bool | None]
 
 
-class NewPayment(TypedDict):
+class NewPayment(CallOptions):
     """The payment that `create` opens.
 
     :ivar wallet_address: the sender's.
@@ -180,11 +177,9 @@ class NewPayment(TypedDict):
     us_network: NotRequired[UsNetwork | None]
 
 
-# The interface's heading says /v2/payments; its sample request says /v2/payment. The client's option decides.
-_LISTS = {
-    path: Listing(Operation("GET", path, Payment), PaymentFilters, lambda found: found.payment_id)
-    for path in get_args(PaymentsPath)
-}
+_LIST = Listing(
+    Operation("GET", "/v2/payments", Payment, sample="/v2/payment"), PaymentFilters, lambda found: found.payment_id
+)
 
 
 class Payments(Resource[W]):
@@ -207,56 +202,55 @@ class Payments(Resource[W]):
     ('pending', True)
     """
 
-    @deprecated(f"{_INSTEAD}.payment_methods, which gives the fees of bank transfers")
+    @deprecated(
+        "client.payments.quote is deprecated by the service: use client.fiat_disbursements.payment_methods,"
+        " which gives the fees of bank transfers"
+    )
     @method
-    async def quote(self, *, timeout: float | None = None, **fields: Unpack[QuoteFields]) -> Quote:
+    async def quote(self, **fields: Unpack[QuoteFields]) -> Quote:
         """The costs of a payment and the amount that would arrive.
 
         :param fields: see `QuoteFields`.
         :raises PaymentsError: see `errors`.
         """
-        return await self._caller.record(_QUOTE, query=fields_of(QuoteFields).query(fields), timeout=timeout)
+        return await self._caller.record(_QUOTE, query=fields_of(QuoteFields).query(fields))
 
-    @deprecated(f"{_INSTEAD}.list")
+    @deprecated("client.payments.list is deprecated by the service: use client.fiat_disbursements.list")
     @method
-    async def list(
-        self, *, page: int | None = None, timeout: float | None = None, **filters: Unpack[PaymentFilters]
-    ) -> Page[Payment]:
+    async def list(self, *, page: int | None = None, **filters: Unpack[PaymentFilters]) -> Page[Payment]:
         """One page of the payments.
 
         :param page: the first is 1.
         :param filters: see `PaymentFilters`.
         :raises PaymentsError: see `errors`.
         """
-        return await self._caller.page(_LISTS[self._caller.payments_path], filters, page, timeout)
+        return await self._caller.page(_LIST, filters, page)
 
-    @deprecated(f"{_INSTEAD}.iterate")
+    @deprecated("client.payments.iterate is deprecated by the service: use client.fiat_disbursements.iterate")
     @each
-    def iterate(
-        self, *, timeout: float | None = None, **filters: Unpack[PaymentFilters]
-    ) -> AsyncGenerator[Payment, None]:
+    def iterate(self, **filters: Unpack[PaymentFilters]) -> AsyncGenerator[Payment, None]:
         """Every payment, page after page, each page read when its first record is wanted.
 
         :param filters: see `PaymentFilters`.
         :raises TransportFailed: while iterating: the pages would not come to an end.
         :raises PaymentsError: while iterating; see `errors`.
         """
-        return self._caller.iterate(_LISTS[self._caller.payments_path], filters, timeout)
+        return self._caller.iterate(_LIST, filters)
 
-    @deprecated(f"{_INSTEAD}.get")
+    @deprecated("client.payments.get is deprecated by the service: use client.fiat_disbursements.get")
     @method
-    async def get(self, payment_id: str, *, timeout: float | None = None) -> Payment:
+    async def get(self, payment_id: str, **options: Unpack[CallOptions]) -> Payment:
         """The payment as it is now, with its history.
 
         :raises NotFound: there is none.
         :raises ValueError: the id cannot be one.
         :raises PaymentsError: see `errors`.
         """
-        return await self._caller.record(_GET, requested_id=payment_id, timeout=timeout)
+        return await self._caller.record(_GET, requested_id=payment_id)
 
-    @deprecated(f"{_INSTEAD}.create")
+    @deprecated("client.payments.create is deprecated by the service: use client.fiat_disbursements.create")
     @method
-    async def create(self, *, timeout: float | None = None, **fields: Unpack[NewPayment]) -> Payment:
+    async def create(self, **fields: Unpack[NewPayment]) -> Payment:
         """Opens a payment from a wallet to a recipient's bank account. Never sent twice.
 
         :param fields: see `NewPayment`.
@@ -266,4 +260,4 @@ class Payments(Resource[W]):
         :raises ServiceFault: the service failed, the payment may exist as well.
         :raises PaymentsError: see `errors`.
         """
-        return await self._caller.record(_CREATE, body=fields_of(NewPayment).body(fields), timeout=timeout)
+        return await self._caller.record(_CREATE, body=fields_of(NewPayment).body(fields))

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncGenerator
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import TYPE_CHECKING, NotRequired, TypedDict, Unpack
+from typing import NotRequired, Unpack
 
 from flask_paycheckout.client.bodies import fields_of
 from flask_paycheckout.client.hidden import AccountNumber, Hidden
-from flask_paycheckout.client.operations import Operation, RecipientDelete
-from flask_paycheckout.client.paging import Listing
-from flask_paycheckout.client.records import OWN_ID, RecipientType, Record, Sort
+from flask_paycheckout.client.operations import Operation
+from flask_paycheckout.client.paging import Listing, Page
+from flask_paycheckout.client.records import GIVEN, RecipientType, Record, Sort, given_as
 from flask_paycheckout.client.resource import Resource, each, method
+from flask_paycheckout.client.retries import CallOptions
 from flask_paycheckout.client.waiting import W
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator
-
-    from flask_paycheckout.client.paging import Page
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,12 +43,12 @@ class BankDetails:
 class RecipientBank(Record, frozen=True):
     """A recipient's bank account, as the service keeps it."""
 
-    id: str | None = OWN_ID
-    account_name: str | None = None
+    id: str = given_as("_id")
+    account_name: str = GIVEN
     bank_name: str | None = None
     payment_code: str | None = None
-    currency: str | None = None
-    country: str | None = None
+    currency: str = GIVEN
+    country: str = GIVEN
     ach_number: str | None = None
     fedwire_number: str | None = None
     iban_number: Hidden | None = None
@@ -69,17 +66,17 @@ class Recipient(Record, frozen=True):
     """
 
     id: str
-    name: str | None = None
+    name: str = GIVEN
     recipient_type: str | None = None
-    email: str | None = None
+    email: str = GIVEN
     organization_id: str | None = None
-    user_id: str | None = None
-    created_at: datetime | None = None
-    updated_at: datetime | None = None
+    user_id: str = GIVEN
+    created_at: datetime = GIVEN
+    updated_at: datetime = GIVEN
     bank: tuple[RecipientBank, ...] = ()
-    city: str | None = None
-    address: str | None = None
-    post_code: str | None = None
+    city: str = GIVEN
+    address: str = GIVEN
+    post_code: str = GIVEN
     reference: str | None = None
 
 
@@ -87,13 +84,10 @@ _GET = Operation("GET", "/v1/recipient/{id}", Recipient)
 # None of these moves money; still each is sent once, since a second create would make a second recipient.
 _CREATE = Operation("POST", "/v1/recipient", Recipient)
 _UPDATE = Operation("PATCH", "/v1/recipient/{id}", Recipient)
-_DELETES: dict[RecipientDelete, Operation[Recipient]] = {
-    "path": Operation("DELETE", "/v1/recipient/{id}", Recipient),
-    "query": Operation("DELETE", "/v1/recipient?id={id}", Recipient),
-}
+_DELETE = Operation("DELETE", "/v1/recipient/{id}", Recipient, sample="/v1/recipient?id={id}")
 
 
-class RecipientFilters(TypedDict, total=False):
+class RecipientFilters(CallOptions, total=False):
     """Which recipients `list` and `iterate` give, and in which order.
 
     :ivar limit: page size; the service's default is 10.
@@ -109,7 +103,7 @@ class RecipientFilters(TypedDict, total=False):
     currency: str | None
 
 
-class RecipientFields(TypedDict):
+class RecipientFields(CallOptions):
     """A recipient as it is sent.
 
     :ivar bank: a new recipient's has its currency and country; a changed one's at least its account name.
@@ -155,41 +149,37 @@ class Recipients(Resource[W]):
     """
 
     @method
-    async def list(
-        self, *, page: int | None = None, timeout: float | None = None, **filters: Unpack[RecipientFilters]
-    ) -> Page[Recipient]:
+    async def list(self, *, page: int | None = None, **filters: Unpack[RecipientFilters]) -> Page[Recipient]:
         """One page of the recipients.
 
         :param page: the first is 1.
         :param filters: see `RecipientFilters`.
         :raises PaymentsError: see `errors`.
         """
-        return await self._caller.page(_LIST, filters, page, timeout)
+        return await self._caller.page(_LIST, filters, page)
 
     @each
-    def iterate(
-        self, *, timeout: float | None = None, **filters: Unpack[RecipientFilters]
-    ) -> AsyncGenerator[Recipient, None]:
+    def iterate(self, **filters: Unpack[RecipientFilters]) -> AsyncGenerator[Recipient, None]:
         """Every recipient, page after page, each page read when its first record is wanted.
 
         :param filters: see `RecipientFilters`.
         :raises TransportFailed: while iterating: the pages would not come to an end.
         :raises PaymentsError: while iterating; see `errors`.
         """
-        return self._caller.iterate(_LIST, filters, timeout)
+        return self._caller.iterate(_LIST, filters)
 
     @method
-    async def get(self, recipient_id: str, *, timeout: float | None = None) -> Recipient:
+    async def get(self, recipient_id: str, **options: Unpack[CallOptions]) -> Recipient:
         """The recipient.
 
         :raises NotFound: there is none.
         :raises ValueError: the id cannot be one.
         :raises PaymentsError: see `errors`.
         """
-        return await self._caller.record(_GET, requested_id=recipient_id, timeout=timeout)
+        return await self._caller.record(_GET, requested_id=recipient_id)
 
     @method
-    async def create(self, *, timeout: float | None = None, **fields: Unpack[RecipientFields]) -> Recipient:
+    async def create(self, **fields: Unpack[RecipientFields]) -> Recipient:
         """Makes a recipient with one bank account.
 
         :param fields: see `RecipientFields`.
@@ -203,12 +193,10 @@ class Recipients(Resource[W]):
         for name in ("currency", "country"):
             if name not in body["bank"]:
                 raise ValueError(f"bank.{name} is missing: a new recipient's bank account needs it")
-        return await self._caller.record(_CREATE, body=body, timeout=timeout)
+        return await self._caller.record(_CREATE, body=body)
 
     @method
-    async def update(
-        self, recipient_id: str, *, timeout: float | None = None, **fields: Unpack[RecipientFields]
-    ) -> Recipient:
+    async def update(self, recipient_id: str, **fields: Unpack[RecipientFields]) -> Recipient:
         """Changes a recipient. The service wants the fields again, and at present changes the name only.
 
         :param fields: see `RecipientFields`.
@@ -217,15 +205,14 @@ class Recipients(Resource[W]):
         :raises PaymentsError: see `errors`.
         """
         return await self._caller.record(
-            _UPDATE, requested_id=recipient_id, body=fields_of(RecipientFields).body(fields), timeout=timeout
+            _UPDATE, requested_id=recipient_id, body=fields_of(RecipientFields).body(fields)
         )
 
     @method
-    async def delete(self, recipient_id: str, *, timeout: float | None = None) -> Recipient:
+    async def delete(self, recipient_id: str, **options: Unpack[CallOptions]) -> Recipient:
         """Deletes a recipient, and gives what was deleted.
 
         :raises NotFound: there is no such recipient.
         :raises PaymentsError: see `errors`.
         """
-        operation = _DELETES[self._caller.recipient_delete]
-        return await self._caller.record(operation, requested_id=recipient_id, timeout=timeout)
+        return await self._caller.record(_DELETE, requested_id=recipient_id)

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 from datetime import datetime
 from decimal import Decimal
-from typing import TYPE_CHECKING, TypedDict, Unpack
+from typing import Unpack
 
-import msgspec
+from typing_extensions import deprecated
 
 from flask_paycheckout.client.bodies import fields_of
-from flask_paycheckout.client.operations import Access, Operation, deprecated
-from flask_paycheckout.client.paging import Listing
-from flask_paycheckout.client.records import OWN_ID, BlockchainType, Record, Sort
+from flask_paycheckout.client.operations import Access, Operation
+from flask_paycheckout.client.paging import Listing, Page
+from flask_paycheckout.client.records import GIVEN, BlockchainType, Record, Sort, given_as
 from flask_paycheckout.client.resource import Resource, method
+from flask_paycheckout.client.retries import CallOptions
 from flask_paycheckout.client.waiting import W
-
-if TYPE_CHECKING:
-    from flask_paycheckout.client.paging import Page
 
 
 class Currency(Record, frozen=True):
@@ -28,19 +26,19 @@ class Currency(Record, frozen=True):
     """
 
     currency: str
-    record_id: str | None = OWN_ID
-    id: str | None = None
-    value: str | None = None
-    country_code: str | None = None
-    logo: str | None = None
-    name: str | None = None
-    country: str | None = None
-    symbol: str | None = None
-    require_bank_name: bool | None = None
-    require_ifsc: bool | None = None
-    require_iban: bool | None = None
-    require_ach_or_wire: bool | None = None
-    require_account_number: bool | None = None
+    record_id: str = given_as("_id")
+    id: str = GIVEN
+    value: str = GIVEN
+    country_code: str = GIVEN
+    logo: str = GIVEN
+    name: str = GIVEN
+    country: str = GIVEN
+    symbol: str = GIVEN
+    require_bank_name: bool = GIVEN
+    require_ifsc: bool = GIVEN
+    require_iban: bool = GIVEN
+    require_ach_or_wire: bool = GIVEN
+    require_account_number: bool = GIVEN
 
 
 class Crypto(Record, frozen=True):
@@ -53,17 +51,17 @@ class Crypto(Record, frozen=True):
     """
 
     id: str
-    record_id: str | None = OWN_ID
-    symbol: str | None = None
-    name: str | None = None
-    label: str | None = None
-    address: str | None = None
-    chain_id: int | None = None
-    is_native: bool | None = msgspec.field(default=None, name="is_native")
-    logo: str | None = None
+    record_id: str = given_as("_id")
+    symbol: str = GIVEN
+    name: str = GIVEN
+    label: str = GIVEN
+    address: str = GIVEN
+    chain_id: int = GIVEN
+    is_native: bool = given_as("is_native")
+    logo: str = GIVEN
     currencies: tuple[str, ...] = ()
-    decimal: int | None = None
-    price_id: str | None = None
+    decimal: int = GIVEN
+    price_id: str = GIVEN
 
 
 class Bank(Record, frozen=True):
@@ -74,14 +72,14 @@ class Bank(Record, frozen=True):
     """
 
     id: str
-    record_id: str | None = OWN_ID
-    name: str | None = None
-    payment_code: str | None = None
-    country: str | None = None
-    currency: str | None = None
-    created_at: datetime | None = None
-    updated_at: datetime | None = None
-    version: int | None = msgspec.field(default=None, name="__v")
+    record_id: str = given_as("_id")
+    name: str = GIVEN
+    payment_code: str = GIVEN
+    country: str = GIVEN
+    currency: str = GIVEN
+    created_at: datetime = GIVEN
+    updated_at: datetime = GIVEN
+    version: int = given_as("__v")
 
 
 class PaymentMethod(Record, frozen=True):
@@ -92,24 +90,22 @@ class PaymentMethod(Record, frozen=True):
     """
 
     code: str
-    id: str | None = None
-    name: str | None = None
-    group: str | None = None
-    currency: str | None = None
-    image: str | None = None
-    is_active: bool | None = None
-    flat_fee_amount: Decimal | None = None
-    percent_fee_amount: Decimal | None = None
+    id: str = GIVEN
+    name: str = GIVEN
+    group: str = GIVEN
+    currency: str = GIVEN
+    image: str = GIVEN
+    is_active: bool = GIVEN
+    flat_fee_amount: Decimal = GIVEN
+    percent_fee_amount: Decimal = GIVEN
 
 
 _CURRENCIES = Operation("GET", "/v1/reference/currencies", Currency, access=Access.OPEN)
 _CRYPTOS = Operation("GET", "/v1/reference/cryptos", Crypto, access=Access.OPEN)
 _METHODS = Operation("GET", "/v1/reference/payment-methods", PaymentMethod, access=Access.OPEN)
 
-_INSTEAD = "client.fiat_disbursements.payment_methods"
 
-
-class BankFilters(TypedDict, total=False):
+class BankFilters(CallOptions, total=False):
     """Which banks `banks` gives, and in which order.
 
     :ivar limit: page size.
@@ -123,7 +119,7 @@ class BankFilters(TypedDict, total=False):
     disbursment_available: bool | None
 
 
-class CryptoFilters(TypedDict, total=False):
+class CryptoFilters(CallOptions, total=False):
     """Which tokens `cryptos` gives; all when left out.
 
     :ivar use_smart_contract: only those that use the service's smart contract proxy, or do not.
@@ -150,28 +146,34 @@ class References(Resource[W]):
     ['First Sandbox Bank', 'Harbor Savings Bank']
     """
 
-    @deprecated(f"{_INSTEAD}, which names the currency of each bank")
+    @deprecated(
+        "client.references.currencies is deprecated by the service: use client.fiat_disbursements.payment_methods,"
+        " which names the currency of each bank"
+    )
     @method
-    async def currencies(self, *, timeout: float | None = None) -> tuple[Currency, ...]:
+    async def currencies(self, **options: Unpack[CallOptions]) -> tuple[Currency, ...]:
         """Every country's currency.
 
         :raises PaymentsError: see `errors`.
         """
-        return await self._caller.records(_CURRENCIES, timeout=timeout)
+        return await self._caller.records(_CURRENCIES)
 
-    @deprecated("client.crypto_disbursements.estimate, which tells whether a token id is known")
+    @deprecated(
+        "client.references.cryptos is deprecated by the service: use client.crypto_disbursements.estimate,"
+        " which tells whether a token id is known"
+    )
     @method
-    async def cryptos(self, *, timeout: float | None = None, **filters: Unpack[CryptoFilters]) -> tuple[Crypto, ...]:
+    async def cryptos(self, **filters: Unpack[CryptoFilters]) -> tuple[Crypto, ...]:
         """The tokens.
 
         :param filters: see `CryptoFilters`.
         :raises PaymentsError: see `errors`.
         """
-        return await self._caller.records(_CRYPTOS, query=fields_of(CryptoFilters).query(filters), timeout=timeout)
+        return await self._caller.records(_CRYPTOS, query=fields_of(CryptoFilters).query(filters))
 
-    @deprecated(_INSTEAD)
+    @deprecated("client.references.banks is deprecated by the service: use client.fiat_disbursements.payment_methods")
     @method
-    async def banks(self, *, timeout: float | None = None, **filters: Unpack[BankFilters]) -> Page[Bank]:
+    async def banks(self, **filters: Unpack[BankFilters]) -> Page[Bank]:
         """One page of the banks; `client.next_page` reads the one that follows.
 
         The interface names no page number for this list. Where the service takes none, ask for more with `limit`.
@@ -179,12 +181,15 @@ class References(Resource[W]):
         :param filters: see `BankFilters`.
         :raises PaymentsError: see `errors`.
         """
-        return await self._caller.page(_BANKS, filters, None, timeout)
+        return await self._caller.page(_BANKS, filters, None)
 
-    @deprecated(f"{_INSTEAD}, or the hosted page of client.checkouts for deposits")
+    @deprecated(
+        "client.references.payment_methods is deprecated by the service: use client.fiat_disbursements.payment_methods,"
+        " or the hosted page of client.checkouts for deposits"
+    )
     @method
     async def payment_methods(
-        self, for_deposit: bool = False, *, timeout: float | None = None
+        self, for_deposit: bool = False, **options: Unpack[CallOptions]
     ) -> tuple[PaymentMethod, ...]:
         """The ways to pay in.
 
@@ -192,4 +197,4 @@ class References(Resource[W]):
         :raises PaymentsError: see `errors`.
         """
         query = "?isForDeposit=true" if for_deposit else ""
-        return await self._caller.records(_METHODS, query=query, timeout=timeout)
+        return await self._caller.records(_METHODS, query=query)

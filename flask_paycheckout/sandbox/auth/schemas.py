@@ -2,56 +2,42 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Annotated
-from uuid import UUID
 
 import msgspec
 
 from flask_paycheckout.sandbox.auth.start_state import INVITATION_LASTS
-from flask_paycheckout.sandbox.auth.tables import Account, User
-from flask_paycheckout.sandbox.wire.envelope import Record, Timestamp
-from flask_paycheckout.sandbox.wire.field_types import (
-    EmailAddress,
-    Flag,
-    Matching,
-    OptionalFreeText,
-    OptionalText,
-    RequiredFreeText,
-    RequiredText,
-    Text,
-)
-from flask_paycheckout.sandbox.world.context import assumption, world
+from flask_paycheckout.sandbox.auth.tables import User
+from flask_paycheckout.sandbox.wire.envelope import Record, Timestamp, Url
+from flask_paycheckout.sandbox.wire.field_types import Email, Flag, Request, Text, matching, text
+from flask_paycheckout.sandbox.world.context import world
 from flask_paycheckout.sandbox.world.settings import derived
 
 
-@dataclass(frozen=True)
-class NewUser:
+class NewUser(Request):
     """The body of `POST /v1/auth/register`. The national id is not stored, because no answer shows it."""
 
-    email: Annotated[str, EmailAddress()]
-    password: RequiredText
-    full_name: RequiredFreeText
-    national_id: OptionalText = field(default=None, metadata={"name": "nationalID"})
-    country: OptionalFreeText = None
-    country_code: Annotated[str | None, Matching("[A-Za-z]{2}", "a code of two letters, such as US")] = None
+    email: Email
+    password: Text
+    full_name: Text
+    national_id: Text | None = msgspec.field(name="nationalID", default=None)
+    country: Text | None = None
+    country_code: Annotated[str, matching("[A-Za-z]{2}", "a code of two letters, such as US")] | None = None
 
 
-@dataclass(frozen=True)
-class NewLogin:
+class NewLogin(Request):
     """The body of `POST /v1/auth/login`."""
 
-    email: Annotated[str, EmailAddress()]
-    password: RequiredText
+    email: Email
+    password: Text
 
 
-@dataclass(frozen=True)
-class Confirmation:
+class Confirmation(Request):
     """The body of `POST /v1/auth/verify-login`."""
 
-    verification_token: RequiredText
-    otp: Annotated[str, Text(20)]
-    is_disable_expire: Flag = False
+    verification_token: Text
+    otp: Annotated[str, text(20)]
+    is_disable_expire: Flag | None = None
 
 
 class Organization(Record):
@@ -60,10 +46,7 @@ class Organization(Record):
 
 
 class UserCredentials(Record):
-    """Credentials of a user, whose fields the interface does not show: the unknown `user_credentials` fills them."""
-
-    client_id: str | None = None
-    client_secret: str | None = None
+    """Credentials of a user: an object whose fields the interface does not show."""
 
 
 class UserRecord(Record):
@@ -75,17 +58,17 @@ class UserRecord(Record):
     role: str
     is_active: bool = msgspec.field(name="is_active")
     iskyc: bool = msgspec.field(name="iskyc")
+    invitation_date: Timestamp = msgspec.field(name="invitation_date")
+    invitation_expiration_date: Timestamp = msgspec.field(name="invitation_expiration_date")
     created_at: Timestamp
     updated_at: Timestamp
+    country: str
+    country_code: str
+    kyc_url: Url = msgspec.field(name="kyc_url")
     legal_full_name: str
     partner_id: str
+    otp_code: str = msgspec.field(name="otp_code")
     credentials: UserCredentials
-    invitation_date: Timestamp | None = msgspec.field(name="invitation_date", default=None)
-    invitation_expiration_date: Timestamp | None = msgspec.field(name="invitation_expiration_date", default=None)
-    country: str | None = None
-    country_code: str | None = None
-    kyc_url: str | None = msgspec.field(name="kyc_url", default=None)
-    otp_code: str | None = msgspec.field(name="otp_code", default=None)
 
 
 class VerificationRecord(Record):
@@ -97,30 +80,25 @@ class LoginRecord(Record):
     user: UserRecord
 
 
-def represent(user: User, account: Account, otp: str) -> UserRecord:
+def represent(user: User, otp: str) -> UserRecord:
     """Convert a user to its record.
 
-    The interface shows every field without saying which may be missing, so by default each has a value: a user who
-    registered was invited at that time, and the one-time password is the one that was just used.
+    The interface shows every field without saying which may be missing, so each has a value: a user who registered was
+    invited at that time, and the one-time password is the one that was just used.
     """
-    every = assumption("user_fields") == "all"
-    as_uuid = str(UUID(derived(f"policy:{user.policy}", 16)))
-    policies = {"id": user.policy, "uuid": as_uuid, "name": "merchant-policy"}
-    registered, empty = (user.created_at, "") if every else (None, None)
     return UserRecord.of(
         user,
-        policy=policies[assumption("user_policy")],
         organization_id=Organization(user.organization_id, user.organization_name),
-        role=derived("role:admin") if assumption("user_role") == "id" else assumption("user_role"),
+        role="admin",
         iskyc=user.is_verified,
-        invitation_date=user.invited_at or registered,
-        invitation_expiration_date=user.invitation_expires_at or (registered and registered + INVITATION_LASTS),
+        invitation_date=user.invited_at or user.created_at,
+        invitation_expiration_date=user.invitation_expires_at or user.created_at + INVITATION_LASTS,
+        country=user.country or "",
+        country_code=user.country_code or "",
+        # The page on which the user's identity is verified.
+        kyc_url=f"{world().base_url}/identity/{user.id}",
         legal_full_name=user.name,
         partner_id=derived(f"partner:{user.id}"),
-        credentials=UserCredentials() if assumption("user_credentials") == "empty" else UserCredentials.of(account),
-        country=user.country or empty,
-        country_code=user.country_code or empty,
-        # The page on which the user's identity is verified.
-        kyc_url=f"{world().base_url}/identity/{user.id}" if every or not user.is_verified else None,
-        otp_code=otp if every else None,
+        otp_code=otp,
+        credentials=UserCredentials(),
     )

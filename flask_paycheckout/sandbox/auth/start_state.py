@@ -8,7 +8,7 @@ from typing import Any
 
 from sqlalchemy.orm import Session
 
-from flask_paycheckout.sandbox.auth.tables import AccessToken, Account, User, digest_of
+from flask_paycheckout.sandbox.auth.tables import AccessToken, Account, User, digest_of, password_digest
 from flask_paycheckout.sandbox.wire.field_types import key_of
 from flask_paycheckout.sandbox.world.context import World, current_time, world
 from flask_paycheckout.sandbox.world.settings import derived
@@ -62,11 +62,11 @@ FIRST = Merchant(
 
 
 def first_merchant(here: World) -> Merchant:
-    """The first account of a world. In a named world its credentials follow from the secret that the world has."""
-    if not here.name:
+    """The first account of a world: its credentials are published, or follow from the secret of a world for others."""
+    if not (here.name or here.is_shared):
         return FIRST
-    own = {name: derived(f"{name} {here.control_token}", 20) for name in ("client_id", "client_secret", "access_token")}
-    return replace(FIRST, **own)
+    secrets = ("client_id", "client_secret", "access_token", "password")
+    return replace(FIRST, **{name: derived(f"{name} {here.control_token}", 20) for name in secrets})
 
 
 def add_merchant(session: Session, new: Merchant) -> Account:
@@ -74,7 +74,6 @@ def add_merchant(session: Session, new: Merchant) -> Account:
     now = world().clock.begin()
     account = Account(
         user_id=new.user_id,
-        # The password is not hashed: hashing takes a tenth of a second, which each sandbox and account would cost.
         **{name: getattr(new, name) for name in ("name", "client_id", "client_secret", "password", "access_token")},
         checkout_enabled=True,
     )
@@ -86,9 +85,8 @@ def add_merchant(session: Session, new: Merchant) -> Account:
 
 
 def _user(new: Merchant, user_id: str, email: str, name: str, at: datetime, **columns: Any) -> User:
-    """A user of an account, with the account's password."""
     return make_user(
-        *(user_id, email, name, at),
+        *(user_id, email, name, at, new.password),
         account_id=new.user_id,
         organization_id=new.organization_id,
         organization_name=new.organization_name,
@@ -99,17 +97,18 @@ def _user(new: Merchant, user_id: str, email: str, name: str, at: datetime, **co
     )
 
 
-def make_user(user_id: str, email: str, name: str, at: datetime, **columns: Any) -> User:
+def make_user(user_id: str, email: str, name: str, at: datetime, password: str, **columns: Any) -> User:
     """A user who was added at that time, with these columns besides."""
-    key = key_of(email)
-    return User(id=user_id, email=email, email_key=key, name=name, created_at=at, updated_at=at, **columns)
+    digest = password_digest(user_id, password)
+    times = {"created_at": at, "updated_at": at}
+    return User(id=user_id, email=email, email_key=key_of(email), name=name, password_digest=digest, **times, **columns)
 
 
-def add_invited_user(session: Session) -> None:
+def add_invited_user(session: Session, first: Merchant) -> None:
     """Add a user of the first account who was invited and has not logged in yet, with the account's password."""
     invited_at = world().clock.begin() - _INVITED_FOR
     invited = _user(
-        *(FIRST, INVITED_ID, "invited@example.com", "Invited Colleague", invited_at),
+        *(first, INVITED_ID, "invited@example.com", "Invited Colleague", invited_at),
         is_active=False,
         is_verified=False,
         invited_at=invited_at,

@@ -1,4 +1,4 @@
-"""Tables of accounts, users, logins and access tokens. Secrets of users who register are stored as digests."""
+"""Tables of accounts, users, logins and access tokens. Secrets of users are stored as digests."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ class User(Table):
     email: Mapped[str]
     email_key: Mapped[str] = mapped_column(ordered_text(), unique=True)
     """The address in the form that is compared."""
-    password_hash: Mapped[str | None]
-    """None when the account has the password."""
+    password_digest: Mapped[str]
+    """A fast digest: it guards play money, and logins of strangers must cost little."""
     name: Mapped[str]
     country: Mapped[str | None]
     country_code: Mapped[str | None]
@@ -77,3 +77,7 @@ class AccessToken(Table):
 
 def digest_of(secret: str) -> str:
     return sha256(secret.encode()).hexdigest()
+
+
+def password_digest(user_id: str, password: str) -> str:
+    return digest_of(f"{user_id}:{password}")

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timedelta
 from decimal import Decimal
 
 from flask import Blueprint, g
+from msgspec.structs import asdict, replace
 from sqlalchemy import Index
 from sqlalchemy.orm import Mapped, Session, mapped_column
 
@@ -22,14 +22,8 @@ from flask_paycheckout.sandbox.checkouts.methods import (
     terms_of,
 )
 from flask_paycheckout.sandbox.outgoing.faults import take_webhook_fault
-from flask_paycheckout.sandbox.wire.envelope import Envelope, Record, Refusal, success, unspecified_refusal
-from flask_paycheckout.sandbox.wire.field_types import (
-    OptionalAmount,
-    OptionalText,
-    RequiredText,
-    decimals_in,
-    in_units,
-)
+from flask_paycheckout.sandbox.wire.envelope import Envelope, Record, Refusal, Url, success, unspecified_refusal
+from flask_paycheckout.sandbox.wire.field_types import Amount, Code, Request, in_units
 from flask_paycheckout.sandbox.wire.operations import operation, read_body
 from flask_paycheckout.sandbox.world.context import current_time, world
 from flask_paycheckout.sandbox.world.database import AccountId, Table, insert_rows
@@ -61,28 +55,27 @@ class Checkout(Table):
         return now < self.expires_at
 
 
-@dataclass(frozen=True)
-class NewCheckout:
+class NewCheckout(Request):
     """The body of `POST /v1/checkout`, with exactly one of the amounts."""
 
-    input_currency: RequiredText
-    input_amount: OptionalAmount = None
-    output_amount: OptionalAmount = None
-    output_currency: OptionalText = None
+    input_currency: Code
+    input_amount: Amount | None = None
+    output_amount: Amount | None = None
+    output_currency: Code | None = None
 
 
 class CheckoutLink(Record):
     """Id of a new checkout, and address of its hosted page, to be used unchanged."""
 
     id: str
-    url: str
+    url: Url
 
 
 checkouts = Blueprint("checkouts", __name__)
 
 
 @checkouts.post("/v1/checkout")
-@operation(body=NewCheckout, codes=(200, 201))
+@operation(body=NewCheckout, code="checkout_status_code")
 @for_account
 def create_checkout(session: Session, account: Account) -> Envelope[CheckoutLink]:
     """Make a hosted page for one payment."""
@@ -93,7 +86,7 @@ def create_checkout(session: Session, account: Account) -> Envelope[CheckoutLink
         # The customer pays before the response is sent; `hooks` sees to it.
         g.paid_before_response = checkout_id
     link = CheckoutLink(checkout_id, page_url(checkout_id))
-    return success(link, "Checkout created successfully", "checkout_status_code")
+    return success(link, "Checkout created successfully")
 
 
 def store_checkout(session: Session, user_id: str, sent: NewCheckout) -> str:
@@ -119,14 +112,9 @@ def _exact(sent: NewCheckout) -> NewCheckout:
     return replace(
         sent,
         output_currency=output_currency,
-        input_amount=_in_currency("input", sent.input_currency, sent.input_amount),
-        output_amount=_in_currency("output", output_currency, sent.output_amount),
+        input_amount=sent.input_amount and in_units("inputAmount", sent.input_amount, sent.input_currency),
+        output_amount=sent.output_amount and in_units("outputAmount", sent.output_amount, output_currency),
     )
-
-
-def _in_currency(side: str, currency: str, amount: Decimal | None) -> Decimal | None:
-    decimals_in(f"{side}Currency", currency)
-    return None if amount is None else in_units(f"{side}Amount", amount, currency)
 
 
 def offers(session: Session, checkout: Checkout) -> list[tuple[PaymentMethod, Quote]]:

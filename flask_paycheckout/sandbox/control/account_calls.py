@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from decimal import Decimal
 from typing import Annotated
 
 import msgspec
+from msgspec.structs import asdict
 from sqlalchemy.orm import Session
 
 from flask_paycheckout.sandbox.auth.start_state import ACCOUNT_NAME
@@ -28,42 +28,38 @@ from flask_paycheckout.sandbox.outgoing.webhook_sender import WebhookUrl
 from flask_paycheckout.sandbox.outgoing.webhooks import set_webhook_url, webhook_url
 from flask_paycheckout.sandbox.wire.callers import CallRefused
 from flask_paycheckout.sandbox.wire.envelope import FieldError, Record
-from flask_paycheckout.sandbox.wire.field_types import Flag, NestedList, OptionalFlag, RequiredText
+from flask_paycheckout.sandbox.wire.field_types import Flag, Request, Text, listed
 
 _MAX_ITEMS = 200
 
 
-@dataclass(frozen=True)
-class MethodChange:
+class MethodChange(Request):
     """A payment method that is switched."""
 
-    code: RequiredText
+    code: Text
     enabled: Flag
 
 
-@dataclass(frozen=True)
-class ConversionChange:
+class ConversionChange(Request):
     """A conversion that is switched."""
 
-    input_currency: RequiredText
-    output_currency: RequiredText
+    input_currency: Text
+    output_currency: Text
     enabled: Flag
 
 
-@dataclass(frozen=True)
-class NewSwitches:
+class NewSwitches(Request):
     """Switches of an account to change; the others stay."""
 
-    checkout_enabled: OptionalFlag = None
-    payment_methods: Annotated[tuple[MethodChange, ...], NestedList(MethodChange, _MAX_ITEMS, 0)] = ()
-    conversions: Annotated[tuple[ConversionChange, ...], NestedList(ConversionChange, _MAX_ITEMS, 0)] = ()
+    checkout_enabled: Flag | None = None
+    payment_methods: Annotated[list[MethodChange], listed(_MAX_ITEMS, 0)] = msgspec.field(default_factory=list)
+    conversions: Annotated[list[ConversionChange], listed(_MAX_ITEMS, 0)] = msgspec.field(default_factory=list)
 
 
-@dataclass(frozen=True)
-class NewEndpoint:
+class NewEndpoint(Request):
     """Where webhooks go from now on; None for nowhere."""
 
-    url: Annotated[str | None, WebhookUrl()] = None
+    url: WebhookUrl | None = None
 
 
 class WebhookEndpoint(Record):
@@ -103,18 +99,23 @@ class Switches(Record):
     conversions: list[ConversionRecord]
 
 
-@call("GET /accounts", "lists the accounts: the first one, then the others by name")
+@call(
+    "GET /accounts",
+    "lists the accounts: the first one, then the others by name",
+    command="accounts list",
+    shown="name clientId email webhookUrl",
+)
 def read_accounts(session: Session) -> list[AccountRecord]:
     return AccountRecord.of_all(list_accounts(session))
 
 
-@call("POST /accounts", "makes an account", exclusive=True)
+@call("POST /accounts", "makes an account", command="accounts make <name>", exclusive=True)
 def add_account(session: Session, sent: NewAccount) -> AccountWithSecrets:
     make_account(session, sent)
     return describe_account(session, sent.name)
 
 
-@call("GET /accounts/<name>", "reads one account")
+@call("GET /accounts/<name>", "reads one account", command="accounts show <name>")
 def read_account(session: Session, name: str) -> AccountWithSecrets:
     return describe_account(session, name)
 
@@ -122,6 +123,7 @@ def read_account(session: Session, name: str) -> AccountWithSecrets:
 @call(
     "DELETE /accounts/<name>",
     "removes an account with all that it has; its lines in the request log stay",
+    command="accounts remove <name>",
     exclusive=True,
 )
 def delete_account(session: Session, name: str) -> AccountRecord:
@@ -135,6 +137,7 @@ def delete_account(session: Session, name: str) -> AccountRecord:
 @call(
     "POST /accounts/<name>/keys",
     "gives an account another client secret and access token; the old ones are refused at once",
+    command="accounts keys <name>",
     exclusive=True,
     may_be_empty=True,
 )
@@ -176,7 +179,7 @@ def switch_account(session: Session, sent: NewSwitches, name: str = ACCOUNT_NAME
         account.checkout_enabled = sent.checkout_enabled
     for method in sent.payment_methods:
         _check_exists(METHODS.get(method.code), f"code {method.code}")
-        session.merge(Switch(user_id=account.user_id, **vars(method)))
+        session.merge(Switch(user_id=account.user_id, **asdict(method)))
     for pair in sent.conversions:
         code = f"{pair.input_currency}-{pair.output_currency}"
         _check_exists(CONVERSIONS.get(code), f"conversions {code}")

@@ -7,7 +7,6 @@ nothing of each other; what the service calls unique, such as a reference, is un
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Annotated
 
 from sqlalchemy import ColumnElement, Table as AnyTable, delete, exists, select
@@ -20,38 +19,40 @@ from flask_paycheckout.sandbox.outgoing.webhooks import WebhookAddress, set_webh
 from flask_paycheckout.sandbox.recipients.tables import COUNT, add_start_recipients
 from flask_paycheckout.sandbox.wire.callers import CallRefused
 from flask_paycheckout.sandbox.wire.envelope import Record
-from flask_paycheckout.sandbox.wire.field_types import EmailAddress, Matching, OptionalText, key_of
+from flask_paycheckout.sandbox.wire.field_types import Email, Request, Text, key_of, matching
 from flask_paycheckout.sandbox.world.database import Table
 from flask_paycheckout.sandbox.world.settings import new_ids
 
-NAME = Matching(
-    "[A-Za-z0-9][A-Za-z0-9._-]{0,39}",
-    "a name of 1 to 40 letters, digits, dots, hyphens and underscores of ASCII that begins with a letter or a digit",
-)
+NAME = "[A-Za-z0-9][A-Za-z0-9._-]{0,39}"
+Name = Annotated[
+    str,
+    matching(
+        NAME,
+        "a name of 1 to 40 letters, digits, dots, hyphens and underscores of ASCII, beginning with a letter or digit",
+    ),
+]
 """The name of an account or a world."""
 # Both are sent in headers, and all three are pasted into shells and settings.
-_CREDENTIAL = Matching("[!-~]{1,80}", "1 to 80 visible characters of ASCII")
+Credential = Annotated[str, matching("[!-~]{1,80}", "1 to 80 visible characters of ASCII")]
 # User, organization and policy; two each for secret and token, one for the password.
 _OWN_IDS = 8
 
 
-@dataclass(frozen=True, repr=False)
-class NewKeys:
-    """Credentials that a tester asks for; what is None is generated. It has no repr, because it holds secrets."""
+class NewKeys(Request):
+    """Credentials that a tester asks for; what is None is generated."""
 
-    client_id: Annotated[str | None, _CREDENTIAL] = None
-    client_secret: Annotated[str | None, _CREDENTIAL] = None
-    access_token: Annotated[str | None, _CREDENTIAL] = None
+    client_id: Credential | None = None
+    client_secret: Credential | None = None
+    access_token: Credential | None = None
 
 
-@dataclass(frozen=True, repr=False, kw_only=True)
-class NewAccount(NewKeys):
+class NewAccount(NewKeys, kw_only=True):
     """An account as a tester asks for it."""
 
-    name: Annotated[str, NAME]
-    email: Annotated[str | None, EmailAddress()] = None
-    password: OptionalText = None
-    webhook_url: Annotated[str | None, WebhookUrl()] = None
+    name: Name
+    email: Email | None = None
+    password: Text | None = None
+    webhook_url: WebhookUrl | None = None
 
 
 class AccountRecord(Record):

@@ -4,7 +4,7 @@ A call is declared once, by `call` above the function that carries it out. Its r
 its transaction and its part of the OpenAPI document follow from that. `docs/sandbox-control.md` lists all calls.
 
 Every call is JSON and carries `X-Sandbox-Control`. Errors are `{"error": {"field", "fault", "remedy"}}` with 400 for a
-wrong field, 401 without the token, 403 from another machine, 404 for what does not exist, and 409 for what the state
+wrong field, 401 without the token, 404 for what does not exist, and 409 for what the state
 of a checkout, a disbursement or other accounts do not allow.
 """
 
@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import nullcontext
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeVar, get_type_hints
 
@@ -19,9 +20,9 @@ from flask import Blueprint, Response, g
 from werkzeug.exceptions import HTTPException
 
 from flask_paycheckout.sandbox.deposits.transitions import NoSuchCheckout, NoSuchMethod
-from flask_paycheckout.sandbox.wire.callers import CallRefused, check_control_token, check_loopback
+from flask_paycheckout.sandbox.wire.callers import CallRefused, check_control_token
 from flask_paycheckout.sandbox.wire.envelope import FieldError, Refusal, answer, read_object
-from flask_paycheckout.sandbox.wire.field_types import load_object
+from flask_paycheckout.sandbox.wire.field_types import DeclaredField, declared_fields, load_object
 from flask_paycheckout.sandbox.wire.operations import Credentials, Operation, load_query
 from flask_paycheckout.sandbox.world.database import transaction
 from flask_paycheckout.sandbox.world.transitions import NotPossible
@@ -31,10 +32,28 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 control = Blueprint("control", __name__, url_prefix="/_sandbox")
 
 
+@dataclass(frozen=True)
+class ControlCall:
+    """A declared call, as the commands of a terminal make it."""
+
+    method: str
+    path: str
+    summary: str
+    usage: str
+    shown: str
+    fields: tuple[DeclaredField, ...]
+
+
+CALLS: list[ControlCall] = []
+"""All calls."""
+
+
 def call(
     rule: str,
     summary: str,
     *,
+    command: str = "",
+    shown: str = "",
     status: int = 200,
     exclusive: bool = False,
     may_be_empty: bool = False,
@@ -48,6 +67,10 @@ def call(
     parameters, these two as the classes that they are annotated with. All others are variables of the path.
 
     :param rule: method and path: `POST /clock`.
+    :param command: the usage of the command that makes this call, with its arguments: `finish <disbursement_id>
+        <status>`. Several calls may share a command, told apart by a word or a flag: `accounts make <name>`. All other
+        fields are options.
+    :param shown: the fields that people see of the answer, or of each item of a list, by path; all when empty.
     :param exclusive: whether no other transaction may run at the same time.
     :param may_be_empty: whether the body may be missing.
     :param body: the type of a body that the function reads itself.
@@ -76,11 +99,13 @@ def call(
             credentials=Credentials.CONTROL_TOKEN,
             body=body or shape,
             query=query,
-            codes=(status,),
+            code=status,
             media_type=media_type,
             may_be_empty=may_be_empty,
         )
         method, path = rule.split()
+        fields = [field for one in (shape, query) if one is not None for field in declared_fields(one)]
+        CALLS.append(ControlCall(method, path, summary, command, shown, tuple(fields)))
         control.add_url_rule(path, rule.replace(".", "_"), declared(respond), methods=[method])
         return function
 
@@ -89,16 +114,12 @@ def call(
 
 @control.before_request
 def check_caller() -> None:
-    check_loopback()
     check_control_token()
 
 
 def refuse(refusal: CallRefused) -> Response:
     problem = {"field": refusal.field, "fault": refusal.fault, "remedy": refusal.remedy}
-    refused = answer({"error": problem}, refusal.status)
-    if refusal.asks_for is not None:
-        refused.headers["WWW-Authenticate"] = refusal.asks_for
-    return refused
+    return answer({"error": problem}, refusal.status)
 
 
 def refuse_http(error: HTTPException) -> Response:

@@ -2,49 +2,45 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Annotated
 
 from flask import Response
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from flask_paycheckout.sandbox.control import customer
+from flask_paycheckout.sandbox.control import triggers
 from flask_paycheckout.sandbox.control.calls import call
-from flask_paycheckout.sandbox.control.customer import DisbursementRecord
 from flask_paycheckout.sandbox.control.message_calls import OfAccount
 from flask_paycheckout.sandbox.control.state_calls import Time, read_time
-from flask_paycheckout.sandbox.control.triggers import Trigger, Triggered, trigger
+from flask_paycheckout.sandbox.control.triggers import DisbursementRecord, Trigger, Triggered
+from flask_paycheckout.sandbox.deposits import transitions
 from flask_paycheckout.sandbox.deposits.tables import Deposit, DepositRecord, represent
 from flask_paycheckout.sandbox.disbursements.tables import COMPLETED, FAILED, FIAT, Disbursement
 from flask_paycheckout.sandbox.disbursements.transitions import settle_due
 from flask_paycheckout.sandbox.transfer_proofs import proof_of
 from flask_paycheckout.sandbox.wire.callers import CallRefused
 from flask_paycheckout.sandbox.wire.envelope import Record, Refusal
-from flask_paycheckout.sandbox.wire.field_types import Choice, OptionalAmount, OptionalText
+from flask_paycheckout.sandbox.wire.field_types import Amount, Request, Text, choice
 from flask_paycheckout.sandbox.world.database import transaction
 
 
-@dataclass(frozen=True)
-class Pick:
+class Pick(Request):
     """The method that the customer picks: by default the first usable method."""
 
-    payment_method: OptionalText = None
-    reference: OptionalText = None
+    payment_method: Text | None = None
+    reference: Text | None = None
 
 
-@dataclass(frozen=True)
-class Pay:
+class Pay(Request):
     """The amount that the customer pays: by default the exact amount."""
 
-    amount: OptionalAmount = None
+    amount: Amount | None = None
 
 
-@dataclass(frozen=True)
-class Finish:
+class Finish(Request):
     """The end of a disbursement."""
 
-    status: Annotated[str, Choice((COMPLETED, FAILED))]
+    status: Annotated[str, choice(COMPLETED, FAILED)]
 
 
 class Picked(Record):
@@ -59,46 +55,77 @@ def _picked(deposit: Deposit) -> Picked:
         return Picked(deposit.method, represent(session, deposit))
 
 
-@call("POST /checkouts/<checkout_id>/pick", "the customer chooses a payment method", may_be_empty=True)
+@call(
+    "POST /checkouts/<checkout_id>/pick",
+    "the customer chooses a payment method",
+    command="pick <checkout_id>",
+    shown="deposit.depositId deposit.status deposit.inputAmount deposit.inputCurrency paymentMethod",
+    may_be_empty=True,
+)
 def pick(checkout_id: str, sent: Pick) -> Picked:
-    return _picked(customer.picks(checkout_id, sent.payment_method, sent.reference))
+    with transaction() as session:
+        deposit = transitions.pick(session, checkout_id, sent.payment_method, sent.reference)
+    return _picked(deposit)
 
 
-@call("POST /checkouts/<checkout_id>/pay", "the customer pays", may_be_empty=True)
+@call(
+    "POST /checkouts/<checkout_id>/pay",
+    "the customer pays",
+    command="pay <checkout_id>",
+    shown="deposit.depositId deposit.status deposit.inputAmount deposit.inputCurrency paymentMethod",
+    may_be_empty=True,
+)
 def pay(checkout_id: str, sent: Pay) -> Picked:
-    return _picked(customer.pays(checkout_id, sent.amount))
+    triggers.ensure_picked(checkout_id)
+    return _picked(triggers.pay_picked(checkout_id, sent.amount))
 
 
-@call("POST /checkouts/<checkout_id>/fail", "the bank refuses the payment")
+@call(
+    "POST /checkouts/<checkout_id>/fail",
+    "the bank refuses the payment",
+    command="fail <checkout_id>",
+    shown="deposit.depositId deposit.status deposit.inputAmount deposit.inputCurrency paymentMethod",
+)
 def fail(checkout_id: str) -> Picked:
-    return _picked(customer.fails(checkout_id))
+    return _picked(triggers.fail(checkout_id))
 
 
 @call(
     "POST /checkouts/<checkout_id>/leave",
     "the customer leaves without choosing; the clock moves past the page's end",
+    command="abandon <checkout_id>",
 )
 def leave(checkout_id: str) -> Time:
-    customer.picks_nothing(checkout_id)
+    triggers.abandon(checkout_id)
     return read_time()
 
 
-@call("POST /trigger", "brings a checkout or a payout into a state, or sends a webhook again")
+@call(
+    "POST /trigger",
+    "brings a checkout or a payout into a state, or sends a webhook again",
+    command="trigger <event> [id]",
+)
 def cause_event(sent: Trigger) -> Triggered:
-    return trigger(sent)
+    return triggers.trigger(sent)
 
 
-@call("GET /disbursements", "lists what is to be paid out, oldest first")
+@call(
+    "GET /disbursements",
+    "lists what is to be paid out, oldest first",
+    command="disbursements",
+    shown="disbursementId account status amount currency reference",
+)
 def read_disbursements(session: Session, query: OfAccount) -> list[DisbursementRecord]:
-    return customer.list_disbursements(session, *query.conditions(session, Disbursement.user_id))
+    return triggers.list_disbursements(session, *query.conditions(session, Disbursement.user_id))
 
 
 @call(
     "POST /disbursements/<disbursement_id>/finish",
     "the bank completes a pending disbursement, or lets it fail",
+    command="finish <disbursement_id> <status>",
 )
 def finish(disbursement_id: str, sent: Finish) -> DisbursementRecord:
-    return customer.finishes(disbursement_id, sent.status)
+    return triggers.finish(disbursement_id, sent.status)
 
 
 @call(

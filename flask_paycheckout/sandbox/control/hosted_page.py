@@ -1,7 +1,7 @@
 """The hosted page `GET /checkout/<id>`, its two forms, and buttons for developers.
 
 Anybody who has the address may pay, so the customer's forms need no token. The developer's buttons can advance the
-clock, so only callers on this machine see them, and their form carries a token. Sending a form twice has no second
+clock, so only browsers see them that may control the sandbox. Sending a form twice has no second
 effect: the transition is refused, and the page shows the current state.
 """
 
@@ -21,10 +21,10 @@ from werkzeug import Response as AnyResponse
 from flask_paycheckout.sandbox.auth.tables import User
 from flask_paycheckout.sandbox.checkouts.endpoints import Checkout, offers
 from flask_paycheckout.sandbox.checkouts.methods import METHODS, PaymentMethod, Quote
-from flask_paycheckout.sandbox.control import customer
+from flask_paycheckout.sandbox.control import triggers
 from flask_paycheckout.sandbox.deposits.tables import COMPLETED, PENDING, Deposit, account_number
-from flask_paycheckout.sandbox.deposits.transitions import NoSuchCheckout, NoSuchMethod, expire_due
-from flask_paycheckout.sandbox.wire.callers import check_form, check_loopback, check_password, form_token, may_control
+from flask_paycheckout.sandbox.deposits.transitions import NoSuchCheckout, NoSuchMethod, change_method, expire_due, pick
+from flask_paycheckout.sandbox.wire.callers import CallRefused, may_control
 from flask_paycheckout.sandbox.world.context import assumption, current_time
 from flask_paycheckout.sandbox.world.database import rows_changed, transaction
 from flask_paycheckout.sandbox.world.settings import WorldSettings
@@ -32,15 +32,10 @@ from flask_paycheckout.sandbox.world.transitions import NotPossible
 
 hosted_page = Blueprint("hosted_page", __name__)
 
-ACTIONS = {
-    "less": customer.pays_less,
-    "more": customer.pays_more,
-    "later": customer.pays_late,
-    "fail": customer.fails,
-    "close": customer.leaves,
+ACTS = {name: triggers.OF_PICKED[name] for name in ("underpaid", "overpaid", "paid-late", "failed")} | {
+    "left": triggers.leave
 }
-"""Actions of the developer's buttons, by the form field `act`."""
-_FORM = "hosted page"
+"""What the developer's buttons do, by the form field `act`."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +46,10 @@ class View:
     deposit: Deposit | None
     method: PaymentMethod | None
     offers: list[tuple[PaymentMethod, Quote]]
+    merchant: str
     now: datetime
+    is_choosing: bool
+    """Whether the customer went back to the methods."""
 
     @property
     def is_open(self) -> bool:
@@ -69,7 +67,7 @@ class View:
         if self.deposit.status == COMPLETED:
             return "completed"
         if self.deposit.status == PENDING and self.is_open:
-            return "pay"
+            return "choose" if self.is_choosing else "pay"
         return "late" if _may_come_late(self.deposit, self.now) else "closed"
 
 
@@ -98,23 +96,27 @@ def show_checkout(checkout_id: str) -> Response:
         if checkout is None:
             return page("not_found.html", 404)
         method = METHODS[deposit.method] if deposit else None
-        view = View(checkout, deposit, method, offers(session, checkout), current_time())
+        merchant = session.get_one(User, checkout.user_id).organization_name
+        is_choosing = "methods" in request.args
+        view = View(checkout, deposit, method, offers(session, checkout), merchant, current_time(), is_choosing)
     return page(
         "checkout.html",
         410 if view.stage == "expired" else 200,
         view=view,
-        token=form_token(_FORM) if may_control() else None,
+        may_control=may_control(),
         account_number=account_number,
-        half_of=customer.half_of,
-        double_of=customer.double_of,
+        half_of=triggers.half_of,
+        double_of=triggers.double_of,
         qr_code=_qr_code,
     )
 
 
 @hosted_page.post("/checkout/<checkout_id>/method")
 def choose_method(checkout_id: str) -> AnyResponse:
-    with suppress(NoSuchCheckout, NoSuchMethod, NotPossible):
-        customer.picks(checkout_id, request.form.get("method", ""))
+    method = request.form.get("method", "")
+    with suppress(NoSuchCheckout, NoSuchMethod, NotPossible), transaction() as session:
+        choose = pick if session.get(Deposit, checkout_id) is None else change_method
+        choose(session, checkout_id, method)
     return _back(checkout_id)
 
 
@@ -122,17 +124,16 @@ def choose_method(checkout_id: str) -> AnyResponse:
 def send_payment(checkout_id: str) -> AnyResponse:
     """Pay, in place of the customer's bank or wallet."""
     with suppress(NoSuchCheckout, NoSuchMethod, NotPossible):
-        customer.pays_what_was_picked(checkout_id)
+        triggers.pay_picked(checkout_id)
     return _back(checkout_id)
 
 
 @hosted_page.post("/checkout/<checkout_id>/developer")
 def let_happen(checkout_id: str) -> AnyResponse:
-    """Carry out one of `ACTIONS` for a developer."""
-    check_loopback()
-    check_password()
-    check_form(_FORM)
-    act = ACTIONS.get(request.form.get("act", "")) or abort(400)
+    """Carry out one of `ACTS` for a developer."""
+    if not may_control():
+        raise CallRefused(401, "form", "is for developers", "Open the inspector first, then this page again.")
+    act = ACTS.get(request.form.get("act", "")) or abort(400)
     with suppress(NoSuchCheckout, NotPossible):
         act(checkout_id)
     return _back(checkout_id)

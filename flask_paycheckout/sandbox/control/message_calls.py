@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from dataclasses import dataclass
 from typing import Annotated
 
 from sqlalchemy import ColumnElement, select
@@ -20,7 +19,7 @@ from flask_paycheckout.sandbox.outgoing.mails import Mail, MailRecord, list_mail
 from flask_paycheckout.sandbox.outgoing.webhooks import Webhook, WebhookAttempt, redeliver
 from flask_paycheckout.sandbox.wire.callers import CallRefused
 from flask_paycheckout.sandbox.wire.envelope import Record, Timestamp
-from flask_paycheckout.sandbox.wire.field_types import MAX_ADDRESS, Integer, OptionalText, Text
+from flask_paycheckout.sandbox.wire.field_types import MAX_ADDRESS, Request, Text, text, whole
 from flask_paycheckout.sandbox.wire.request_log import LoggedRequest, RequestRecord, logged_requests
 from flask_paycheckout.sandbox.world.database import transaction
 
@@ -28,25 +27,22 @@ MAX_SHOWN = 1000
 """The most webhooks that are shown."""
 
 
-@dataclass(frozen=True)
-class OfAccount:
+class OfAccount(Request):
     """A query for what belongs to one account."""
 
-    account: OptionalText = None
+    account: Text | None = None
 
     def conditions(self, session: Session, column: InstrumentedAttribute[str]) -> list[ColumnElement[bool]]:
         return [] if self.account is None else [column == find_account(session, self.account).user_id]
 
 
-@dataclass(frozen=True)
 class MailQuery(OfAccount):
-    to: Annotated[str | None, Text(MAX_ADDRESS)] = None
+    to: Annotated[str, text(MAX_ADDRESS)] | None = None
 
 
-@dataclass(frozen=True)
 class EventQuery(OfAccount):
-    after: OptionalText = None
-    last: Annotated[int, Integer(0, MAX_EVENTS)] = 20
+    after: Text | None = None
+    last: Annotated[int, whole(0, MAX_EVENTS)] = 20
 
 
 class SentRequest(Record):
@@ -126,28 +122,43 @@ def send_again(webhook_id: str) -> WebhookRecord:
 call("POST /webhooks/<webhook_id>/redeliver", "sends a webhook again")(send_again)
 
 
-@call("GET /webhooks", "lists the last 1,000 webhooks, oldest first")
+@call(
+    "GET /webhooks",
+    "lists the last 1,000 webhooks, oldest first",
+    command="webhooks",
+    shown="id createdAt account orderId state",
+)
 def read_webhooks(session: Session, query: OfAccount) -> list[WebhookRecord]:
     return list_webhooks(session, *query.conditions(session, Webhook.user_id))
 
 
-@call("GET /mails", 'lists the mails that were "sent", newest first; to selects an address')
+@call(
+    "GET /mails",
+    'lists the mails that were "sent", newest first; to selects an address',
+    command="mails",
+    shown="sentAt to subject otp",
+)
 def read_mails(session: Session, query: MailQuery) -> list[MailRecord]:
     return list_mails(session, *query.conditions(session, Mail.user_id), to=query.to)
 
 
-@call("GET /faults", "lists the faults that are still armed, oldest first")
+@call(
+    "GET /faults",
+    "lists the faults that are still armed, oldest first",
+    command="fault",
+    shown="id operation kind times account",
+)
 def read_faults(session: Session) -> list[FaultRecord]:
     return planned_faults(session)
 
 
-@call("POST /faults", "arms a fault")
+@call("POST /faults", "arms a fault", command="fault [operation] [kind]")
 def order_fault(session: Session, sent: NewFault) -> FaultRecord:
     user_id = None if sent.account is None else find_account(session, sent.account).user_id
     return plan_fault(session, sent, user_id)
 
 
-@call("DELETE /faults", "removes all faults")
+@call("DELETE /faults", "removes all faults", command="fault --clear", shown="id operation kind times account")
 def forget_faults(session: Session) -> list[FaultRecord]:
     clear_faults(session)
     return []
@@ -159,7 +170,12 @@ def follow_events(session: Session, query: EventQuery) -> Events:
     return read_events(session, query.after, query.last, name)
 
 
-@call("GET /requests", "lists the last 1,000 calls of the service, newest first, with secrets masked")
+@call(
+    "GET /requests",
+    "lists the last 1,000 calls of the service, newest first, with secrets masked",
+    command="requests",
+    shown="id at status method target account",
+)
 def read_requests(session: Session, query: OfAccount) -> list[RequestRecord]:
     # By the name that is in the log, which also finds calls of accounts that are gone.
     return logged_requests(session, *([] if query.account is None else [LoggedRequest.account == query.account]))

@@ -10,11 +10,11 @@ import os
 import weakref
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, nullcontext, suppress
+from contextlib import contextmanager, nullcontext
 from threading import Event, Lock, Thread
 from time import monotonic, sleep
 
-from flask import Flask, has_request_context
+from flask import Flask
 
 from flask_paycheckout.sandbox.deposits.transitions import expire_due
 from flask_paycheckout.sandbox.disbursements.transitions import settle_due
@@ -28,7 +28,6 @@ from flask_paycheckout.sandbox.outgoing.webhooks import (
     send_due,
 )
 from flask_paycheckout.sandbox.payments.tables import progress_due
-from flask_paycheckout.sandbox.wire.connection import TooManyHeld, holding
 from flask_paycheckout.sandbox.world.context import world
 from flask_paycheckout.sandbox.world.database import transaction
 from flask_paycheckout.sandbox.world.settings import follow
@@ -51,15 +50,9 @@ def send_and_wait() -> None:
     no receiver, since a shop with one worker would wait for itself.
     """
     send_due()
-    if world().wake is None:
-        return
-    with ExitStack() as held:
-        if has_request_context():
-            with suppress(TooManyHeld):
-                held.enter_context(holding())
-        end = monotonic() + RESULT_SECONDS
-        while is_any_due() and monotonic() < end:
-            sleep(0.01)
+    end = monotonic() + RESULT_SECONDS
+    while world().wake is not None and is_any_due() and monotonic() < end:
+        sleep(0.01)
 
 
 def pass_time() -> None:
@@ -76,14 +69,10 @@ SENDER = "paycheckout_sandbox_sender"
 """Key of the `WebhookSender` among an application's extensions."""
 TICK, WORLD_TICK = 1.0, 30.0
 """Seconds between two runs of what has become due while nobody sends requests; in a named world, of many, fewer."""
-MAX_SENDING = 8
-"""The most webhooks that a process sends at the same time, beside those whose receivers hang."""
+MAX_SENDING = 32
+"""The most webhooks that a process sends at the same time."""
 MAX_OF_ACCOUNT = 4
-"""The most of one account."""
-HANGING_SECONDS = 0.5
-"""Seconds after which a receiver hangs: what it is sent takes no place from others, and it gets nothing more."""
-MAX_THREADS = 64
-"""The most webhooks that are sent at the same time, those whose receivers hang included."""
+"""The most of one account, so that a receiver which hangs delays no other."""
 STOP_SECONDS = 2.0
 """Seconds that the thread, and then the webhooks which are being sent, may take when the sandbox stops."""
 
@@ -108,10 +97,7 @@ class WebhookSender:
                 return
             # Made here: a forked process has copies of its parent's, and a copied lock may stay locked for ever.
             self._woken, self._stopped = Event(), Event()
-            self._sending: dict[ClaimedWebhook, float] = {}
-            """Since when each webhook is being sent."""
-            self._served: set[str] = set()
-            """Accounts that had their turn, of those for which something is due."""
+            self._sending: set[ClaimedWebhook] = set()
             self._thread = Thread(target=self._run, name="sandbox-sender", daemon=True)
             self._thread.start()
             # Last: whoever stops it meanwhile, as a world that is thrown away, finds nothing to wait for.
@@ -160,32 +146,24 @@ class WebhookSender:
                 app.logger.exception("What fell due could not be run; it is tried again.")
             # An application that nobody uses any more must not be kept alive while waiting.
             del app
-            self._woken.wait(max(0.0, min(tick - monotonic(), HANGING_SECONDS if self._sending else self._tick)))
+            self._woken.wait(max(0.0, tick - monotonic()))
 
     def _begin_delivery(self, app: Flask, claimed: ClaimedWebhook) -> None:
-        self._sending[claimed] = monotonic()
+        self._sending.add(claimed)
         try:
             Thread(target=self._deliver, args=(app, claimed), name="sandbox-webhook", daemon=True).start()
         except RuntimeError:
             # Its claim ends after a while, and it is sent then.
-            del self._sending[claimed]
+            self._sending.discard(claimed)
             raise
 
     def _claim(self) -> ClaimedWebhook | None:
-        """Claim the next webhook; accounts take turns, and none gets more while its receiver hangs."""
-        long_ago = monotonic() - HANGING_SECONDS
-        sending = [(one.webhook.user_id, since) for one, since in list(self._sending.items())]
-        hanging = {user_id for user_id, since in sending if since < long_ago}
-        if len(sending) >= MAX_THREADS or sum(since >= long_ago for _, since in sending) >= MAX_SENDING:
+        """Claim the next webhook, unless as many as may are being sent, in all or to its account."""
+        sending = Counter(one.webhook.user_id for one in list(self._sending))
+        if sending.total() >= MAX_SENDING:
             return None
-        busy = hanging | {one for one, count in Counter(user for user, _ in sending).items() if count >= MAX_OF_ACCOUNT}
-        claimed = claim_webhook(is_in_turn(), Webhook.user_id.not_in(busy | self._served))
-        if claimed is None and self._served:
-            self._served.clear()
-            claimed = claim_webhook(is_in_turn(), Webhook.user_id.not_in(busy))
-        if claimed is not None:
-            self._served.add(claimed.webhook.user_id)
-        return claimed
+        busy = [user_id for user_id, count in sending.items() if count >= MAX_OF_ACCOUNT]
+        return claim_webhook(is_in_turn(), Webhook.user_id.not_in(busy))
 
     def _deliver(self, app: Flask, claimed: ClaimedWebhook) -> None:
         try:
@@ -195,5 +173,5 @@ class WebhookSender:
             # Its claim ends after a while, and it is sent again.
             app.logger.exception("A webhook could not be sent; it is tried again.")
         finally:
-            del self._sending[claimed]
+            self._sending.discard(claimed)
             self._woken.set()

@@ -16,14 +16,11 @@ from hashlib import sha256
 from typing import Annotated, Any
 
 import msgspec
-from sqlalchemy import Boolean, Column, Integer, String, Table as AnyTable, func, insert, null, select
-from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy import Boolean, Column, Integer, Table as AnyTable, func, insert, null, select
 from sqlalchemy.orm import Session
 
-from flask_paycheckout.sandbox.auth.start_state import USER_ID
-from flask_paycheckout.sandbox.auth.tables import Account, User
 from flask_paycheckout.sandbox.wire.callers import CallRefused
-from flask_paycheckout.sandbox.world.assumptions import ASSUMPTIONS, choose
+from flask_paycheckout.sandbox.world.assumptions import ASSUMPTIONS
 from flask_paycheckout.sandbox.world.context import World
 from flask_paycheckout.sandbox.world.database import ExactDecimal, UtcTime, tables_of_world
 from flask_paycheckout.sandbox.world.settings import WorldSettings, set_unknowns
@@ -33,8 +30,6 @@ MAX_BYTES = 32 * 1024 * 1024
 TOO_LARGE = f"larger than {MAX_BYTES // 1024**2} MiB"
 FORMAT = "flask_paycheckout sandbox snapshot"
 _BATCH = 1000
-# Far from those that a time can have, since the clock is advanced from there.
-_FIRST_YEAR, _LAST_YEAR = 1970, 9000
 # Claims end by the machine's clock, and whoever holds one does not come back with a snapshot. The control token is that
 # of the world, whatever it is restored from.
 _LEFT_OUT = ("claimed_until", "control_token")
@@ -96,19 +91,11 @@ def restore_snapshot(session: Session, world: World, content: bytes) -> None:
 
     :raises CallRefused: it cannot be restored; the transaction must be rolled back.
     """
-    written = _read(content)
+    # The digest proves that a sandbox of this version wrote the state.
+    state = msgspec.json.decode(_read(content), type=_State)
     began = session.get_one(WorldSettings, 1).began + 1
-    try:
-        state = msgspec.json.decode(written, type=_State)
-        choose(state.unknowns)
-        _exchange_rows(session, state)
-        settings = session.scalars(select(WorldSettings)).one()
-        session.get_one(Account, USER_ID), session.get_one(User, USER_ID)
-    except (msgspec.MsgspecError, SQLAlchemyError, LookupError, ValueError, OverflowError):
-        # The driver's message would quote the row, and with it secrets.
-        raise _refused("is damaged: its state is not that of a sandbox") from None
-    if not _FIRST_YEAR <= state.now.year < _LAST_YEAR:
-        raise _refused("is damaged: its time is out of range")
+    _exchange_rows(session, state)
+    settings = session.get_one(WorldSettings, 1)
     offset = state.now - world.clock.begin()
     settings.began = began
     settings.control_token = world.control_token if world.name else None
@@ -184,7 +171,7 @@ def _type_of_rows(table: AnyTable) -> Any:
 
 
 def _type_of(column: Column[Any]) -> Any:
-    """The type of a column's values, with their limits."""
+    """The type of a column's values."""
     of_value: Any
     match column.type:
         case UtcTime():
@@ -194,9 +181,7 @@ def _type_of(column: Column[Any]) -> Any:
         case Boolean():
             of_value = bool
         case Integer():
-            of_value = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
-        case String(length=int(length)):
-            of_value = Annotated[str, msgspec.Meta(max_length=length)]
+            of_value = int
         case _:
             of_value = str
     return of_value | None if column.nullable else of_value

@@ -5,15 +5,19 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import timedelta
 
+from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from flask_paycheckout.sandbox.auth.start_state import (
+    FIRST,
     ORGANIZATION_ID,
     USER_ID,
     add_invited_user,
     add_merchant,
     first_merchant,
 )
+from flask_paycheckout.sandbox.auth.tables import Account, User, password_digest
+from flask_paycheckout.sandbox.control.accounts import NewKeys, change_keys
 from flask_paycheckout.sandbox.outgoing.webhooks import WebhookAddress, set_webhook_url
 from flask_paycheckout.sandbox.recipients.tables import add_start_recipients
 from flask_paycheckout.sandbox.world.context import World
@@ -43,9 +47,21 @@ def prepare_world(session: Session, world: World, beginning: StartOptions, *, is
         _begin(session, world, beginning)
         return
     follow(session, world)
+    _hide_published_keys(session, world)
     if beginning.webhook_url is not None:
         settings.first_webhook_url = beginning.webhook_url
         set_webhook_url(session, USER_ID, beginning.webhook_url)
+
+
+def _hide_published_keys(session: Session, world: World) -> None:
+    """Give the first account credentials of its own if the sandbox was started for its developer alone before."""
+    account, own = session.get_one(Account, USER_ID), first_merchant(world)
+    if not world.is_shared or account.client_secret != FIRST.client_secret:
+        return
+    change_keys(session, account, NewKeys(own.client_id, own.client_secret, own.access_token))
+    account.password = own.password
+    for user in session.scalars(select(User).where(User.account_id == USER_ID)):
+        user.password_digest = password_digest(user.id, own.password)
 
 
 def reset_world(session: Session, world: World) -> None:
@@ -72,8 +88,9 @@ def _begin(session: Session, world: World, beginning: StartOptions) -> None:
         changed_unknowns="{}",
     )
     session.add(settings)
-    add_merchant(session, first_merchant(world))
-    add_invited_user(session)
+    first = first_merchant(world)
+    add_merchant(session, first)
+    add_invited_user(session, first)
     add_start_recipients(session, USER_ID, ORGANIZATION_ID)
     session.flush()
     insert_rows(session, WebhookAddress, [{"user_id": USER_ID, "url": beginning.webhook_url}])

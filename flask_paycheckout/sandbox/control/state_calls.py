@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import timedelta
 from decimal import Decimal
-from typing import Annotated, Any
+from typing import Annotated
 
-from flask import Response, current_app, request
+from flask import Response, request
 from sqlalchemy.orm import Session
 from werkzeug.exceptions import RequestEntityTooLarge
 
@@ -23,8 +22,7 @@ from flask_paycheckout.sandbox.control.snapshots import (
 from flask_paycheckout.sandbox.control.start_state import reset_world
 from flask_paycheckout.sandbox.wire.callers import CallRefused
 from flask_paycheckout.sandbox.wire.envelope import Record, Timestamp, read_object
-from flask_paycheckout.sandbox.wire.field_types import Range
-from flask_paycheckout.sandbox.wire.openapi import document
+from flask_paycheckout.sandbox.wire.field_types import Request, number
 from flask_paycheckout.sandbox.world.assumptions import ASSUMPTIONS, AssumptionError, choose
 from flask_paycheckout.sandbox.world.clock import MAX_SECONDS
 from flask_paycheckout.sandbox.world.context import current_time, world
@@ -60,16 +58,16 @@ class UnknownRecord(Record):
     meaning: str
 
 
-@dataclass(frozen=True)
-class Advance:
+class Advance(Request):
     """The body of `POST /clock`."""
 
-    advance_seconds: Annotated[Decimal, Range(0, MAX_SECONDS)]
+    advance_seconds: Annotated[Decimal, number(f"a number from 0 to {MAX_SECONDS}", minimum=0, maximum=MAX_SECONDS)]
 
 
 @call(
     "POST /reset",
     "returns to the start state, with the switches of the start; control token and seed stay",
+    command="reset",
     exclusive=True,
 )
 def reset(session: Session) -> Reset:
@@ -77,12 +75,16 @@ def reset(session: Session) -> Reset:
     return Reset(reset=True)
 
 
-@call("GET /clock", "reads the clock")
+@call("GET /clock", "reads the clock", command="clock")
 def read_time() -> Time:
     return Time(current_time(), world().clock.offset.total_seconds())
 
 
-@call("POST /clock", "moves the clock forward and does what falls due, such as webhook retries")
+@call(
+    "POST /clock",
+    "moves the clock forward and does what falls due, such as webhook retries",
+    command="advance <advance_seconds>",
+)
 def advance(sent: Advance) -> Time:
     with transaction() as session:
         advance_clock(session, world().clock, timedelta(seconds=float(sent.advance_seconds)))
@@ -142,13 +144,3 @@ def change_some_unknowns(session: Session) -> list[UnknownRecord]:
 def return_unknowns(session: Session) -> list[UnknownRecord]:
     change_unknowns(session, world(), dict.fromkeys(world().unknowns))
     return read_unknowns()
-
-
-@call("GET /openapi.json", "describes the service, without the control interface")
-def describe_service() -> dict[str, Any]:
-    return document(current_app)
-
-
-@call("GET /control-openapi.json", "describes the control interface")
-def describe_control() -> dict[str, Any]:
-    return document(current_app, control=True)

@@ -1,45 +1,163 @@
-"""Events that a tester causes by name: a checkout or a payout in a wanted state, a refund, a webhook once more."""
+"""Events that testers, the hosted page and the fault plan cause: what customers, banks and merchants do, by name."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from decimal import Decimal
+from datetime import datetime, timedelta
+from decimal import ROUND_DOWN, Decimal
 from typing import Annotated
 
-from sqlalchemy import select
+from sqlalchemy import ColumnElement, func, select
 from sqlalchemy.orm import Session
 
 from flask_paycheckout.sandbox.auth.start_state import ACCOUNT_NAME
 from flask_paycheckout.sandbox.auth.tables import Account
-from flask_paycheckout.sandbox.checkouts.endpoints import (
-    NewCheckout,
-    page_url,
-    store_checkout,
-)
-from flask_paycheckout.sandbox.control import customer
+from flask_paycheckout.sandbox.checkouts.endpoints import NewCheckout, page_url, store_checkout
 from flask_paycheckout.sandbox.control.accounts import find_account
 from flask_paycheckout.sandbox.control.message_calls import send_again
+from flask_paycheckout.sandbox.control.sender import run_due, send_and_wait
 from flask_paycheckout.sandbox.deposits.tables import COMPLETED, Deposit
-from flask_paycheckout.sandbox.deposits.transitions import find_checkout, pick
+from flask_paycheckout.sandbox.deposits.transitions import expire_due, fail_deposit, find_checkout, pay, pick
 from flask_paycheckout.sandbox.disbursements.fiat import disburse_v2
 from flask_paycheckout.sandbox.disbursements.fiat_schemas import ITEMS, FiatPaymentV2, NewFiatDisbursementsV2
-from flask_paycheckout.sandbox.disbursements.tables import FAILED, Disbursement
+from flask_paycheckout.sandbox.disbursements.tables import FAILED, BankTransfer, Disbursement, WalletTransfer
+from flask_paycheckout.sandbox.disbursements.transitions import finish_disbursement
 from flask_paycheckout.sandbox.outgoing.webhooks import Webhook
 from flask_paycheckout.sandbox.recipients.tables import Recipient
-from flask_paycheckout.sandbox.wire.envelope import FieldError, Record
-from flask_paycheckout.sandbox.wire.field_types import (
-    Choice,
-    OptionalAmount,
-    OptionalText,
-    declared_fields,
-)
-from flask_paycheckout.sandbox.world.context import current_time
+from flask_paycheckout.sandbox.wire.callers import CallRefused
+from flask_paycheckout.sandbox.wire.envelope import FieldError, Record, Timestamp
+from flask_paycheckout.sandbox.wire.field_types import Amount, Request, Text, choice, declared_fields
+from flask_paycheckout.sandbox.world.context import current_time, world
 from flask_paycheckout.sandbox.world.database import transaction
+from flask_paycheckout.sandbox.world.money import EXACT, unit_of
+from flask_paycheckout.sandbox.world.settings import advance_clock
 from flask_paycheckout.sandbox.world.transitions import NotPossible
 
 _AMOUNT, _CURRENCY = Decimal("12.50"), "USD"
-_FOR_NEW = ("account", "amount", "currency")
+_MOMENT = timedelta(seconds=1)
+"""How long after an expiry the clock stands when somebody has waited for it."""
+
+
+def half_of(deposit: Deposit) -> Decimal:
+    """Half of the requested amount, rounded down to the currency's smallest unit."""
+    half = EXACT.divide(deposit.input_amount, Decimal(2))
+    return half.quantize(unit_of(deposit.input_currency), rounding=ROUND_DOWN, context=EXACT)
+
+
+def double_of(deposit: Deposit) -> Decimal:
+    return EXACT.multiply(deposit.input_amount, Decimal(2))
+
+
+def find(checkout_id: str) -> None:
+    """Do nothing with a checkout that exists. :raises NoSuchCheckout: it does not."""
+    with transaction() as session:
+        find_checkout(session, checkout_id)
+
+
+def picked_deposit(checkout_id: str) -> Deposit:
+    """The deposit of a checkout. :raises NotPossible: no method was picked."""
+    with transaction() as session:
+        deposit = session.get(Deposit, checkout_id)
+    if deposit is None:
+        raise NotPossible("the customer has not picked a payment method")
+    return deposit
+
+
+def ensure_picked(checkout_id: str, method_code: str | None = None) -> None:
+    """Pick a method, by default the first usable one, unless one was picked and none is named."""
+    with transaction() as session:
+        find_checkout(session, checkout_id)
+        if method_code is not None or session.get(Deposit, checkout_id) is None:
+            pick(session, checkout_id, method_code)
+
+
+def pay_picked(checkout_id: str, amount: Decimal | None = None) -> Deposit:
+    """Let the money arrive for a checkout whose method was picked."""
+    with transaction() as session:
+        expire_due(session)
+        deposit = pay(session, checkout_id, amount)
+    send_and_wait()
+    return deposit
+
+
+def _pay_late(checkout_id: str) -> None:
+    """Let money that was sent in time arrive after the page has expired."""
+    leave(checkout_id)
+    pay_picked(checkout_id)
+
+
+def fail(checkout_id: str) -> Deposit:
+    """Let the bank refuse the payment."""
+    with transaction() as session:
+        find_checkout(session, checkout_id)
+        deposit = session.get(Deposit, checkout_id)
+        if deposit is None or deposit.status == COMPLETED:
+            raise NotPossible("only a deposit that is not completed can fail")
+        fail_deposit(session, deposit)
+    send_and_wait()
+    return deposit
+
+
+def abandon(checkout_id: str) -> None:
+    """Leave the page without picking a method, so that no deposit will ever exist."""
+    with transaction() as session:
+        if session.get(Deposit, checkout_id) is not None:
+            raise NotPossible("a payment method was picked already")
+    leave(checkout_id)
+
+
+def leave(checkout_id: str) -> None:
+    """Leave the page: the clock advances to just after its end."""
+    with transaction() as session:
+        end = find_checkout(session, checkout_id).expires_at
+    _wait(checkout_id, end)
+
+
+def _wait(checkout_id: str, end: datetime) -> None:
+    """Let time pass until a moment, unless the checkout is paid."""
+    with transaction() as session:
+        deposit, left = session.get(Deposit, checkout_id), end - current_time()
+        if deposit is not None and deposit.status == COMPLETED:
+            raise NotPossible("the checkout is paid")
+        if left > timedelta():
+            advance_clock(session, world().clock, left + _MOMENT)
+    run_due()
+
+
+OF_UNPICKED: dict[str, Callable[[str], object]] = {"checkout": find, "abandoned": abandon}
+OF_PICKED: dict[str, Callable[[str], object]] = {
+    "picked": picked_deposit,
+    "paid": pay_picked,
+    "underpaid": lambda checkout_id: pay_picked(checkout_id, half_of(picked_deposit(checkout_id))),
+    "overpaid": lambda checkout_id: pay_picked(checkout_id, double_of(picked_deposit(checkout_id))),
+    "paid-late": _pay_late,
+    "failed": fail,
+    "expired": lambda checkout_id: _wait(checkout_id, picked_deposit(checkout_id).expired_at),
+}
+"""Events of checkouts, and what happens; for the second kind the customer picks a method first."""
+_OF_PAYOUTS = {"payout": None, "payout-completed": COMPLETED, "payout-failed": FAILED}
+_FOR_NEW = "account amount currency"
+_FIELDS = (
+    dict.fromkeys(OF_UNPICKED, (_FOR_NEW, ""))
+    | dict.fromkeys(OF_PICKED, (f"{_FOR_NEW} paymentMethod", "paymentMethod"))
+    | dict.fromkeys(_OF_PAYOUTS, (_FOR_NEW, ""))
+    | {"payout": (_FOR_NEW, "-"), "refund": ("-", "amount"), "webhook": ("-", "")}
+)
+"""Each event with the fields that it takes without an id and with one; `-` where it begins with nothing new, or needs
+something new.
+"""
+EVENTS = tuple(_FIELDS)
+
+
+class Trigger(Request):
+    """An event that a tester asks for. Without `id`, it begins with something new."""
+
+    event: Annotated[str, choice(*EVENTS)]
+    id: Text | None = None
+    account: Text | None = None
+    amount: Amount | None = None
+    currency: Text | None = None
+    payment_method: Text | None = None
 
 
 class Triggered(Record):
@@ -52,48 +170,47 @@ class Triggered(Record):
     url: str | None
 
 
-@dataclass(frozen=True)
-class Event:
-    """How an event is caused, and which fields it takes."""
-
-    cause: Callable[[Trigger], Triggered]
-    for_new: tuple[str, ...] | None
-    """Fields that are taken without an id, when it begins with something new; None: it needs an id."""
-    for_named: tuple[str, ...] | None
-    """Fields that are taken with an id; None: it takes no id."""
-
-
 def trigger(asked: Trigger) -> Triggered:
     """Cause an event, and return what it happened to.
 
     :raises FieldError: the event does not take one of the fields.
     :raises NotPossible: the state of the checkout or disbursement does not allow it.
     """
-    event = EVENTS[asked.event]
-    taken = event.for_new if asked.id is None else event.for_named
-    if taken is None:
+    _check_fields(asked)
+    if asked.event in OF_UNPICKED | OF_PICKED:
+        return _cause_of_checkout(asked)
+    if asked.event == "webhook":
+        return _send_webhook(asked)
+    payout_id = _refund(asked) if asked.event == "refund" else asked.id or _make_payout(asked)
+    if (status := _OF_PAYOUTS.get(asked.event)) is not None:
+        finish(payout_id, status)
+    with transaction() as session:
+        [made] = list_disbursements(session, Disbursement.id == payout_id)
+    return Triggered(asked.event, payout_id, made.account, made.status, None)
+
+
+def _check_fields(asked: Trigger) -> None:
+    """Refuse fields that an event does not take, which a test would believe to have an effect."""
+    taken = _FIELDS[asked.event][0 if asked.id is None else 1]
+    if taken == "-":
         raise FieldError(f"id is {'required' if asked.id is None else 'not taken'} for this event.")
     for field in declared_fields(Trigger):
-        if field.name not in ("event", "id", *taken) and getattr(asked, field.attribute) is not None:
+        if field.name not in ("event", "id", *taken.split()) and getattr(asked, field.attribute) is not None:
             raise FieldError(f"{field.name} is not taken for this event {'with' if asked.id else 'without'} an id.")
-    return event.cause(asked)
 
 
-def _checkout(then: Callable[[str], object] | None, *, picked: bool = True) -> Event:
-    """An event of a checkout: of the one that is named, else of a new one."""
-
-    def cause(asked: Trigger) -> Triggered:
-        checkout_id = asked.id
-        if checkout_id is None:
-            checkout_id = _make_checkout(asked, pick_too=picked)
-        elif picked:
-            customer.ensure_picked(checkout_id, asked.payment_method)
-        if then is not None:
-            then(checkout_id)
-        return _tell_checkout(asked.event, checkout_id)
-
-    of_picking = ("paymentMethod",) if picked else ()
-    return Event(cause, _FOR_NEW + of_picking, of_picking)
+def _cause_of_checkout(asked: Trigger) -> Triggered:
+    is_picked = asked.event in OF_PICKED
+    checkout_id = asked.id or _make_checkout(asked, pick_too=is_picked)
+    if is_picked:
+        ensure_picked(checkout_id, asked.payment_method)
+    (OF_UNPICKED | OF_PICKED)[asked.event](checkout_id)
+    with transaction() as session:
+        checkout, deposit = find_checkout(session, checkout_id), session.get(Deposit, checkout_id)
+        unpicked = "not_picked" if checkout.expires_at > current_time() else "page_expired"
+        account = session.scalars(select(Account.name).where(Account.user_id == checkout.user_id)).one()
+    status = unpicked if deposit is None else deposit.status
+    return Triggered(asked.event, checkout_id, account, status, page_url(checkout_id))
 
 
 def _make_checkout(asked: Trigger, *, pick_too: bool) -> str:
@@ -106,32 +223,13 @@ def _make_checkout(asked: Trigger, *, pick_too: bool) -> str:
         if pick_too:
             # Together, so that a method that cannot be picked leaves no checkout behind.
             pick(session, checkout_id, asked.payment_method)
-        return checkout_id
+    return checkout_id
 
 
-def _tell_checkout(event: str, checkout_id: str) -> Triggered:
+def _make_payout(asked: Trigger) -> str:
     with transaction() as session:
-        checkout, deposit = find_checkout(session, checkout_id), session.get(Deposit, checkout_id)
-        unpicked = "not_picked" if checkout.expires_at > current_time() else "page_expired"
-        account = session.scalars(select(Account.name).where(Account.user_id == checkout.user_id)).one()
-        status = unpicked if deposit is None else deposit.status
-        return Triggered(event, checkout_id, account, status, page_url(checkout_id))
-
-
-def _payout(status: str | None) -> Event:
-    """An event of a disbursement: of the one that is named, else of a new one to a saved recipient."""
-
-    def cause(asked: Trigger) -> Triggered:
-        payout_id = asked.id
-        if payout_id is None:
-            with transaction() as session:
-                user_id = find_account(session, asked.account or ACCOUNT_NAME).user_id
-                payout_id = _disburse(session, user_id, asked.amount or _AMOUNT, asked.currency or _CURRENCY, None)
-        if status is not None:
-            customer.finishes(payout_id, status)
-        return _tell_disbursement(asked.event, payout_id)
-
-    return Event(cause, _FOR_NEW, None if status is None else ())
+        user_id = find_account(session, asked.account or ACCOUNT_NAME).user_id
+        return _disburse(session, user_id, asked.amount or _AMOUNT, asked.currency or _CURRENCY, None)
 
 
 def _disburse(session: Session, user_id: str, amount: Decimal, currency: str, reference: str | None) -> str:
@@ -148,34 +246,23 @@ def _disburse(session: Session, user_id: str, amount: Decimal, currency: str, re
     return batch.disburse_data[0].disbursement_id
 
 
-def _refund(asked: Trigger) -> Triggered:
+def _refund(asked: Trigger) -> str:
     """Ask for a disbursement of what a customer paid; its reference is `refund-` and the checkout's id."""
-    checkout_id = str(asked.id)
     with transaction() as session:
-        find_checkout(session, checkout_id)
-        deposit = session.get(Deposit, checkout_id)
+        find_checkout(session, str(asked.id))
+        deposit = session.get(Deposit, asked.id)
         if deposit is None or deposit.status != COMPLETED:
             raise NotPossible("the checkout is not paid")
-        amount = asked.amount or deposit.input_amount
+        amount, reference = asked.amount or deposit.input_amount, f"refund-{deposit.id}"
         if amount > deposit.input_amount:
             raise FieldError(f"amount is more than the {deposit.input_amount:f} that the customer paid.")
-        reference = f"refund-{deposit.id}"
-        used = select(Disbursement.id).where(
-            Disbursement.user_id == deposit.user_id, Disbursement.reference == reference
-        )
-        if session.scalar(used.limit(1)) is not None:
+        of_account = Disbursement.user_id == deposit.user_id
+        if session.scalar(select(Disbursement.id).where(of_account, Disbursement.reference == reference).limit(1)):
             raise NotPossible("the checkout was refunded already")
-        refund = _disburse(session, deposit.user_id, amount, deposit.input_currency, reference)
-    return _tell_disbursement(asked.event, refund)
+        return _disburse(session, deposit.user_id, amount, deposit.input_currency, reference)
 
 
-def _tell_disbursement(event: str, disbursement_id: str) -> Triggered:
-    with transaction() as session:
-        [made] = customer.list_disbursements(session, Disbursement.id == disbursement_id)
-    return Triggered(event, disbursement_id, made.account, made.status, None)
-
-
-def _webhook(asked: Trigger) -> Triggered:
+def _send_webhook(asked: Trigger) -> Triggered:
     """Send a webhook again: the one with the id, or the newest about the deposit or disbursement with the id."""
     with transaction() as session:
         about = select(Webhook.id).where(Webhook.order_id == asked.id)
@@ -184,32 +271,50 @@ def _webhook(asked: Trigger) -> Triggered:
     return Triggered(asked.event, sent.id, sent.account, sent.state, None)
 
 
-EVENTS = {
-    "checkout": _checkout(None, picked=False),
-    "abandoned": _checkout(customer.picks_nothing, picked=False),
-    "picked": _checkout(None),
-    "paid": _checkout(customer.pays_what_was_picked),
-    "underpaid": _checkout(customer.pays_less),
-    "overpaid": _checkout(customer.pays_more),
-    "paid-late": _checkout(customer.pays_late),
-    "failed": _checkout(customer.fails),
-    "expired": _checkout(customer.lets_expire),
-    "payout": _payout(None),
-    "payout-completed": _payout(COMPLETED),
-    "payout-failed": _payout(FAILED),
-    "refund": Event(_refund, None, ("amount",)),
-    "webhook": Event(_webhook, None, ()),
-}
-"""All events, by name."""
+class DisbursementRecord(Record):
+    """A disbursement of either kind, as the control interface shows it."""
+
+    disbursement_id: str
+    account: str
+    kind: str
+    reference: str | None
+    amount: Decimal
+    currency: str
+    to: str | None
+    """The id of a saved recipient, the account number of another one, or the address of a wallet."""
+    status: str
+    created_at: Timestamp
 
 
-@dataclass(frozen=True)
-class Trigger:
-    """An event that a tester asks for. Without `id`, it begins with something new."""
+def list_disbursements(session: Session, *conditions: ColumnElement[bool]) -> list[DisbursementRecord]:
+    """The disbursements that fulfil the conditions, of both kinds, oldest first."""
+    to = func.coalesce(WalletTransfer.receiver_address, BankTransfer.recipient_id, BankTransfer.account_number)
+    id_, account = Disbursement.id.label("disbursement_id"), Account.name.label("account")
+    rows = session.execute(
+        select(Disbursement.__table__, id_, account, to.label("to"))
+        .join(Account, Account.user_id == Disbursement.user_id)
+        .where(*conditions)
+        .outerjoin(BankTransfer, BankTransfer.disbursement_id == Disbursement.id)
+        .outerjoin(WalletTransfer, WalletTransfer.disbursement_id == Disbursement.id)
+        .order_by(Disbursement.number)
+    )
+    return DisbursementRecord.of_all(rows)
 
-    event: Annotated[str, Choice(tuple(EVENTS))]
-    id: OptionalText = None
-    account: OptionalText = None
-    amount: OptionalAmount = None
-    currency: OptionalText = None
-    payment_method: OptionalText = None
+
+def finish(disbursement_id: str, status: str) -> DisbursementRecord:
+    """Let the bank carry out a pending disbursement or refuse it, and send its webhook.
+
+    :raises CallRefused: there is none with this id, or it is not pending any more.
+    """
+    with transaction() as session:
+        made = session.scalar(select(Disbursement).where(Disbursement.id == disbursement_id))
+        if made is None:
+            raise CallRefused(404, "disbursement", "does not exist", "GET /_sandbox/disbursements lists them.")
+        try:
+            finish_disbursement(session, made, status)
+        except NotPossible as wrong:
+            remedy = "PATCH /v1/disbursement/{disbursementId} may change it; or trigger a new one."
+            raise CallRefused(409, "disbursement", str(wrong), remedy) from None
+        [finished] = list_disbursements(session, Disbursement.id == made.id)
+    send_and_wait()
+    return finished

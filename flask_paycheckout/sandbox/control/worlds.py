@@ -10,12 +10,11 @@ from __future__ import annotations
 import re
 import secrets
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from glob import escape
 from pathlib import Path
 from threading import Lock
 from time import monotonic
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from flask import Flask, current_app
@@ -25,11 +24,12 @@ from sqlalchemy.exc import ProgrammingError
 from sqlalchemy.schema import CreateSchema, DropSchema
 
 from flask_paycheckout.sandbox.auth.start_state import ACCOUNT_NAME
-from flask_paycheckout.sandbox.control.accounts import NAME, describe_account
+from flask_paycheckout.sandbox.control.accounts import NAME, Name, describe_account
 from flask_paycheckout.sandbox.control.calls import call
 from flask_paycheckout.sandbox.control.sender import SENDER, WebhookSender
 from flask_paycheckout.sandbox.wire.callers import CallRefused
 from flask_paycheckout.sandbox.wire.envelope import Record
+from flask_paycheckout.sandbox.wire.field_types import Request
 from flask_paycheckout.sandbox.world.context import world
 from flask_paycheckout.sandbox.world.database import db, is_memory, read_url, transaction
 
@@ -42,7 +42,8 @@ IDLE_SECONDS = 600.0
 """Seconds without a request after which a world is put away."""
 WORLDS = "paycheckout_sandbox_worlds"
 """Key of the `Worlds` among the extensions of the operator's application."""
-_ADDRESS = re.compile(rf"/w/({NAME.pattern})(/.*)?", re.DOTALL)
+_CAPITAL = re.compile(r"\+(.)")
+_ADDRESS = re.compile(rf"/w/({NAME})(/.*)?", re.DOTALL)
 
 
 class Databases:
@@ -64,9 +65,8 @@ class Databases:
         if self.is_memory:
             return set(self._in_memory)
         if self._file is not None:
-            before, after = f"{self._file.name}.", ".world"
-            files = self._file.parent.glob(f"{escape(before)}*{after}")
-            return {file.name.removeprefix(before).removesuffix(after) for file in files}
+            files = self._file.parent.glob(f"{escape(self._file.name)}.worlds/*.world")
+            return {_CAPITAL.sub(lambda sign: sign[1].upper(), file.stem) for file in files}
         with self._app.app_context(), db.engine.connect() as connection:
             found = connection.scalars(text("SELECT nspname FROM pg_namespace WHERE nspname LIKE 'sandbox.w.%'"))
             return {name.removeprefix("sandbox.w.") for name in found}
@@ -80,6 +80,7 @@ class Databases:
             if self.is_memory:
                 self._in_memory.add(name)
             elif self._file is not None:
+                self._path(name).parent.mkdir(mode=0o700, exist_ok=True)
                 self._path(name).touch(mode=0o600, exist_ok=False)
             else:
                 self._execute(CreateSchema(self._schema(name)))
@@ -111,7 +112,9 @@ class Databases:
     def _path(self, name: str) -> Path:
         if self._file is None:
             raise TypeError("these worlds are not in files")
-        return self._file.with_name(f"{self._file.name}.{name}.world")
+        # Some file systems do not tell capitals from small letters. A folder, because names may hold dots.
+        file = re.sub("[A-Z]", lambda sign: f"+{sign[0].lower()}", name)
+        return self._file.with_name(f"{self._file.name}.worlds") / f"{file}.world"
 
     def _schema(self, name: str) -> str:
         return f"sandbox.w.{name}"
@@ -228,11 +231,10 @@ class NewWorldRecord(WorldRecord):
     access_token: str
 
 
-@dataclass(frozen=True)
-class WorldName:
+class WorldName(Request):
     """The body of `POST /worlds`."""
 
-    name: Annotated[str, NAME]
+    name: Name
 
 
 def _worlds() -> Worlds:
@@ -247,18 +249,27 @@ def _base_url(name: str) -> str:
     return f"{world().base_url}/w/{name}"
 
 
-@call("GET /worlds", "lists the worlds by name, for the operator")
+@call("GET /worlds", "lists the worlds by name, for the operator", command="worlds list", shown="name baseUrl")
 def read_worlds() -> list[WorldRecord]:
     return [WorldRecord(name, _base_url(name)) for name in _worlds().names()]
 
 
-@call("POST /worlds", "makes a world with credentials of its own, for the operator", status=201)
+@call(
+    "POST /worlds",
+    "makes a world with credentials of its own, for the operator",
+    command="worlds make <name>",
+    status=201,
+)
 def make_world(sent: WorldName) -> NewWorldRecord:
     with _worlds().add(sent.name).app_context(), transaction() as session:
         return NewWorldRecord.of(world(), describe_account(session, ACCOUNT_NAME))
 
 
-@call("DELETE /worlds/<name>", "throws a world away with all that it has, for the operator")
+@call(
+    "DELETE /worlds/<name>",
+    "throws a world away with all that it has, for the operator",
+    command="worlds remove <name>",
+)
 def remove_world(name: str) -> WorldRecord:
     if not _worlds().remove(name):
         raise CallRefused(404, "world", "does not exist", "GET /_sandbox/worlds lists them.")

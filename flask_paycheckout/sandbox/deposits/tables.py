@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from datetime import datetime
 from decimal import Decimal
-from typing import Any
+from typing import Annotated, Any
 
 from sqlalchemy import ForeignKey, Index, UniqueConstraint
 from sqlalchemy.orm import Mapped, Session, mapped_column
 
 from flask_paycheckout.sandbox.checkouts.endpoints import Checkout
-from flask_paycheckout.sandbox.checkouts.methods import CRYPTO, METHODS, QR, PaymentMethod
-from flask_paycheckout.sandbox.wire.envelope import Record, Timestamp
+from flask_paycheckout.sandbox.checkouts.methods import BANK_TRANSFER, CRYPTO, METHODS, QR, PaymentMethod
+from flask_paycheckout.sandbox.wire.envelope import Record, Timestamp, words_unless
+from flask_paycheckout.sandbox.wire.field_types import choice
 from flask_paycheckout.sandbox.world.context import assumption
 from flask_paycheckout.sandbox.world.database import Table, ordered_text
 from flask_paycheckout.sandbox.world.money import EXACT, rounded
@@ -20,6 +21,7 @@ from flask_paycheckout.sandbox.world.transitions import histories_of
 
 PENDING = "pending"
 COMPLETED = "completed"
+KNOWN_STATUSES = (PENDING, COMPLETED, "failed", "rejected", "expired", "cancelled")
 
 
 class Deposit(Table):
@@ -59,9 +61,10 @@ class Deposit(Table):
 
 def instructions(method: PaymentMethod, deposit_id: str, amount: Decimal) -> dict[str, Any]:
     """The instructions for paying a deposit by a method, as columns of the deposit."""
+    chain: dict[str, Any] = {"token": None, "token_amount": None, "address": None}
     if method.token is None:
         data = f"SANDBOX-PAY|{method.code}|{deposit_id}|{method.currency}|{amount:f}"
-        return {"qr_data": data if method.group == QR else ""}
+        return chain | {"qr_data": data if method.group == QR else ""}
     token_amount = rounded(EXACT.multiply(amount, method.token_rate), method.token)
     address = f"sandbox-{_network_of(method.token)}-{derived(f'address:{deposit_id}', 16)}"
     chain = {"token": method.token, "token_amount": token_amount, "address": address}
@@ -117,14 +120,14 @@ class ExchangeInfo(Record):
 
 class DepositRecord(Record):
     deposit_id: str
-    deposit_type: str
+    deposit_type: Annotated[str, choice("checkout", BANK_TRANSFER, QR, CRYPTO)]
     user_id: str
     input_currency: str
     input_amount: Decimal
     output_currency: str
     output_amount: Decimal
     fee: DepositFee
-    status: str
+    status: Annotated[str, words_unless("forced_status", "any", *KNOWN_STATUSES)]
     activity_history: list[DepositActivityRecord]
     exchange_info: ExchangeInfo
     created_at: Timestamp

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 from decimal import Decimal
+from typing import Annotated
 
 from flask import Blueprint
 from sqlalchemy import ColumnElement, and_, or_, select, true, update
@@ -19,6 +20,7 @@ from flask_paycheckout.sandbox.checkouts.endpoints import Checkout, offers
 from flask_paycheckout.sandbox.checkouts.methods import METHODS, PaymentMethod, Quote, quote_paying, terms_of
 from flask_paycheckout.sandbox.deposits.tables import (
     COMPLETED,
+    KNOWN_STATUSES,
     PENDING,
     Deposit,
     DepositRecord,
@@ -27,7 +29,7 @@ from flask_paycheckout.sandbox.deposits.tables import (
 )
 from flask_paycheckout.sandbox.outgoing.webhooks import enqueue, send_due
 from flask_paycheckout.sandbox.wire.envelope import Envelope, FieldError, Refusal, success, to_wire, unspecified_refusal
-from flask_paycheckout.sandbox.wire.field_types import StatusUpdate
+from flask_paycheckout.sandbox.wire.field_types import Request, text
 from flask_paycheckout.sandbox.wire.operations import operation, read_body
 from flask_paycheckout.sandbox.world.context import assumption, current_time
 from flask_paycheckout.sandbox.world.database import rows_changed
@@ -35,7 +37,6 @@ from flask_paycheckout.sandbox.world.money import decimals_of, is_divisible
 from flask_paycheckout.sandbox.world.transitions import NotPossible, force_status, note
 
 _LIFETIMES = {"24h": timedelta(hours=24), "15m": timedelta(minutes=15)}
-_KNOWN_STATUSES = frozenset({PENDING, COMPLETED, "failed", "rejected", "expired", "cancelled"})
 _USED_REFERENCE = "the reference is that of another deposit of the account"
 
 
@@ -101,6 +102,27 @@ def _picked_before(session: Session, checkout_id: str, method_code: str | None, 
     return deposit
 
 
+def change_method(session: Session, checkout_id: str, method_code: str) -> None:
+    """Let the customer go back and pick another method, until the page expires or money arrives.
+
+    :raises NoSuchMethod: the checkout cannot be paid by it.
+    :raises NotPossible: nothing was picked, the page has expired, or the deposit is not pending.
+    """
+    checkout, deposit, now = find_checkout(session, checkout_id), session.get(Deposit, checkout_id), current_time()
+    if deposit is None or not checkout.page_is_open(now):
+        raise NotPossible("the checkout's page has expired, or no method was picked")
+    if method_code == deposit.method:
+        return
+    method, quote = _choose(session, checkout, method_code)
+    terms = {"method": method.code, **quote._asdict(), "fee_percentage": method.percent_fee}
+    columns = terms | instructions(method, checkout_id, quote.input_amount)
+    pending = update(Deposit).where(Deposit.id == checkout_id, Deposit.status == PENDING)
+    if not rows_changed(session, pending.values(updated_at=now, **columns)):
+        raise NotPossible(f"the deposit is {deposit.status}")
+    session.refresh(deposit)
+    note(session, deposit, "Payment method changed", f"The customer pays by {method.name}.")
+
+
 def _choose(session: Session, checkout: Checkout, method_code: str | None) -> tuple[PaymentMethod, Quote]:
     usable = offers(session, checkout)
     chosen = [offer for offer in usable if method_code in {None, offer[0].code}]
@@ -147,7 +169,7 @@ def pay(session: Session, deposit_id: str, amount: Decimal | None = None) -> Dep
     done = rows_changed(
         session,
         update(Deposit)
-        .where(Deposit.id == deposit.id, _is_payable(now))
+        .where(Deposit.id == deposit.id, Deposit.method == deposit.method, _is_payable(now))
         .values(status=COMPLETED, updated_at=now, **paid._asdict()),
     )
     if not done:
@@ -211,6 +233,12 @@ def _enqueue_webhook(session: Session, deposit: Deposit) -> Deposit:
 deposits = Blueprint("deposits", __name__)
 
 
+class DepositUpdate(Request):
+    """The body of a sandbox update, which forces a status."""
+
+    status: Annotated[str, text(40)]
+
+
 @deposits.get("/v1/deposit/<path:deposit_id>")
 @operation()
 @for_account
@@ -227,7 +255,7 @@ def read_deposit(session: Session, account: Account, deposit_id: str) -> Envelop
 
 
 @deposits.patch("/v1/deposit/<path:deposit_id>")
-@operation(body=StatusUpdate)
+@operation(body=DepositUpdate)
 def update_deposit(deposit_id: str) -> Envelope[DepositRecord]:
     """Force a status, which only a sandbox allows."""
     answer = _update(deposit_id)
@@ -237,8 +265,8 @@ def update_deposit(deposit_id: str) -> Envelope[DepositRecord]:
 
 @for_account
 def _update(session: Session, account: Account, deposit_id: str) -> Envelope[DepositRecord]:
-    status = read_body(StatusUpdate).status
-    if assumption("forced_status") == "known" and status not in _KNOWN_STATUSES:
+    status = read_body(DepositUpdate).status
+    if assumption("forced_status") == "known" and status not in KNOWN_STATUSES:
         raise unspecified_refusal(400, "status is none that the service knows.")
     deposit = session.get(Deposit, deposit_id)
     if deposit is None or deposit.user_id != account.user_id:

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from decimal import Decimal
 
+from msgspec.structs import asdict
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from flask_paycheckout.sandbox.disbursements.fiat_schemas import FiatPaymentMethod, FiatPaymentV2
 from flask_paycheckout.sandbox.disbursements.tables import BankTransfer
 from flask_paycheckout.sandbox.recipients.tables import Recipient
-from flask_paycheckout.sandbox.wire.envelope import FieldError
+from flask_paycheckout.sandbox.wire.envelope import FieldError, Unusable
 from flask_paycheckout.sandbox.world.money import rows_of
 
 METHODS = tuple(
@@ -33,7 +34,7 @@ KWD | kw_al_marsa        | Al Marsa Bank            | 0.500 15000.000 0.150 0.12
 )
 
 
-class NoMethod(FieldError):
+class NoMethod(Unusable):
     """The recipient's bank is not among the payment methods of the currency."""
 
     def __init__(self, field: str, currency: str) -> None:
@@ -72,10 +73,10 @@ def payee_of(
         bank = payment.recipient.bank
         method = _find_method(f"{field}.recipient.bank.bankCode", currency, bank.bank_code)
         given = {"email": payment.recipient.email, "name": payment.recipient.name}
-        return BankTransfer(**vars(bank), **given), method
+        return BankTransfer(**asdict(bank), **given), method
     field, recipient = f"{field}.recipientId", saved.get(str(payment.recipient_id))
     if recipient is None:
-        raise FieldError(f"{field} is no recipient of this account; GET /v1/recipient lists them.")
+        raise Unusable(f"{field} is no recipient of this account; GET /v1/recipient lists them.")
     if recipient.currency != currency:
         raise NoMethod(field, currency)
     method = _find_method(field, currency, recipient.payment_code, recipient.bank_name)

@@ -33,6 +33,13 @@ from flask_paycheckout.sandbox.world.money import EXACT, rounded, share_of
 from flask_paycheckout.sandbox.world.settings import new_id, new_ids
 from flask_paycheckout.sandbox.world.transitions import note
 
+
+class UsedReference(FieldError):
+    """A reference is that of another disbursement."""
+
+    switch = "reference_error"
+
+
 MAX_ITEMS = 1000
 """The largest value of the unknown `batch_maximum`."""
 
@@ -80,7 +87,7 @@ def store_batch(session: Session, field: str, items: Sequence[Item[Transfer]], *
     :param field: the name of the request's list, for error messages.
     :param items: all of one account and kind.
     :param grouped: whether they get a group id, which the first version of the operation does not have.
-    :raises FieldError: a reference cannot be used."""
+    :raises UsedReference: a reference cannot be used."""
     # Two batches that share references could deadlock on each other's rows.
     everybody = assumption("reference_scope") == "service"
     accounts = select(Account.user_id).where(true() if everybody else Account.user_id == items[0][0].user_id)
@@ -96,7 +103,7 @@ def store_batch(session: Session, field: str, items: Sequence[Item[Transfer]], *
     try:
         session.flush()
     except IntegrityError:
-        raise FieldError(f"{field} has a reference that was used before; give every disbursement its own.") from None
+        raise UsedReference(f"{field} has a reference that was used before; give every disbursement its own.") from None
     for one, transfer in new:
         transfer.disbursement_id = one.id
         session.add(transfer)
@@ -115,7 +122,7 @@ def _check_distinct(field: str, items: Sequence[Item[Transfer]]) -> None:
     places: dict[str, int] = {}
     for place, (one, _) in enumerate(items):
         if one.reference is not None and places.setdefault(one.reference, place) != place:
-            raise FieldError(
+            raise UsedReference(
                 f"{field}[{place}].reference is that of {field}[{places[one.reference]}] too;"
                 " give every disbursement its own."
             )
@@ -124,7 +131,7 @@ def _check_distinct(field: str, items: Sequence[Item[Transfer]]) -> None:
 def _made_before(
     session: Session, field: str, items: Sequence[Item[Transfer]], *, grouped: bool
 ) -> dict[str | None, Disbursement]:
-    """The disbursements that have a reference of these already. :raises FieldError: one may not be used again."""
+    """The disbursements that have a reference of these already. :raises UsedReference: one may not be used again."""
     first, its_transfer = items[0]
     of_account = Disbursement.user_id == first.user_id
     within = {"account": of_account, "kind": of_account & (Disbursement.kind == first.kind), "service": true()}
@@ -139,9 +146,9 @@ def _made_before(
         if made is None:
             continue
         if assumption("known_reference") == "refused":
-            raise FieldError(f"{field}[{place}].reference was used before; give every disbursement its own.")
+            raise UsedReference(f"{field}[{place}].reference was used before; give every disbursement its own.")
         was = made.user_id, made.kind, made.currency, made.amount, made.group_id is not None
         now = one.user_id, one.kind, one.currency, one.amount, grouped
         if was != now or not transfers[made.id].goes_where(transfer):
-            raise FieldError(f"{field}[{place}].reference was used before, for a disbursement that is not the same.")
+            raise UsedReference(f"{field}[{place}].reference was used before, for a disbursement that is not the same.")
     return known

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from decimal import Decimal
 from typing import Annotated
 
@@ -12,7 +11,7 @@ from sqlalchemy.orm import Session
 
 from flask_paycheckout.sandbox.auth.access import for_account
 from flask_paycheckout.sandbox.auth.tables import Account
-from flask_paycheckout.sandbox.disbursements.addresses import MAX_ADDRESS, check_address, sending_wallet
+from flask_paycheckout.sandbox.disbursements.addresses import WalletAddress, check_address, sending_wallet
 from flask_paycheckout.sandbox.disbursements.batches import (
     MAX_ITEMS,
     Item,
@@ -21,48 +20,57 @@ from flask_paycheckout.sandbox.disbursements.batches import (
     store_batch,
     total,
 )
-from flask_paycheckout.sandbox.disbursements.fiat_schemas import Activity, details_of
-from flask_paycheckout.sandbox.disbursements.tables import CRYPTO, MAX_NOTE, Disbursement, WalletTransfer
-from flask_paycheckout.sandbox.wire.envelope import Envelope, FieldError, Record, Refusal, success
+from flask_paycheckout.sandbox.disbursements.fiat_schemas import Activity, MadeStatus, details_of
+from flask_paycheckout.sandbox.disbursements.tables import CRYPTO, Disbursement, WalletTransfer
+from flask_paycheckout.sandbox.wire.envelope import MAX_DIGITS, Envelope, FieldError, Record, Refusal, instead, success
 from flask_paycheckout.sandbox.wire.field_types import (
-    NestedList,
-    Note,
-    OptionalText,
-    RequiredAmount,
-    RequiredText,
+    Amount,
+    LongText,
+    Request,
     Text,
-    UnknownCode,
+    TokenId,
+    checked,
+    choice,
     in_units,
+    listed,
+    number,
+    reference_to,
 )
 from flask_paycheckout.sandbox.wire.operations import Credentials, operation, read_body, read_query
 from flask_paycheckout.sandbox.world.context import assumption
-from flask_paycheckout.sandbox.world.money import TOKENS_BY_ID, Token
+from flask_paycheckout.sandbox.world.money import EVM, STELLAR, TOKENS_BY_ID, Token
+
+BlockchainType = Annotated[str, choice(EVM, STELLAR)]
 
 
-@dataclass(frozen=True)
-class Receiver:
+# One that cannot be sent is refused in words of its own.
+AnyToken = Annotated[str, checked("a text", bool, **reference_to("TokenId"))]
+_BOUNDS = {"exclusiveMinimum": 0, "exclusiveMaximum": 10**MAX_DIGITS}
+_INTEGER = instead("estimate_amount", "integer", type="integer", **_BOUNDS)
+EstimatedAmount = Annotated[Decimal, number("a positive number", _INTEGER, **_BOUNDS)]
+
+
+class Receiver(Request):
     """A wallet and the amount that it is sent, in the request's token."""
 
-    amount: RequiredAmount
-    receiver_wallet_address: Annotated[str, Text(MAX_ADDRESS)]
-    reference: OptionalText = None
-    note: Annotated[str | None, Note(MAX_NOTE)] = None
+    amount: Amount
+    receiver_wallet_address: WalletAddress
+    reference: Text | None = None
+    note: LongText | None = None
 
 
-@dataclass(frozen=True)
-class NewCryptoDisbursements:
+class NewCryptoDisbursements(Request):
     """The body of `POST /v1/disbursement/crypto`."""
 
-    token: RequiredText
-    receivers: Annotated[list[Receiver], NestedList(Receiver, MAX_ITEMS)]
+    token: AnyToken
+    receivers: Annotated[list[Receiver], listed(MAX_ITEMS)]
 
 
-@dataclass(frozen=True)
-class WantedEstimate:
+class WantedEstimate(Request):
     """The query of `GET /v1/disbursement/crypto/estimate`."""
 
-    token: RequiredText
-    amount: RequiredAmount
+    token: TokenId
+    amount: EstimatedAmount
 
 
 class FeeConfig(Record):
@@ -85,11 +93,11 @@ class CryptoDisbursement(Record):
     token: str
     token_decimal: int
     network: str
-    blockchain_type: str
+    blockchain_type: BlockchainType
     fee_amount: Decimal
     fee_percentage: Decimal
     fee_config: FeeConfig
-    status: str
+    status: MadeStatus
     created_by: str
     activity_history: list[Activity]
     reference: str | None = None
@@ -143,7 +151,7 @@ def _fee_of(token: Token, amount: Decimal) -> Decimal:
 
 
 @crypto_disbursements.post("/v1/disbursement/crypto")
-@operation(body=NewCryptoDisbursements, credentials=Credentials.ACCESS_TOKEN, codes=(200, 201))
+@operation(body=NewCryptoDisbursements, credentials=Credentials.ACCESS_TOKEN, code="disbursement_status_code")
 @for_account
 def create_crypto_disbursements(session: Session, account: Account) -> Envelope[CryptoBatch]:
     """Send a token to wallets, all of them or none."""
@@ -163,7 +171,7 @@ def create_crypto_disbursements(session: Session, account: Account) -> Envelope[
         sum_fees=total(disbursement.fee_amount for disbursement in made),
         sum_amount=total(disbursement.amount for disbursement in made),
     )
-    return success(batch, "Disbursement created successfully", "disbursement_status_code")
+    return success(batch, "Disbursement created successfully")
 
 
 def _item(user_id: str, token: Token, field: str, receiver: Receiver) -> Item[WalletTransfer]:
@@ -194,9 +202,7 @@ def _item(user_id: str, token: Token, field: str, receiver: Receiver) -> Item[Wa
 def estimate_crypto_fee(session: Session, account: Account) -> Envelope[FeeEstimate]:
     """Estimate the fee for sending an amount of a token to one wallet, by the formula that disbursements use."""
     wanted = read_query(WantedEstimate)
-    token = TOKENS_BY_ID.get(wanted.token)
-    if token is None:
-        raise UnknownCode("token")
+    token = TOKENS_BY_ID[wanted.token]
     if assumption("estimate_amount") == "integer" and wanted.amount != wanted.amount.to_integral_value():
         raise FieldError("amount must be a whole number of tokens.")
     amount = in_units("amount", wanted.amount, token.id)

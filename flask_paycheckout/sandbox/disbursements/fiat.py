@@ -35,7 +35,7 @@ from flask_paycheckout.sandbox.disbursements.fiat_schemas import (
 )
 from flask_paycheckout.sandbox.disbursements.tables import FIAT, Disbursement
 from flask_paycheckout.sandbox.disbursements.transitions import settle_due
-from flask_paycheckout.sandbox.wire.envelope import Envelope, FieldError, Refusal, success, unspecified_refusal
+from flask_paycheckout.sandbox.wire.envelope import Envelope, Refusal, Unusable, success, unspecified_refusal
 from flask_paycheckout.sandbox.wire.field_types import in_units
 from flask_paycheckout.sandbox.wire.operations import Credentials, operation, read_body, read_query
 from flask_paycheckout.sandbox.wire.paging import Page, page_of, text_filters
@@ -58,7 +58,9 @@ def list_fiat_methods() -> Envelope[list[FiatPaymentMethod]]:
 
 
 @fiat_disbursements.post("/v1/disbursement/fiat")
-@operation(body=NewFiatDisbursementsV1, credentials=Credentials.ACCESS_TOKEN, codes=(200, 201), deprecated=True)
+@operation(
+    body=NewFiatDisbursementsV1, credentials=Credentials.ACCESS_TOKEN, code="disbursement_status_code", deprecated=True
+)
 @for_account
 def create_fiat_v1(session: Session, account: Account) -> Envelope[FiatBatchV1]:
     """Pay saved recipients, all of them or none (deprecated: the second version replaces it)."""
@@ -67,7 +69,7 @@ def create_fiat_v1(session: Session, account: Account) -> Envelope[FiatBatchV1]:
         for one in read_body(NewFiatDisbursementsV1).disburse_data
     ]
     try:
-        made = _disburse(session, account.user_id, payments, grouped=False)
+        made = disburse(session, account.user_id, payments, grouped=False)
     except NoMethod:
         # The interface shows this combination: the statusCode of a bad request with the name of another error.
         raise Refusal(400, "Payment method not found", "Not Found") from None
@@ -77,21 +79,21 @@ def create_fiat_v1(session: Session, account: Account) -> Envelope[FiatBatchV1]:
         sum_fees=_totals(made, "fee_amount"),
         sum_amount=_totals(made, "amount"),
     )
-    return success(batch, _CREATED, "disbursement_status_code")
+    return success(batch, _CREATED)
 
 
 @fiat_disbursements.post("/v2/disbursement/fiat")
-@operation(body=NewFiatDisbursementsV2, credentials=Credentials.ACCESS_TOKEN, codes=(200, 201))
+@operation(body=NewFiatDisbursementsV2, credentials=Credentials.ACCESS_TOKEN, code="disbursement_status_code")
 @for_account
 def create_fiat_v2(session: Session, account: Account) -> Envelope[FiatBatchV2]:
     """Pay saved or given recipients in one currency, all of them or none."""
     batch = disburse_v2(session, account.user_id, read_body(NewFiatDisbursementsV2))
-    return success(batch, _CREATED, "disbursement_status_code")
+    return success(batch, _CREATED)
 
 
 def disburse_v2(session: Session, user_id: str, wanted: NewFiatDisbursementsV2) -> FiatBatchV2:
     """Store a batch of the second version, all of it or nothing."""
-    made = _disburse(session, user_id, [(wanted.currency, one) for one in wanted.disburse_data], grouped=True)
+    made = disburse(session, user_id, [(wanted.currency, one) for one in wanted.disburse_data], grouped=True)
     return FiatBatchV2(
         total_recipient=len(made),
         disburse_data=represent_fiat(session, made, FiatItemV2),
@@ -100,10 +102,10 @@ def disburse_v2(session: Session, user_id: str, wanted: NewFiatDisbursementsV2) 
     )
 
 
-def _disburse(
+def disburse(
     session: Session, user_id: str, payments: Sequence[tuple[str, FiatPaymentV2]], *, grouped: bool
 ) -> list[Disbursement]:
-    """Store payments, each in its currency."""
+    """Store payments, each in its currency, all of them or none."""
     check_size(ITEMS, payments)
     saved = saved_recipients(session, user_id, [payment.recipient_id for _, payment in payments])
     items = []
@@ -112,7 +114,7 @@ def _disburse(
         payee, method = payee_of(saved, field, payment, currency)
         amount = in_units(f"{field}.amount", payment.amount, currency)
         if not method.min_amount <= amount <= method.max_amount:
-            raise FieldError(
+            raise Unusable(
                 f"{field}.amount must be from {method.min_amount:f} to {method.max_amount:f} {currency}"
                 f" at {method.bank_name}."
             )

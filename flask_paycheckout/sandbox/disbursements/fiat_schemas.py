@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
 from typing import Annotated, TypeVar
@@ -12,24 +11,19 @@ from sqlalchemy.orm import Session
 
 from flask_paycheckout.sandbox.disbursements.batches import MAX_ITEMS, Transfer, transfers_of
 from flask_paycheckout.sandbox.disbursements.tables import (
-    MAX_NOTE,
     STATUSES,
     BankTransfer,
     Disbursement,
 )
-from flask_paycheckout.sandbox.wire.envelope import Record, Timestamp
+from flask_paycheckout.sandbox.wire.envelope import Record, Timestamp, when, words_unless
 from flask_paycheckout.sandbox.wire.field_types import (
-    Choice,
-    Nested,
-    NestedList,
-    Note,
-    OptionalFiatCode,
-    OptionalFreeText,
-    OptionalText,
-    RequiredAmount,
-    RequiredFiatCode,
-    RequiredFreeText,
-    RequiredText,
+    Amount,
+    FiatCode,
+    LongText,
+    Request,
+    Text,
+    choice,
+    listed,
 )
 from flask_paycheckout.sandbox.wire.paging import PageQuery
 from flask_paycheckout.sandbox.world.context import assumption
@@ -39,76 +33,73 @@ ITEMS = "disburseData"
 """The name of the list of items in both request bodies."""
 
 
-@dataclass(frozen=True)
-class FiatPaymentV1:
+Status = Annotated[str, choice(*STATUSES)]
+MadeStatus = Annotated[str, words_unless("forced_disbursement_status", "any", *STATUSES)]
+"""The status of a disbursement in answers, which may be any text if any can be forced."""
+
+
+class FiatPaymentV1(Request):
     """An item of the first version: a saved recipient, and the item's own currency."""
 
-    currency: RequiredFiatCode
-    recipient_id: RequiredText
-    amount: RequiredAmount
-    reference: OptionalText = None
-    note: Annotated[str | None, Note(MAX_NOTE)] = None
+    currency: FiatCode
+    recipient_id: Text
+    amount: Amount
+    reference: Text | None = None
+    note: LongText | None = None
 
 
-@dataclass(frozen=True)
-class NewFiatDisbursementsV1:
+class NewFiatDisbursementsV1(Request):
     """The body of `POST /v1/disbursement/fiat`."""
 
-    disburse_data: Annotated[list[FiatPaymentV1], NestedList(FiatPaymentV1, MAX_ITEMS)]
+    disburse_data: Annotated[list[FiatPaymentV1], listed(MAX_ITEMS)]
 
 
-@dataclass(frozen=True)
-class GivenBank:
+class GivenBank(Request):
     """The bank account of a recipient that is given in the request."""
 
-    bank_name: RequiredFreeText
-    account_name: RequiredFreeText
-    account_number: RequiredText
-    bank_code: RequiredText
+    bank_name: Text
+    account_name: Text
+    account_number: Text
+    bank_code: Text
 
 
-@dataclass(frozen=True)
-class GivenRecipient:
+class GivenRecipient(Request):
     """A recipient that is given in the request and not saved."""
 
-    bank: Annotated[GivenBank, Nested(GivenBank)]
-    email: OptionalText = None
-    name: OptionalFreeText = None
+    bank: GivenBank
+    email: Text | None = None
+    name: Text | None = None
 
 
-@dataclass(frozen=True)
-class FiatPaymentV2:
+class FiatPaymentV2(Request):
     """An item of the second version: a saved recipient or a given one."""
 
-    amount: RequiredAmount
-    recipient_id: OptionalText = None
-    recipient: Annotated[GivenRecipient | None, Nested(GivenRecipient)] = None
-    reference: OptionalText = None
-    note: Annotated[str | None, Note(MAX_NOTE)] = None
+    amount: Amount
+    recipient_id: Text | None = None
+    recipient: GivenRecipient | None = None
+    reference: Text | None = None
+    note: LongText | None = None
 
 
-@dataclass(frozen=True)
-class NewFiatDisbursementsV2:
+class NewFiatDisbursementsV2(Request):
     """The body of `POST /v2/disbursement/fiat`."""
 
-    currency: RequiredFiatCode
-    disburse_data: Annotated[list[FiatPaymentV2], NestedList(FiatPaymentV2, MAX_ITEMS)]
+    currency: FiatCode
+    disburse_data: Annotated[list[FiatPaymentV2], listed(MAX_ITEMS)]
 
 
-@dataclass(frozen=True)
-class FiatMethodQuery:
+class FiatMethodQuery(Request):
     """The query of the list of payment methods."""
 
-    currency: OptionalFiatCode = None
+    currency: FiatCode | None = None
 
 
-@dataclass(frozen=True)
 class FiatListQuery(PageQuery):
     """The query of the list of disbursements; filters are combined with AND."""
 
-    disbursement_id: OptionalText = None
-    status: Annotated[str | None, Choice(STATUSES)] = None
-    currency: OptionalFiatCode = None
+    disbursement_id: Text | None = None
+    status: Status | None = None
+    currency: FiatCode | None = None
 
 
 _DATE = "$date"
@@ -120,7 +111,10 @@ class Activity(Record):
     activity: str
     status: str
     description: str
-    updated_at: Timestamp | dict[str, Timestamp]
+    updated_at: (
+        Annotated[Timestamp, when("activity_updated_at", "timestamp")]
+        | Annotated[dict[str, Timestamp], when("activity_updated_at", "object")]
+    )
     """The interface calls it an object, and shows a time."""
 
     @property
@@ -182,7 +176,7 @@ class _FiatItem(Record, kw_only=True):
     recipient: PaidRecipient
     currency: str
     amount: Decimal
-    status: str
+    status: MadeStatus
     fee_amount: Decimal
     fee_percentage: Decimal
     reference: str | None = None

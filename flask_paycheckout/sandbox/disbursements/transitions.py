@@ -6,7 +6,7 @@ Each is one conditional UPDATE, with its history entry in the same transaction.
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import Any
+from typing import Annotated, Any
 
 from flask import Blueprint
 from sqlalchemy import ColumnElement, select, true
@@ -28,12 +28,12 @@ from flask_paycheckout.sandbox.disbursements.tables import (
 from flask_paycheckout.sandbox.outgoing.webhooks import enqueue, send_due
 from flask_paycheckout.sandbox.wire.envelope import (
     Envelope,
-    FieldError,
     Refusal,
     empty_success,
+    instead,
     to_wire,
 )
-from flask_paycheckout.sandbox.wire.field_types import StatusUpdate
+from flask_paycheckout.sandbox.wire.field_types import Request, checked
 from flask_paycheckout.sandbox.wire.operations import Credentials, operation, read_body
 from flask_paycheckout.sandbox.world.context import assumption
 from flask_paycheckout.sandbox.world.transitions import force_status, move_due, note
@@ -47,10 +47,22 @@ _DESCRIPTIONS = {COMPLETED: "The money has arrived.", FAILED: "The transfer fail
 
 
 disbursements = Blueprint("disbursements", __name__)
+_ANY = instead("forced_disbursement_status", "any", type="string", minLength=1, maxLength=40)
+
+
+def _may_be_forced(status: str) -> bool:
+    rule = assumption("forced_disbursement_status")
+    return 0 < len(status) <= 40 if rule == "any" else status in _ALLOWED[rule]
+
+
+class DisbursementUpdate(Request):
+    """The body of a sandbox update, which forces a status."""
+
+    status: Annotated[str, checked("a status that can be forced here", _may_be_forced, enum=[*STATUSES], **_ANY)]
 
 
 @disbursements.patch("/v1/disbursement/<disbursement_id>")
-@operation(body=StatusUpdate, credentials=Credentials.ACCESS_TOKEN)
+@operation(body=DisbursementUpdate, credentials=Credentials.ACCESS_TOKEN)
 def update_disbursement(disbursement_id: str) -> Envelope[None]:
     """Force a status, which only a sandbox allows."""
     answer = _update(disbursement_id)
@@ -60,9 +72,7 @@ def update_disbursement(disbursement_id: str) -> Envelope[None]:
 
 @for_account
 def _update(session: Session, account: Account, disbursement_id: str) -> Envelope[None]:
-    status, rule = read_body(StatusUpdate).status, assumption("forced_disbursement_status")
-    if rule != "any" and status not in _ALLOWED[rule]:
-        raise FieldError("status is none that a disbursement can be forced to; completed always is.")
+    status = read_body(DisbursementUpdate).status
     wanted = select(Disbursement).where(Disbursement.id == disbursement_id, Disbursement.user_id == account.user_id)
     made = session.scalar(wanted)
     if made is None:

@@ -1,12 +1,14 @@
 """The inspector's blueprint: who may open its pages, how they are rendered and filtered, and where forms redirect to.
 
-Forms carry a token that only these pages contain; the control token is never part of a page.
+Browsers get a cookie for the control token, by a link with it or by the form of the page that asks for it; the token
+is never part of a page.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 from urllib.parse import urlencode
 
@@ -20,7 +22,7 @@ from flask_paycheckout.sandbox.auth.start_state import ACCOUNT_NAME
 from flask_paycheckout.sandbox.auth.tables import Account
 from flask_paycheckout.sandbox.control.hosted_page import page
 from flask_paycheckout.sandbox.outgoing.webhooks import webhook_url
-from flask_paycheckout.sandbox.wire.callers import check_form, check_loopback, check_password, form_token
+from flask_paycheckout.sandbox.wire.callers import let_in, may_control
 from flask_paycheckout.sandbox.wire.envelope import iso
 from flask_paycheckout.sandbox.world.context import world
 
@@ -55,11 +57,19 @@ _MAX_NUMBER = 2**31 - 1
 
 
 @inspector.before_request
-def check_caller() -> None:
-    check_loopback()
-    check_password()
-    if request.method == "POST":
-        check_form()
+def check_caller() -> AnyResponse | None:
+    """Let browsers in that have the cookie, or give it to those that bring the control token."""
+    if world().is_control_token(request.values.get("token", "")):
+        entered = redirect(request.script_root + ("/" if request.method == "POST" else request.path), 303)
+        let_in(entered)
+        return entered
+    return None if may_control() else page("entrance.html", 401)
+
+
+@inspector.post("/inspector/enter")
+def enter() -> AnyResponse:
+    """Reached by browsers that are in already."""
+    return redirect(path_of(""), 303)
 
 
 def show(template: str, status: int = 200, **facts: Any) -> Response:
@@ -70,16 +80,27 @@ def show(template: str, status: int = 200, **facts: Any) -> Response:
         status,
         navigation=NAVIGATION,
         path=path_of,
-        token=form_token(),
         notice=_NOTICES.get(request.args.get("done", "")),
         now=clock.now(),
         offset=clock.offset,
         iso=iso,
+        relative=relative,
         indented=indented,
         **facts,
     )
     response.headers["Content-Security-Policy"] += "; connect-src 'self'"
     return response
+
+
+_UNITS = (("d", 86_400), ("h", 3600), ("min", 60), ("s", 1))
+
+
+def relative(text: str) -> str:
+    """A time of a record as people say it: `3 min ago`, `in 2 d`."""
+    seconds = round((datetime.fromisoformat(text) - world().clock.now()).total_seconds())
+    unit, length = next((one for one in _UNITS if abs(seconds) >= one[1]), _UNITS[-1])
+    count = abs(seconds) // length
+    return f"in {count} {unit}" if seconds > 0 else f"{count} {unit} ago"
 
 
 def indented(text: str) -> str:

@@ -72,14 +72,17 @@ def show_reset() -> Response:
 
 @inspector.get("/inspector/unknowns")
 def show_unknowns(problem: str = "") -> Response:
-    """Show all switches, changed ones first, and a form to change one."""
+    """Show all switches by group, those that were changed also before the others, and a form to change one."""
     started_with = world().unknowns.started_with
-    rows = sorted(
-        ((switch, assumption(switch.name), started_with[switch.name]) for switch in ASSUMPTIONS),
-        key=lambda row: row[1] == row[2] == row[0].default,
-    )
+    rows = [(switch, assumption(switch.name), started_with[switch.name]) for switch in ASSUMPTIONS]
+    groups = {"Not as usual": [row for row in rows if not row[1] == row[2] == row[0].default]}
+    groups |= {row[0].group: [other for other in rows if other[0].group == row[0].group] for row in rows}
     return show(
-        "unknowns", 400 if problem else 200, rows=rows, problem=problem, changed=any(row[1] != row[2] for row in rows)
+        "unknowns",
+        400 if problem else 200,
+        groups=groups,
+        problem=problem,
+        changed=any(row[1] != row[2] for row in rows),
     )
 
 
@@ -119,9 +122,9 @@ def advance() -> None:
 @change("faults", "control", "ordered")
 def order_fault() -> None:
     """Arm the fault of the form, whose empty fields count as absent."""
-    kinds = {field.name: field.kind for field in declared_fields(NewFault)}
-    typed = {name: text.strip() for name, text in request.form.items() if name in kinds and text.strip()}
-    asked = load_object(NewFault, {name: kinds[name].parse(name, text) for name, text in typed.items()})
+    fields = {field.name: field for field in declared_fields(NewFault)}
+    typed = {name: text.strip() for name, text in request.form.items() if name in fields and text.strip()}
+    asked = load_object(NewFault, {name: fields[name].parse(text) for name, text in typed.items()})
     with transaction() as session:
         message_calls.order_fault(session, asked)
 

@@ -11,9 +11,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from flask import Response
+from flask import Response, redirect
 from sqlalchemy import ColumnElement, select, true
 from sqlalchemy.orm import InstrumentedAttribute, Session
+from werkzeug import Response as AnyResponse
 
 from flask_paycheckout.sandbox.auth.tables import Account, User
 from flask_paycheckout.sandbox.checkouts.endpoints import Checkout
@@ -25,6 +26,7 @@ from flask_paycheckout.sandbox.disbursements.transitions import settle_due
 from flask_paycheckout.sandbox.inspector.blueprint import (
     MAX_ROWS,
     inspector,
+    path_of,
     query_text,
     read_filter,
     read_page,
@@ -180,6 +182,30 @@ def show_detail(kind: str, id_: str) -> Response:
         account = session.scalar(select(Account.name).where(Account.user_id == made.user_id))
         timeline = timeline_of(session, made, found["deposit"])
     return show(kind.removesuffix("s"), made=made, account=account, timeline=timeline, most=MAX_ENTRIES, **found)
+
+
+_SEARCHED: tuple[tuple[str, Any, Any], ...] = (
+    ("checkouts", Checkout.id, Checkout.id),
+    ("checkouts", Deposit.reference, Deposit.id),
+    ("disbursements", Disbursement.id, Disbursement.id),
+    ("disbursements", Disbursement.reference, Disbursement.id),
+    ("payments", Payment.id, Payment.id),
+    ("accounts", Account.name, Account.name),
+    ("accounts", Account.client_id, Account.name),
+)
+"""The pages that a search may lead to, with the column that is searched and the one with the page's name."""
+
+
+@inspector.get("/inspector/search")
+def search() -> AnyResponse:
+    """Redirect to what has exactly this text, to the mails of an address, or to the requests that contain it."""
+    text = query_text("q")
+    with transaction() as session:
+        for kind, column, name in _SEARCHED:
+            found = session.scalar(select(name).where(column == text).limit(1))
+            if found is not None:
+                return redirect(path_of(f"{kind}/{found}"), 303)
+    return redirect(path_of("mails", to=text) if "@" in text else path_of("requests", path=text), 303)
 
 
 @inspector.get("/inspector/accounts/<name>")

@@ -11,17 +11,17 @@ from __future__ import annotations
 import re
 import secrets
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from decimal import Decimal
 from typing import Annotated
 
 import msgspec
 from flask import current_app, request
+from msgspec.structs import asdict
 from sqlalchemy import delete, select, update
 from sqlalchemy.orm import Mapped, Session, mapped_column
 
-from flask_paycheckout.sandbox.wire import field_types as types
 from flask_paycheckout.sandbox.wire.envelope import FieldError, Record
+from flask_paycheckout.sandbox.wire.field_types import Request, Text, choice, number, whole
 from flask_paycheckout.sandbox.wire.operations import Credentials, operation_of
 from flask_paycheckout.sandbox.world.context import world
 from flask_paycheckout.sandbox.world.database import AccountId, Serial, Table, rows_changed
@@ -77,19 +77,21 @@ class FaultRecord(Record):
     share: Decimal | None = None
 
 
-@dataclass(frozen=True)
-class NewFault:
+_Seconds = Annotated[Decimal, number(f"a number from 0 to {_MAX_WEBHOOK_DELAY}", minimum=0, maximum=_MAX_WEBHOOK_DELAY)]
+
+
+class NewFault(Request):
     """A fault as a tester asks for it."""
 
-    operation: types.RequiredText
-    kind: Annotated[str, types.Choice(tuple(sorted({*OPERATION_KINDS, *WEBHOOK_KINDS})))]
-    times: Annotated[int, types.Integer(1, _MAX_TIMES)] = 1
-    status_code: Annotated[int | None, types.Integer(200, 599)] = None
-    message: types.OptionalText = None
-    seconds: Annotated[Decimal | None, types.Range(0, _MAX_WEBHOOK_DELAY)] = None
-    retry_after: Annotated[int | None, types.Integer(0, 3600)] = None
-    share: Annotated[Decimal | None, types.Range(0, 1)] = None
-    account: types.OptionalText = None
+    operation: Text
+    kind: Annotated[str, choice(*sorted({*OPERATION_KINDS, *WEBHOOK_KINDS}))]
+    times: Annotated[int, whole(1, _MAX_TIMES)] = 1
+    status_code: Annotated[int, whole(200, 599)] | None = None
+    message: Text | None = None
+    seconds: _Seconds | None = None
+    retry_after: Annotated[int, whole(0, 3600)] | None = None
+    share: Annotated[Decimal, number("a number above 0, at most 1", exclusiveMinimum=0, maximum=1)] | None = None
+    account: Text | None = None
 
 
 def plan_fault(session: Session, asked: NewFault, user_id: str | None) -> FaultRecord:
@@ -108,11 +110,9 @@ def plan_fault(session: Session, asked: NewFault, user_id: str | None) -> FaultR
     maximum = _MAX_WEBHOOK_DELAY if is_webhook else MAX_SECONDS_OF_DELAY
     if asked.kind == "delay" and (asked.seconds is None or asked.seconds > maximum):
         raise FieldError(f"seconds must be a number from 0 to {maximum} for a delay.")
-    if asked.share == 0:
-        raise FieldError("share must be above 0, or the fault would never strike.")
     if user_id is not None and callers and set(callers.values()) == {Credentials.NONE}:
         raise FieldError("account can only be given for webhooks and for operations that need credentials.")
-    fault = Fault(**vars(asked) | {"seconds": asked.seconds if asked.kind == "delay" else None}, user_id=user_id)
+    fault = Fault(**asdict(asked) | {"seconds": asked.seconds if asked.kind == "delay" else None}, user_id=user_id)
     world().any_fault_added = True
     session.add(fault)
     session.flush()

@@ -1,7 +1,7 @@
 """Sending of a webhook over HTTP: one POST without redirects and proxies, within a few seconds in total.
 
-The sandbox posts to any address that it is given. Unless allowed otherwise that must be on this machine, so that it
-cannot be used to send requests to others.
+The sandbox posts to any address that it is given, within the reach that it was started with: this machine, unless
+others share the sandbox, and other machines if that is allowed.
 """
 
 from __future__ import annotations
@@ -11,13 +11,12 @@ import ssl
 from contextlib import closing, suppress
 from http.client import HTTP_PORT, HTTPS_PORT, HTTPConnection, HTTPException
 from threading import Event, Timer
-from typing import Any
+from typing import Annotated
 from urllib.parse import SplitResult, urlsplit
 
-from flask_paycheckout.sandbox.wire.callers import is_loopback
-from flask_paycheckout.sandbox.wire.envelope import FieldError
-from flask_paycheckout.sandbox.wire.field_types import FieldType, Schema
+from flask_paycheckout.sandbox.wire.field_types import checked
 from flask_paycheckout.sandbox.world.context import world
+from flask_paycheckout.sandbox.world.reach import Reach
 
 TIME_BUDGET = 10.0
 """Seconds that a delivery may take, from connecting to the end of the response's headers."""
@@ -28,8 +27,8 @@ class EndpointError(ValueError):
     """A webhook address that is malformed or not allowed."""
 
 
-def check_endpoint(url: str, *, loopback_only: bool) -> None:
-    """Refuse a URL that is not plain HTTP or HTTPS, or, with `loopback_only`, not on this machine.
+def check_endpoint(url: str, reach: Reach) -> None:
+    """Refuse a URL that is not plain HTTP or HTTPS, or out of reach.
 
     :raises EndpointError: says why."""
     parts = _split(url)
@@ -38,32 +37,27 @@ def check_endpoint(url: str, *, loopback_only: bool) -> None:
         raise EndpointError("is no http or https address")
     if parts.username is not None or len(url) > _MAX_URL:
         raise EndpointError(f"holds credentials, or is longer than {_MAX_URL} characters")
-    if loopback_only and not (host == "localhost" or host.endswith(".localhost") or is_loopback(host)):
-        raise EndpointError("is not on this machine")
+    if not reach.allows(host):
+        raise EndpointError("is on this machine" if reach.others else "is not on this machine")
 
 
-class WebhookUrl(FieldType):
-    """The type of fields with an address to which webhooks may be sent."""
-
-    def read(self, name: str, value: Any) -> str:
-        if not isinstance(value, str):
-            raise FieldError(f"{name} must be a string or null.")
-        try:
-            check_endpoint(value, loopback_only=world().loopback_webhooks_only)
-        except EndpointError as wrong:
-            raise FieldError(f"{name} {wrong}.") from None
-        return value
-
-    def schema(self) -> Schema:
-        return {"type": "string"}
+def _may_be_called(url: str) -> bool:
+    try:
+        check_endpoint(url, world().reach)
+    except EndpointError:
+        return False
+    return True
 
 
-def post_webhook(
-    url: str, headers: dict[str, str], body: bytes, *, loopback_only: bool, budget: float = TIME_BUDGET
-) -> int:
+WebhookUrl = Annotated[
+    str, checked("an http or https address within the reach of this sandbox's webhooks", _may_be_called, format="uri")
+]
+
+
+def post_webhook(url: str, headers: dict[str, str], body: bytes, reach: Reach, *, budget: float = TIME_BUDGET) -> int:
     """Send a webhook, and return the HTTP status of the answer. :raises OSError: there is none within the budget."""
     parts = _split(url)
-    address = _resolve(parts, loopback_only=loopback_only)
+    address = _resolve(parts, reach)
     with closing(_Connection(parts, address, budget)) as line:
         line.connect()
         # Limits the whole exchange of messages; the socket's own timeout starts anew with every byte received.
@@ -108,16 +102,16 @@ def _shut(line: socket.socket, expired: Event) -> None:
         line.shutdown(socket.SHUT_RDWR)
 
 
-def _resolve(parts: SplitResult, *, loopback_only: bool) -> tuple[str, int]:
+def _resolve(parts: SplitResult, reach: Reach) -> tuple[str, int]:
     port = parts.port or (HTTPS_PORT if parts.scheme == "https" else HTTP_PORT)
     try:
         found = socket.getaddrinfo(parts.hostname, port, type=socket.SOCK_STREAM)
     except UnicodeError:
         raise ConnectionError(f"{parts.hostname!r} cannot be looked up") from None
     addresses = [str(info[4][0]) for info in found]
-    allowed = [address for address in addresses if not loopback_only or is_loopback(address)]
+    allowed = [address for address in addresses if reach.allows(address)]
     if not allowed:
-        raise ConnectionRefusedError(f"{parts.hostname} is not this machine")
+        raise ConnectionRefusedError(f"{parts.hostname} is out of reach")
     # IPv4 first, because development servers seldom listen on ::1.
     return min(allowed, key=lambda address: ":" in address), port
 

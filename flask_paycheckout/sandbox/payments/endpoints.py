@@ -27,7 +27,7 @@ from flask_paycheckout.sandbox.payments.schemas import (
 from flask_paycheckout.sandbox.payments.tables import PENDING, Payment, progress_due, sortable
 from flask_paycheckout.sandbox.recipients.endpoints import find_recipient
 from flask_paycheckout.sandbox.recipients.tables import Recipient
-from flask_paycheckout.sandbox.wire.envelope import Envelope, success, unspecified_refusal
+from flask_paycheckout.sandbox.wire.envelope import Envelope, Unusable, success, unspecified_refusal
 from flask_paycheckout.sandbox.wire.operations import operation, read_body, read_query
 from flask_paycheckout.sandbox.wire.paging import Page, page_of, text_filters
 from flask_paycheckout.sandbox.world.context import assumption, current_time
@@ -93,7 +93,7 @@ def _fits_into_today(session: Session, account: Account, made: Exchange) -> bool
 
 
 @payments.get("/v2/payments")
-@payments.get("/v2/payment")
+@payments.get("/v2/payment", endpoint="list_payments_at_payment")
 @operation(query=PaymentQuery, deprecated=True)
 @for_account
 def list_payments(session: Session, account: Account) -> Envelope[Page[PaymentRecord]]:
@@ -116,22 +116,27 @@ def read_payment(session: Session, account: Account, payment_id: str) -> Envelop
 
 
 @payments.post("/v2/payment")
-@operation(body=NewPayment, codes=(201,), deprecated=True)
+@operation(body=NewPayment, code=201, deprecated=True)
 @for_account
 def create_payment(session: Session, account: Account) -> Envelope[DetailedPayment]:
     """Pay a recipient in fiat money with crypto from a wallet (deprecated)."""
-    sent = read_body(NewPayment)
+    payment = store_payment(session, account.user_id, read_body(NewPayment))
+    return success(represent_detail(session, payment), "Payment created successfully")
+
+
+def store_payment(session: Session, user_id: str, sent: NewPayment) -> Payment:
+    """Store a payment. :raises Refusal: it is wrong."""
     made = exchange("inputAmount", sent.input_amount, sent.input_currency, sent.output_currency, buys=True)
     check_address("walletAddress", sent.wallet_address, made.token.blockchain_type)
-    receiver = find_recipient(session, account.user_id, sent.receiver_id)
+    receiver = find_recipient(session, user_id, sent.receiver_id)
     if receiver is None:
-        raise unspecified_refusal(400, "receiverId is no recipient; GET /v1/recipient lists them.")
+        raise Unusable("receiverId is no recipient; GET /v1/recipient lists them.")
     payment = _payment(session, sent, made, receiver)
     session.add(payment)
     network = "" if payment.us_network is None else f", by {payment.us_network}"
     text = f"{payment.input_amount:f} {payment.input_currency} for {payment.output_currency}{network}."
     note(session, payment, "Signed by Payee", text)
-    return success(represent_detail(session, payment), "Payment created successfully", 201)
+    return payment
 
 
 def _payment(session: Session, sent: NewPayment, made: Exchange, receiver: Recipient) -> Payment:

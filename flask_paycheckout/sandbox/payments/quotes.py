@@ -23,8 +23,8 @@ from sqlalchemy.orm import Session
 
 from flask_paycheckout.sandbox.payments.tables import OFFRAMP, ONRAMP, Payment
 from flask_paycheckout.sandbox.references.data import CURRENCIES
-from flask_paycheckout.sandbox.wire.envelope import unspecified_refusal
-from flask_paycheckout.sandbox.wire.field_types import UnknownCode, in_units
+from flask_paycheckout.sandbox.wire.envelope import Unusable, unspecified_refusal
+from flask_paycheckout.sandbox.wire.field_types import in_units
 from flask_paycheckout.sandbox.world.context import assumption, current_time
 from flask_paycheckout.sandbox.world.money import EXACT, TOKENS_BY_ID, Token, rounded, rows_of, share_of
 
@@ -55,6 +55,8 @@ _EXACT_PLACES = 27
 _MAX_CENTS = 10**12
 
 
+DAILY_LIMIT = 100_000
+"""The most that the payments of one day (UTC) may be worth, in USD."""
 EXCHANGE_PERCENTAGE = Decimal("0.5")
 PLATFORM_PERCENTAGE = Decimal("0.3")
 TOTAL_PERCENTAGE = EXCHANGE_PERCENTAGE + PLATFORM_PERCENTAGE
@@ -145,12 +147,9 @@ class Purchase(Exchange):
 
 def is_within_daily_limit(session: Session, user_id: str, made: Exchange) -> bool:
     """Whether a payment of that amount would stay within today's limit."""
-    limit = assumption("daily_limit")
-    if limit == "off":
-        return True
     midnight = current_time().replace(hour=0, minute=0, second=0, microsecond=0)
     today = select(func.sum(Payment.cents)).where(Payment.user_id == user_id, Payment.created_at >= midnight)
-    return int(session.scalar(today) or 0) + made.cents <= int(limit) * 100
+    return int(session.scalar(today) or 0) + made.cents <= DAILY_LIMIT * 100
 
 
 def exchange(
@@ -168,10 +167,8 @@ def exchange(
     if buys and is_purchase and assumption("onramp_payments") == "accepted":
         kind, token_id, currency = Purchase, output_currency, input_currency
     token = TOKENS_BY_ID.get(token_id)
-    if token is None:
-        raise UnknownCode("inputCurrency")
-    if currency not in CURRENCIES:
-        raise UnknownCode("outputCurrency")
+    if token is None or currency not in CURRENCIES:
+        raise Unusable("inputCurrency must be a token here, and outputCurrency a currency.")
     rate = rate_of(token, currency)
     if rate is None:
         only = ", ".join(token.currencies)
@@ -179,7 +176,7 @@ def exchange(
     exact = in_units(amount_field, amount, input_currency)
     made = kind(token, currency, rate, exact, *fees_of(input_currency, exact))
     if made.total_received_amount <= 0 or made.output_amount <= 0:
-        raise unspecified_refusal(400, f"{amount_field} is so small that nothing of it would arrive; send more.")
+        raise Unusable(f"{amount_field} is so small that nothing of it would arrive; send more.")
     return made
 
 

@@ -2,46 +2,59 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from decimal import Decimal
 from typing import Annotated, Any, TypeVar
 
 import msgspec
 from sqlalchemy.orm import Session
 
-from flask_paycheckout.sandbox.disbursements.addresses import MAX_ADDRESS
-from flask_paycheckout.sandbox.payments.tables import MAX_TEXT, STATUSES, Payment
+from flask_paycheckout.sandbox.disbursements.addresses import WalletAddress
+from flask_paycheckout.sandbox.payments.tables import OFFRAMP, ONRAMP, STATUSES, Payment
+from flask_paycheckout.sandbox.references.data import CURRENCIES
 from flask_paycheckout.sandbox.wire.envelope import Record, Timestamp
 from flask_paycheckout.sandbox.wire.field_types import (
-    Choice,
-    EmailAddress,
-    Note,
+    Amount,
+    Email,
+    Flag,
+    LongText,
     Number,
-    OptionalFlag,
-    OptionalFreeText,
-    OptionalText,
-    RequiredAmount,
-    RequiredFreeText,
-    RequiredText,
+    Request,
     Text,
+    TokenId,
+    checked,
+    choice,
 )
 from flask_paycheckout.sandbox.wire.paging import PageQuery
 from flask_paycheckout.sandbox.world.context import assumption
+from flask_paycheckout.sandbox.world.money import TOKENS_BY_ID
 from flask_paycheckout.sandbox.world.settings import derived
 from flask_paycheckout.sandbox.world.transitions import histories_of
 
+_CURRENCIES = sorted(CURRENCIES)
+ExchangedCurrency = Annotated[
+    str, checked("the code of a currency of the reference list", CURRENCIES.__contains__, enum=_CURRENCIES)
+]
+ExchangedCode = Annotated[
+    str,
+    checked(
+        "the code of a currency or token of the reference lists",
+        (CURRENCIES | TOKENS_BY_ID.keys()).__contains__,
+        enum=[*TOKENS_BY_ID, *_CURRENCIES],
+    ),
+]
+PaymentStatus = Annotated[str, choice(*STATUSES)]
+PaymentType = Annotated[str, choice(OFFRAMP, ONRAMP)]
 
-@dataclass(frozen=True)
-class QuoteQuery:
+
+class QuoteQuery(Request):
     """The query of a quote."""
 
-    amount: RequiredAmount
-    input_currency: RequiredText
-    output_currency: RequiredText
-    with_limit: OptionalFlag = None
+    amount: Amount
+    input_currency: TokenId
+    output_currency: ExchangedCurrency
+    with_limit: Flag | None = None
 
 
-@dataclass(frozen=True)
 class PaymentQuery(PageQuery):
     """The query of the list of payments; filters are combined with AND.
 
@@ -49,33 +62,32 @@ class PaymentQuery(PageQuery):
     ignore case. Bounds of amounts are inclusive.
     """
 
-    search: OptionalFreeText = None
-    status: Annotated[str | None, Choice(STATUSES)] = None
-    reason: Annotated[str | None, Note(MAX_TEXT)] = None
-    min_input_amount: Annotated[Decimal | None, Number()] = None
-    max_input_amount: Annotated[Decimal | None, Number()] = None
-    min_output_amount: Annotated[Decimal | None, Number()] = None
-    max_output_amount: Annotated[Decimal | None, Number()] = None
-    organization_id: OptionalText = None
-    organization_name: OptionalFreeText = None
-    blockchain: OptionalText = None
-    receiver_name: OptionalFreeText = None
+    search: Text | None = None
+    status: PaymentStatus | None = None
+    reason: LongText | None = None
+    min_input_amount: Number | None = None
+    max_input_amount: Number | None = None
+    min_output_amount: Number | None = None
+    max_output_amount: Number | None = None
+    organization_id: Text | None = None
+    organization_name: Text | None = None
+    blockchain: Text | None = None
+    receiver_name: Text | None = None
 
 
-@dataclass(frozen=True)
-class NewPayment:
+class NewPayment(Request):
     """The body of `POST /v2/payment`."""
 
-    wallet_address: Annotated[str, Text(MAX_ADDRESS)]
-    input_amount: RequiredAmount
-    sender_name: RequiredFreeText
-    sender_email: Annotated[str, EmailAddress()]
-    receiver_id: RequiredText
-    input_currency: RequiredText
-    output_currency: RequiredText
-    reason: Annotated[str | None, Note(MAX_TEXT)] = None
-    description: Annotated[str | None, Note(MAX_TEXT)] = None
-    us_network: Annotated[str | None, Choice(("ach", "wire"))] = None
+    wallet_address: WalletAddress
+    input_amount: Amount
+    sender_name: Text
+    sender_email: Email
+    receiver_id: Text
+    input_currency: ExchangedCode
+    output_currency: ExchangedCode
+    reason: LongText | None = None
+    description: LongText | None = None
+    us_network: Annotated[str, choice("ach", "wire")] | None = None
 
 
 class Quote(Record, rename="lower"):
@@ -137,7 +149,7 @@ class _Payment(Record, kw_only=True):
 
     id: str
     payment_id: str
-    payment_type: str
+    payment_type: PaymentType
     sender: PaymentSender
     input_amount: Decimal
     input_amount_exact: Decimal
@@ -149,7 +161,7 @@ class _Payment(Record, kw_only=True):
     platform_fees: Decimal
     reason: str | None = None
     description: str | None = None
-    status: str
+    status: PaymentStatus
     organization_id: str
     organization_name: str
     blockchain: str

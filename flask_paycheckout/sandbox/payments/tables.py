@@ -29,8 +29,6 @@ OFFRAMP = "offramp"
 ONRAMP = "onramp"
 """From a token to a currency, or the other way."""
 
-MAX_TEXT = 500
-
 # No token has more decimals, and an amount in a currency has at most nine digits more than in the token.
 _KEY_DECIMALS = 18
 _KEY_WIDTH = MAX_DIGITS + 9 + 1 + _KEY_DECIMALS

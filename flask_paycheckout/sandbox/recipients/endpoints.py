@@ -2,30 +2,35 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, fields
 from typing import Annotated, Any
 
 import msgspec
 from flask import Blueprint
+from msgspec.structs import asdict
 from sqlalchemy import ColumnElement, Select, delete, or_, select, update
 from sqlalchemy.orm import Session
 
 from flask_paycheckout.sandbox.auth.access import for_account
 from flask_paycheckout.sandbox.auth.tables import Account, User
 from flask_paycheckout.sandbox.recipients.tables import Recipient
-from flask_paycheckout.sandbox.wire.envelope import Envelope, Record, Refusal, Timestamp, success, unspecified_refusal
+from flask_paycheckout.sandbox.wire.envelope import (
+    Envelope,
+    Record,
+    Refusal,
+    Timestamp,
+    success,
+    unspecified_refusal,
+    when,
+)
 from flask_paycheckout.sandbox.wire.field_types import (
-    Choice,
-    EmailAddress,
-    Nested,
-    Note,
-    OptionalFiatCode,
-    OptionalFreeText,
-    OptionalText,
-    RequiredFiatCode,
-    RequiredFreeText,
-    RequiredText,
-    camel_case,
+    MAX_TEXT,
+    Email,
+    FiatCode,
+    Request,
+    Text,
+    choice,
+    declared_fields,
+    note,
 )
 from flask_paycheckout.sandbox.wire.operations import operation, read_body, read_query
 from flask_paycheckout.sandbox.wire.paging import Page, PageQuery, page_of, text_filters
@@ -33,80 +38,75 @@ from flask_paycheckout.sandbox.world.context import assumption, current_time
 from flask_paycheckout.sandbox.world.database import rows_changed
 from flask_paycheckout.sandbox.world.settings import new_id
 
+RecipientType = Annotated[str, choice("Individual", "Business")]
+AccountType = Annotated[str, choice("Checking", "Savings")]
 
-@dataclass(frozen=True)
-class WhichRecipient:
+
+class WhichRecipient(Request):
     """The recipient's id in the query, as in the interface's sample of the delete operation."""
 
-    id: RequiredText
+    id: Text
 
 
-@dataclass(frozen=True, kw_only=True)
-class _BankDetails:
+class _BankDetails(Request, kw_only=True):
     """Fields of a bank account in both requests."""
 
-    account_name: RequiredFreeText
-    bank_name: OptionalFreeText = None
-    account_number: OptionalText = None
-    payment_code: OptionalText = None
-    ach_number: OptionalText = None
-    fedwire_number: OptionalText = None
-    iban_number: OptionalText = None
-    account_type: Annotated[str | None, Choice(("Checking", "Savings"))] = None
-    ifsc: OptionalText = None
+    account_name: Text
+    bank_name: Text | None = None
+    account_number: Text | None = None
+    payment_code: Text | None = None
+    ach_number: Text | None = None
+    fedwire_number: Text | None = None
+    iban_number: Text | None = None
+    account_type: AccountType | None = None
+    ifsc: Text | None = None
 
 
-@dataclass(frozen=True, kw_only=True)
-class NewBank(_BankDetails):
+class NewBank(_BankDetails, kw_only=True):
     """The bank account of a new recipient."""
 
-    currency: RequiredFiatCode
-    country: RequiredFreeText
+    currency: FiatCode
+    country: Text
 
 
-@dataclass(frozen=True, kw_only=True)
-class BankUpdate(_BankDetails):
+class BankUpdate(_BankDetails, kw_only=True):
     """The bank account in a change of a recipient."""
 
-    currency: OptionalFiatCode = None
-    country: OptionalFreeText = None
+    currency: FiatCode | None = None
+    country: Text | None = None
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Details:
+class _Details(Request, kw_only=True):
     """Fields of a recipient in both requests."""
 
-    name: RequiredFreeText
-    email: Annotated[str, EmailAddress()]
-    address: RequiredFreeText
-    city: RequiredFreeText
-    post_code: RequiredText
-    recipient_type: Annotated[str | None, Choice(("Individual", "Business"))] = None
-    organization_id: OptionalText = None
-    reference: Annotated[str | None, Note()] = None
+    name: Text
+    email: Email
+    address: Text
+    city: Text
+    post_code: Text
+    recipient_type: RecipientType | None = None
+    organization_id: Text | None = None
+    reference: Annotated[str, note(MAX_TEXT)] | None = None
 
 
-@dataclass(frozen=True, kw_only=True)
-class NewRecipient(_Details):
+class NewRecipient(_Details, kw_only=True):
     """The body of `POST /v1/recipient`."""
 
-    bank: Annotated[NewBank, Nested(NewBank)]
+    bank: NewBank
 
 
-@dataclass(frozen=True, kw_only=True)
-class RecipientUpdate(_Details):
+class RecipientUpdate(_Details, kw_only=True):
     """The body of `PATCH /v1/recipient/{id}`."""
 
-    bank: Annotated[BankUpdate, Nested(BankUpdate)]
+    bank: BankUpdate
 
 
-@dataclass(frozen=True)
 class RecipientQuery(PageQuery):
     """The query of the list; country and currency are those of the bank account."""
 
-    search: OptionalFreeText = None
-    country: OptionalFreeText = None
-    currency: OptionalFiatCode = None
+    search: Text | None = None
+    country: Text | None = None
+    currency: FiatCode | None = None
 
 
 class RecipientBank(Record):
@@ -115,12 +115,12 @@ class RecipientBank(Record):
     currency: str
     country: str
     bank_name: str | None = None
-    account_number: int | str | None = None
+    account_number: Annotated[int, when("account_number_type", "number")] | str | None = None
     payment_code: str | None = None
     ach_number: str | None = None
     fedwire_number: str | None = None
     iban_number: str | None = None
-    account_type: str | None = None
+    account_type: AccountType | None = None
     ifsc: str | None = None
 
 
@@ -135,7 +135,7 @@ class RecipientRecord(Record):
     post_code: str
     created_at: Timestamp
     updated_at: Timestamp
-    recipient_type: str | None = None
+    recipient_type: RecipientType | None = None
     organization_id: str | None = None
     reference: str | None = None
 
@@ -146,7 +146,6 @@ def represent(recipient: Recipient) -> RecipientRecord:
         recipient,
         id=recipient.bank_id,
         account_number=written_account_number(recipient.account_number),
-        ifsc=recipient.ifsc if assumption("bank_ifsc") == "shown" else None,
     )
     return RecipientRecord.of(recipient, bank=[bank])
 
@@ -172,7 +171,7 @@ def list_recipients(session: Session, account: Account) -> Envelope[Page[Recipie
 
 
 @recipients.post("")
-@operation(body=NewRecipient, codes=(200, 201))
+@operation(body=NewRecipient, code="recipient_status_code")
 @for_account
 def create_recipient(session: Session, account: Account) -> Envelope[RecipientRecord]:
     """Create a recipient with its bank account."""
@@ -183,7 +182,7 @@ def create_recipient(session: Session, account: Account) -> Envelope[RecipientRe
     ids = {"id": new_id(session), "bank_id": new_id(session), "user_id": account.user_id}
     recipient = Recipient(**ids, **columns, **_keys(columns), created_at=now, updated_at=now)
     session.add(recipient)
-    return success(represent(recipient), "Recipient created successfully", "recipient_status_code")
+    return success(represent(recipient), "Recipient created successfully")
 
 
 @recipients.get("/<id>")
@@ -216,9 +215,9 @@ def update_recipient(session: Session, account: Account, id: str) -> Envelope[Re
 def _refuse_changes(recipient: Recipient, columns: dict[str, str]) -> None:
     changed = [name for name, value in columns.items() if name != "name" and getattr(recipient, name) != value]
     if changed:
-        of_bank = {field.name for field in fields(BankUpdate)}
-        name = ("bank." if changed[0] in of_bank else "") + camel_case(changed[0])
-        raise unspecified_refusal(400, f"{name} cannot be changed; send it as it is. Only the name can.")
+        names = {field.attribute: f"bank.{field.name}" for field in declared_fields(BankUpdate)}
+        names |= {field.attribute: field.name for field in declared_fields(RecipientUpdate)}
+        raise unspecified_refusal(400, f"{names[changed[0]]} cannot be changed; send it as it is. Only the name can.")
 
 
 @recipients.delete("/<id>")
@@ -283,9 +282,7 @@ def _matches(text: str) -> ColumnElement[bool]:
 
 def _columns(sent: NewRecipient | RecipientUpdate) -> dict[str, Any]:
     """The columns of recipient and bank, which share one row; no two have the same name."""
-    columns = asdict(sent)
-    bank: dict[str, Any] = columns.pop("bank")
-    return columns | bank
+    return {name: value for name, value in asdict(sent).items() if name != "bank"} | asdict(sent.bank)
 
 
 def _keys(columns: dict[str, Any]) -> dict[str, str]:

@@ -6,7 +6,6 @@ interface does not tell their difference.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from decimal import Decimal
 from operator import attrgetter
 from typing import Annotated
@@ -25,14 +24,8 @@ from flask_paycheckout.sandbox.references.data import (
     Country,
 )
 from flask_paycheckout.sandbox.wire.cross_origin import PICTURE
-from flask_paycheckout.sandbox.wire.envelope import Envelope, Record, success
-from flask_paycheckout.sandbox.wire.field_types import (
-    Choice,
-    Flag,
-    OptionalFiatCode,
-    OptionalFlag,
-    OptionalText,
-)
+from flask_paycheckout.sandbox.wire.envelope import Envelope, Record, Url, success
+from flask_paycheckout.sandbox.wire.field_types import FiatCode, Flag, Request, Text, choice
 from flask_paycheckout.sandbox.wire.operations import Credentials, check_undeclared, operation, read_query
 from flask_paycheckout.sandbox.wire.paging import Page, PageQuery, allowed_limit, envelope, is_wanted
 from flask_paycheckout.sandbox.world.context import assumption, world
@@ -41,26 +34,23 @@ from flask_paycheckout.sandbox.world.money import EVM, STELLAR, TOKENS, Token
 from flask_paycheckout.sandbox.world.settings import derived
 
 
-@dataclass(frozen=True)
-class CryptoQuery:
+class CryptoQuery(Request):
     """The query of the list of tokens."""
 
-    use_smart_contract: OptionalFlag = None
-    blockchain_type: Annotated[str | None, Choice((EVM, STELLAR))] = None
+    use_smart_contract: Flag | None = None
+    blockchain_type: Annotated[str, choice(EVM, STELLAR)] | None = None
 
 
-@dataclass(frozen=True)
 class BankQuery(PageQuery):
     """The query of the list of banks; the country's case is ignored."""
 
-    country: OptionalText = None
-    currency: OptionalFiatCode = None
+    country: Text | None = None
+    currency: FiatCode | None = None
     # Spelled like this in the interface.
     disbursment_available: Flag = False
 
 
-@dataclass(frozen=True)
-class MethodQuery:
+class MethodQuery(Request):
     """The query of the list of payment methods: those for buying crypto, or those for deposits."""
 
     is_for_deposit: Flag = False
@@ -74,7 +64,7 @@ class CurrencyRecord(Record):
     value: str
     currency: str
     country_code: str
-    logo: str
+    logo: Url
     name: str
     country: str
     symbol: str
@@ -97,7 +87,7 @@ class CryptoRecord(Record):
     address: str
     chain_id: int
     is_native: bool = msgspec.field(name="is_native")
-    logo: str
+    logo: Url
     currencies: list[str]
     decimal: int
     price_id: str
@@ -109,7 +99,7 @@ class PaymentMethodRecord(Record):
     code: str
     group: str
     currency: str
-    image: str
+    image: Url
     is_active: bool
     flat_fee_amount: Decimal
     percent_fee_amount: Decimal

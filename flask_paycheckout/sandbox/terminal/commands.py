@@ -1,32 +1,34 @@
 """The command line: the options that start a sandbox, and the commands that drive a running one.
 
-Most commands are calls of the control interface, declared in `COMMANDS`. Nothing of the server is imported here, so
-that a command starts at once.
+Most commands are calls of the control interface, made from their declarations; see `control/calls.py`.
 """
 
 from __future__ import annotations
 
 import os
 import re
-import select
 import sys
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import closing, suppress
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from itertools import groupby
 from typing import Any
 
 import click
 
+from flask_paycheckout.sandbox.control.calls import CALLS, ControlCall
 from flask_paycheckout.sandbox.terminal.connection import (
     DEFAULT_URL,
+    MAX_EVENTS,
     NOT_ALLOWED,
     REFUSED,
+    TOKEN_VARIABLE,
+    URL_VARIABLE,
     WRONG_USE,
     CommandFailed,
     Connection,
     Event,
     Given,
-    Told,
+    Shown,
     event,
     fields,
     follow,
@@ -35,222 +37,87 @@ from flask_paycheckout.sandbox.terminal.connection import (
     value_of,
 )
 from flask_paycheckout.sandbox.terminal.files import restore_snapshot, run_file, save_proof, save_snapshot, try_unknowns
-from flask_paycheckout.sandbox.terminal.parameters import (
-    CHANGES,
-    COMMON,
-    FIELD,
-    FLAG,
-    PARAMETERS,
-    TOKEN_VARIABLE,
-    URL_VARIABLE,
-    argument,
-    option,
+from flask_paycheckout.sandbox.wire.field_types import DeclaredField
+from flask_paycheckout.sandbox.world.assumptions import (
+    ASSUMPTIONS,
+    assumptions_as_json,
+    assumptions_as_text,
+    did_you_mean,
 )
-from flask_paycheckout.sandbox.world.assumptions import assumptions_as_json, assumptions_as_text, did_you_mean
 from flask_paycheckout.sandbox.world.exact_json import read_json, write_json
 
 PROGRAM = "python -m flask_paycheckout.sandbox"
+CarryOut = Callable[[Connection, Given], Shown]
+
+_DURATION = re.compile(r"([0-9]{1,12}(?:\.[0-9]{1,6})?)([smhd]?)")
+_UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 
 
-_NO_FIELDS = {"url", "control_token", "json", "field", "action", "clear"}
-_RENAMED = {"duration": "advanceSeconds", "about": "id"}
+def seconds_of(text: str) -> float:
+    """The seconds of `90`, `90s`, `15m`, `2h` or `1d`. :raises BadParameter: it is none of these."""
+    read = _DURATION.fullmatch(text)
+    if read is None:
+        raise click.BadParameter(f"{text!r} is no duration; write 90s, 15m, 2h or 1d")
+    return float(read[1]) * _UNITS[read[2] or "s"]
 
 
-@dataclass(frozen=True)
-class Command:
-    """A command: its effect, its parameters, and the call that it makes."""
-
-    help: str
-    parameters: str = ""
-    """Names in `PARAMETERS`."""
-    call: str | Mapping[str, str] = ""
-    """Method and path below `/_sandbox/`, with parameters in braces. Several by the action, or by the first parameter
-    that is given. What is not in the path goes into the body, or the query."""
-    columns: str = ""
-    """The columns that people see of each item of a list."""
-    shown: tuple[str, ...] = ()
-    """The fields that people see of an object, by path; all of them when empty."""
-    carry_out: Callable[[Connection, Given], Told | int] | None = None
-    """Makes the calls, where it is not a single one; or prints by itself, and returns the exit code."""
-    is_local: bool = False
-    """Whether it needs no sandbox that runs."""
+def change_of(text: str) -> tuple[str, str]:
+    """The name and value of `NAME=VALUE`. :raises BadParameter: it is none."""
+    name, sign, value = text.partition("=")
+    if not sign or not name:
+        raise click.BadParameter(f"{text!r} is not NAME=VALUE; --list-unknowns shows names and values")
+    return name, value
 
 
-def _carry_out(command: Command, sandbox: Connection, given: Given) -> Told | int:
-    if command.carry_out is not None:
-        return command.carry_out(sandbox, given)
-    method, path = _call_of(command, given).split()
-    in_path = set(re.findall(r"{(\w+)}", path))
-    if any(given[name] is None for name in in_path):
-        raise CommandFailed(f"This needs {' and '.join(sorted(in_path)).upper()} too.", WRONG_USE)
-    path = path.format_map({name: segment(value) for name, value in given.items()})
-    sent = {_RENAMED.get(name, name): value for name, value in given.items() if name not in in_path | _NO_FIELDS}
-    answer = sandbox.call(method, path, sent)
-    return answer, _text(answer, command)
+def _changes(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[str]:
+    """The words that complete the change of a switch."""
+    every = (f"{one.name}={value}" for one in ASSUMPTIONS for value in one.values)
+    return [change for change in every if change.startswith(incomplete)]
 
 
-def _call_of(command: Command, given: Given) -> str:
-    if isinstance(command.call, str):
-        return command.call
-    if "action" in given:
-        return command.call[given["action"]]
-    return next(call for name, call in command.call.items() if not name or given[name])
+CHANGES: dict[str, Any] = {"type": change_of, "shell_complete": _changes}
+FLAG: dict[str, Any] = {"is_flag": True}
 
 
-def _text(answer: Any, command: Command) -> str:
-    if isinstance(answer, list):
-        return table(answer, command.columns.split())
-    names = command.shown or tuple(answer)
-    return fields({name.rpartition(".")[2]: value_of(answer, name) or None for name in names})
+def option(*names: str, **how: Any) -> click.Option:
+    return click.Option(names, **how)
 
 
-def _unknowns(sandbox: Connection, given: Given) -> Told:
-    asked = dict(given["changes"])
-    if given["clear"]:
-        listed = sandbox.call("DELETE", "unknowns")
-    elif asked:
-        listed = [one for one in sandbox.call("POST", "unknowns", asked) if one["name"] in asked]
-    else:
-        listed = sandbox.call("GET", "unknowns")
-    shown = [one | {"alternatives": ", ".join(one["alternatives"])} for one in listed]
-    return listed, table(shown, ("name", "value", "startValue", "default", "alternatives"))
+def argument(name: str, metavar: str | None = None, **how: Any) -> click.Argument:
+    return click.Argument([name], metavar=metavar, **how)
 
 
-def _call(sandbox: Connection, given: Given) -> int:
-    """Send a call of the service, signed by an account, and print the answer as it is."""
-    account = sandbox.call("GET", f"accounts/{segment(given['account'] or 'default')}")
-    body = (given["data"] or "").encode()
-    status, content = sandbox.signed(given["method"].upper(), given["path"], body, account)
-    sys.stdout.buffer.write(content.rstrip(b"\n") + b"\n")
-    sys.stdout.flush()
-    with suppress(ValueError, AttributeError):
-        told = read_json(content)
-        status = int(told.get("statusCode", told.get("status", status)))
-    return REFUSED if status >= 400 else 0
+COMMON = (
+    option("--url", help=f"Address of the sandbox ({URL_VARIABLE}, or {DEFAULT_URL})."),
+    option("--control-token", metavar="TOKEN", help=f"Better set {TOKEN_VARIABLE}."),
+    option("--json", **FLAG, help="Print for a program."),
+)
+FIELD = option("--field", metavar="NAME", help="Print this field alone, such as id or deposit.status.")
 
 
-def _tail(sandbox: Connection, given: Given) -> int:
-    def is_wanted(one: Event) -> bool:
-        status = str(given["outcome"] or "").lower()
-        outcome = str(one["outcome"])
-        return (
-            given["of_kind"] in {None, one["kind"]}
-            and (given["in_address"] or "") in one["text"]
-            and (status in {"", outcome} or (status.endswith("xx") and outcome[:1] == status[:1] and outcome.isdigit()))
-        )
-
-    with suppress(KeyboardInterrupt):
-        until = given["until"]
-        told = follow(sandbox, given["last"], given["account"], until, is_wanted=is_wanted, is_over=_nobody_reads)
-        with closing(told) as events:
-            for one in events:
-                click.echo(write_json(one) if given["json"] else event(one))
-    return 0
-
-
-def _nobody_reads() -> bool:
-    """Whether the program that the output goes to has ended, where the system can tell."""
-    if not hasattr(select, "poll"):
-        return False
-    watch = select.poll()
-    try:
-        watch.register(sys.stdout.fileno(), 0)
-    except (OSError, ValueError):
-        # It is no file, or one that cannot be watched.
-        return False
-    return any(found & select.POLLERR for _, found in watch.poll(0))
-
-
-_DEPOSIT = ("deposit.depositId", "deposit.status", "deposit.inputAmount", "deposit.inputCurrency", "paymentMethod")
-_FAULT = "operation kind clear account times share statusCode message retryAfter seconds"
-COMMANDS = {
-    "pick": Command(
-        "let the customer pick a payment method",
-        "id paymentMethod reference",
-        "POST checkouts/{id}/pick",
-        shown=_DEPOSIT,
-    ),
-    "pay": Command("let the customer's money arrive", "id amount", "POST checkouts/{id}/pay", shown=_DEPOSIT),
-    "fail": Command("let the bank refuse the payment", "id", "POST checkouts/{id}/fail", shown=_DEPOSIT),
-    "abandon": Command(
-        "let the customer leave without picking; the clock moves past the page's end", "id", "POST checkouts/{id}/leave"
-    ),
-    "trigger": Command(
-        "bring a checkout or a payout into a state, or send a webhook again",
-        "event about account paymentMethod amount currency",
-        "POST trigger",
-    ),
-    "finish": Command("let the bank complete a payout, or let it fail", "id status", "POST disbursements/{id}/finish"),
-    "proof": Command("save the transfer proof of a completed payout", "id output", carry_out=save_proof),
-    "advance": Command("move the clock forward", "duration", "POST clock"),
-    "clock": Command("show the clock", call="GET clock"),
-    "fault": Command(
-        "arm a fault, list the armed ones, or remove them",
-        _FAULT,
-        {"clear": "DELETE faults", "operation": "POST faults", "": "GET faults"},
-        "id operation kind times account",
-    ),
-    "accounts": Command(
-        "list, make, show or remove accounts, or give one new keys",
-        "name webhookUrl",
-        {
-            "list": "GET accounts",
-            "make": "POST accounts",
-            "show": "GET accounts/{name}",
-            "keys": "POST accounts/{name}/keys",
-            "remove": "DELETE accounts/{name}",
-        },
-        "name clientId email webhookUrl",
-    ),
-    "worlds": Command(
-        "list, make or remove worlds",
-        "name",
-        {"list": "GET worlds", "make": "POST worlds", "remove": "DELETE worlds/{name}"},
-        "name baseUrl",
-    ),
-    "mails": Command("list the mails", "account to", "GET mails", "sentAt to subject otp"),
-    "webhooks": Command("list the webhooks", "account", "GET webhooks", "id createdAt account orderId state"),
-    "requests": Command(
-        "list the calls of the service", "account", "GET requests", "id at status method target account"
-    ),
-    "disbursements": Command(
-        "list the payouts and refunds",
-        "account",
-        "GET disbursements",
-        "disbursementId account status amount currency reference",
-    ),
-    "unknowns": Command("list the switches, change some, or return all", "changes clear", carry_out=_unknowns),
-    "call": Command(
-        "sign a call of the service, send it and print the answer", "method path account data", carry_out=_call
-    ),
-    "tail": Command(
-        "follow calls, moves and webhooks as they happen",
-        "account of_kind in_address outcome last until",
-        carry_out=_tail,
-    ),
-    "run": Command("carry out the triggers and calls of a file", "file", carry_out=run_file),
-    "snapshot": Command("save the whole state as a file, which holds secrets", "file", carry_out=save_snapshot),
-    "restore": Command("return to the state of a snapshot", "file", carry_out=restore_snapshot),
-    "reset": Command("return to the start state", call="POST reset"),
-    "try-unknowns": Command(
-        "run a shop's tests under each value of the switches", "only program", carry_out=try_unknowns, is_local=True
-    ),
-}
-"""The commands, by name."""
-
-
-def _click_command(name: str, declared: Command) -> click.Command:
-    parameters = [PARAMETERS[one] for one in declared.parameters.split()]
-    if isinstance(declared.call, Mapping) and "list" in declared.call:
-        actions = click.Choice(list(declared.call))
-        parameters.insert(0, argument("action", f"[{'|'.join(declared.call)}]", type=actions, default="list"))
-
+def _command(name: str, help: str, carry_out: CarryOut, *parameters: click.Parameter) -> click.Command:  # noqa: A002
     def callback(**given: Any) -> int:
         outer = click.get_current_context().find_root().params
-        common = {key: given[key] or outer.get(key) for key in ("url", "control_token", "json")}
-        return _printed(lambda: _perform(declared, given | common))
+        common = {key: given.pop(key) or outer.get(key) for key in ("url", "control_token", "json")}
+        return _printed(lambda: _perform(carry_out, given, common))
 
-    return click.Command(name, params=[*parameters, *COMMON, FIELD], callback=callback, help=declared.help)
+    return click.Command(name, params=[*parameters, *COMMON, FIELD], callback=callback, help=help)
+
+
+def _perform(carry_out: CarryOut, given: dict[str, Any], common: Given) -> str | int:
+    token = common["control_token"] or os.environ.get(TOKEN_VARIABLE, "")
+    if not token and carry_out is not try_unknowns:
+        remedy = f"set {TOKEN_VARIABLE} to the one that the sandbox printed at its start."
+        raise CommandFailed(f"The control token is missing: {remedy}", NOT_ALLOWED)
+    sandbox = Connection(common["url"] or os.environ.get(URL_VARIABLE) or DEFAULT_URL, token)
+    field = given.pop("field")
+    shown = carry_out(sandbox, given | {"json": common["json"]})
+    if isinstance(shown, int):
+        return shown
+    answer, text = shown
+    if common["json"]:
+        return write_json(answer)
+    return text if field is None else value_of(answer, field)
 
 
 def _printed(tell: Callable[[], str | int]) -> int:
@@ -266,21 +133,141 @@ def _printed(tell: Callable[[], str | int]) -> int:
     return 0
 
 
-def _perform(command: Command, given: Given) -> str | int:
-    token = given["control_token"] or os.environ.get(TOKEN_VARIABLE, "")
-    if not token and not command.is_local:
-        raise CommandFailed(
-            f"The control token is missing: set {TOKEN_VARIABLE} to the one that the sandbox printed at its start.",
-            NOT_ALLOWED,
-        )
-    sandbox = Connection(given["url"] or os.environ.get(URL_VARIABLE) or DEFAULT_URL, token)
-    told = _carry_out(command, sandbox, given)
-    if isinstance(told, int):
-        return told
-    answer, text = told
-    if given["field"] is not None:
-        text = value_of(answer, given["field"])
-    return write_json(answer) if given["json"] else text
+_ARGUMENT = re.compile(r"[<\[](\w+)[>\]]")
+_OPTIONS = {"payment_method": "method"}
+"""Options that are not named like their field."""
+
+
+def _command_of(name: str, calls: Sequence[ControlCall]) -> click.Command:
+    """The command that makes one of these calls: by its word, its flag, or the arguments that are given."""
+    usages = " ".join(one.usage.removeprefix(name) for one in calls)
+    positional = tuple(dict.fromkeys(_ARGUMENT.findall(usages)))
+    declared = {field.attribute: field for one in calls for field in one.fields}
+    words = [word for word in usages.split() if word.isalpha()]
+    parameters: list[click.Parameter] = [option(flag, **FLAG) for flag in re.findall("--[a-z]+", usages)]
+    if words:
+        parameters.append(argument("word", f"[{'|'.join(words)}]", type=click.Choice(words), default=words[0]))
+    for place in positional:
+        kind: dict[str, Any] = {"type": seconds_of, "metavar": "DURATION"} if place == "advance_seconds" else {}
+        parameters.append(argument(place, required=len(calls) == 1 and f"<{place}>" in usages, **kind))
+    parameters += [_option(field) for field in declared.values() if field.attribute not in positional]
+
+    def carry_out(sandbox: Connection, given: Given) -> Shown:
+        chosen = [one for one in calls if _fits(one, given)][-1]
+        return _make(sandbox, chosen, {place: given[place] for place in (*positional, *declared)}, declared)
+
+    return _command(name, calls[0].summary, carry_out, *parameters)
+
+
+def _fits(one: ControlCall, given: Given) -> bool:
+    """Whether the word or the flag of a usage is given, else one of its arguments if it has any."""
+    _, *rest = one.usage.split()
+    names = [place for place in rest if _ARGUMENT.fullmatch(place)]
+    for word in rest:
+        if word not in names:
+            return bool(given.get("word") == word or given.get(word.removeprefix("--")))
+    return not names or any(given[name[1:-1]] is not None for name in names)
+
+
+def _option(field: DeclaredField) -> click.Option:
+    name = _OPTIONS.get(field.attribute) or field.attribute.replace("_", "-")
+    return option(f"--{name}", field.attribute, help=f"{field.meta.description}.")
+
+
+def _make(sandbox: Connection, made: ControlCall, given: Given, declared: dict[str, DeclaredField]) -> Shown:
+    in_path = re.findall(r"<(\w+)>", made.path)
+    missing = [name for name in in_path if given[name] is None]
+    if missing:
+        raise CommandFailed(f"This needs {' and '.join(missing).upper()} too.", WRONG_USE)
+    path = re.sub(r"<(\w+)>", lambda place: segment(given[place[1]]), made.path)
+    sent = {
+        declared[name].name: declared[name].parse(value) if isinstance(value, str) else value
+        for name, value in given.items()
+        if value is not None and name not in in_path
+    }
+    answer = sandbox.call(made.method, path, sent)
+    names = made.shown.split()
+    if isinstance(answer, list):
+        return answer, table(answer, names)
+    return answer, fields({name.rpartition(".")[2]: value_of(answer, name) or None for name in names or answer})
+
+
+def _unknowns(sandbox: Connection, given: Given) -> Shown:
+    asked = dict(given["changes"])
+    if given["clear"]:
+        listed = sandbox.call("DELETE", "unknowns")
+    elif asked:
+        listed = [one for one in sandbox.call("POST", "unknowns", asked) if one["name"] in asked]
+    else:
+        listed = sandbox.call("GET", "unknowns")
+    shown = [one | {"alternatives": ", ".join(one["alternatives"])} for one in listed]
+    return listed, table(shown, ("name", "value", "startValue", "default", "alternatives"))
+
+
+def _call(sandbox: Connection, given: Given) -> Shown:
+    """Send a call of the service, signed by an account, and print the answer as it is."""
+    account = sandbox.call("GET", f"accounts/{segment(given['account'] or 'default')}")
+    body = (given["data"] or "").encode()
+    status, content = sandbox.signed(given["method"].upper(), given["path"], body, account)
+    sys.stdout.buffer.write(content.rstrip(b"\n") + b"\n")
+    sys.stdout.flush()
+    with suppress(ValueError, AttributeError):
+        answer = read_json(content)
+        status = int(answer.get("statusCode", answer.get("status", status)))
+    return REFUSED if status >= 400 else 0
+
+
+def _tail(sandbox: Connection, given: Given) -> Shown:
+    status = str(given["status"] or "").lower()
+
+    def is_wanted(one: Event) -> bool:
+        outcome = str(one["outcome"])
+        is_class = status.endswith("xx") and outcome[:1] == status[:1] and outcome.isdigit()
+        is_right = given["kind"] in {None, one["kind"]} and (given["path"] or "") in one["text"]
+        return is_right and (status in {"", outcome} or is_class)
+
+    with suppress(KeyboardInterrupt):
+        for one in follow(sandbox, given["last"], given["account"], given["seconds"], is_wanted=is_wanted):
+            click.echo(write_json(one) if given["json"] else event(one))
+    return 0
+
+
+_ACCOUNT = option("--account", metavar="NAME", help="Of this account only, or by it.")
+
+
+def _commands() -> Iterable[click.Command]:
+    """All commands."""
+    named = sorted((one for one in CALLS if one.usage), key=lambda one: one.usage.split()[0])
+    for name, calls in groupby(named, key=lambda one: one.usage.split()[0]):
+        yield _command_of(name, list(calls))
+    yield _command(
+        *("unknowns", "lists the switches, changes some, or returns all", _unknowns),
+        argument("changes", "[NAME=VALUE]...", nargs=-1, **CHANGES),
+        option("--clear", **FLAG, help="All to the values at the start."),
+    )
+    yield _command(
+        *("call", "signs a call of the service, sends it and prints the answer", _call),
+        *(argument("method"), argument("path"), _ACCOUNT, option("--data", metavar="JSON", help="The body.")),
+    )
+    yield _command(
+        *("tail", "shows calls, moves and webhooks as they happen", _tail),
+        _ACCOUNT,
+        option("--kind", metavar="KIND", help="call, deposit, disbursement, payment or webhook only."),
+        option("--path", metavar="TEXT", help="With this in the address only."),
+        option("--status", metavar="STATUS", help="With this outcome only, such as 404, 4xx or pending."),
+        option("--last", metavar="N", type=click.IntRange(0, MAX_EVENTS), default=10, show_default=True),
+        option("--seconds", metavar="DURATION", type=seconds_of, help="Stop after so long."),
+    )
+    output = option("--output", metavar="FILE", help="disbursement-ID.pdf otherwise.")
+    yield _command("proof", "saves the transfer proof of a completed payout", save_proof, argument("id"), output)
+    yield _command("run", "carries out the triggers and calls of a file", run_file, argument("file"))
+    yield _command("snapshot", "saves the whole state, with all secrets, as a file", save_snapshot, argument("file"))
+    yield _command("restore", "returns to the state of a snapshot", restore_snapshot, argument("file"))
+    yield _command(
+        *("try-unknowns", "runs a shop's tests under each value of the switches", try_unknowns),
+        argument("program", "PROGRAM...", nargs=-1, required=True, type=click.UNPROCESSED),
+        option("--only", metavar="NAME", multiple=True, help="A switch; may be repeated."),
+    )
 
 
 class CommandLine(click.Group):
@@ -294,16 +281,13 @@ class CommandLine(click.Group):
         return super().resolve_command(ctx, args)
 
 
-_PORTS = click.IntRange(0, 65535)
-
-
 @click.pass_context
 def _serve(context: click.Context, /, **given: Any) -> int:
     if context.invoked_subcommand is not None:
         return 0
     if given["list_unknowns"]:
         return _printed(lambda: assumptions_as_json() if given["json"] else assumptions_as_text())
-    # Imported here: what serves a sandbox takes a second, which no command needs.
+    # Imported here because the command that serves needs these names.
     from flask_paycheckout.sandbox.command import serve
 
     with suppress(KeyboardInterrupt):
@@ -311,15 +295,22 @@ def _serve(context: click.Context, /, **given: Any) -> int:
     return 0
 
 
+COMMANDS = {command.name: command for command in _commands()}
 cli = CommandLine(
     "sandbox",
     callback=_serve,
     invoke_without_command=True,
     help="Serve a sandbox until Ctrl-C, or run a command against one that is running.",
-    commands={name: _click_command(name, declared) for name, declared in COMMANDS.items()},
+    commands=list(COMMANDS.values()),
     params=[
         option("--host", default="127.0.0.1", show_default=True, help="Address to listen on."),
-        option("--port", type=_PORTS, default=8790, show_default=True, help="Port to listen on; 0 takes a free one."),
+        option(
+            *("--port",),
+            type=click.IntRange(0, 65535),
+            default=8790,
+            show_default=True,
+            help="Port to listen on; 0 takes a free one.",
+        ),
         option("--database", metavar="URL", help="SQLite in memory unless given, here or in SANDBOX_DATABASE."),
         option("--webhook-url", metavar="URL", help="Where webhooks are sent."),
         option("--clock", default="running", metavar="CLOCK", help="running, frozen, or frozen@2026-01-01T00:00:00Z."),
@@ -329,7 +320,7 @@ cli = CommandLine(
         option("--list-unknowns", **FLAG, help="Print the switches, defaults first, and stop."),
         option("--base-url", metavar="URL", help="What checkout addresses begin with."),
         option("--allow-host", metavar="NAME", multiple=True, help="A host name to answer to."),
-        option("--allow-remote-control", **FLAG, help="Let other machines control the sandbox."),
+        option("--allow-remote-control", **FLAG, help="Others use this sandbox, directly or through a proxy."),
         option("--trusted-proxies", type=int, default=0, metavar="N", help="How many proxies are in front."),
         option("--allow-remote-webhooks", **FLAG, help="Let webhooks leave this machine."),
         *COMMON,

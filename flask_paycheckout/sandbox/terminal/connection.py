@@ -15,6 +15,7 @@ import msgspec
 from flask_paycheckout.sandbox.world.assumptions import sign, string_to_sign, timestamp_of
 from flask_paycheckout.sandbox.world.exact_json import read_json, write_json
 
+URL_VARIABLE, TOKEN_VARIABLE = "SANDBOX_URL", "SANDBOX_CONTROL_TOKEN"
 DEFAULT_URL = "http://127.0.0.1:8790"
 _HEADER = "X-Sandbox-Control"
 _SECONDS = 60.0
@@ -26,10 +27,9 @@ _encoder = msgspec.json.Encoder(decimal_format="number")
 REFUSED, WRONG_USE, NOT_REACHED, NOT_ALLOWED = 1, 2, 3, 4
 """Exit codes besides 0."""
 
-
 Given = Mapping[str, Any]
-Told = tuple[Any, str]
-"""The parameters of a command, and its answer for programs and for people."""
+Shown = tuple[Any, str] | int
+"""The answer of a command for programs and for people; or the exit code, when the command has printed by itself."""
 
 
 class CommandFailed(Exception):
@@ -50,14 +50,12 @@ class Connection:
         self.url = url.rstrip("/")
         try:
             parts = urlsplit(self.url)
-            _ = parts.port
+            is_address = parts.scheme in _KINDS and parts.hostname and not parts.query and (parts.port or True)
         except ValueError:
-            raise CommandFailed(f"--url {url!r} is no address.", WRONG_USE) from None
-        if parts.scheme not in _KINDS or not parts.hostname or parts.username or parts.query or parts.fragment:
+            is_address = False
+        if not is_address:
             raise CommandFailed(f"--url {url!r} is no http or https address of a sandbox.", WRONG_USE)
-        if not token.isascii() or not token.isprintable():
-            raise CommandFailed("The control token must be printable ASCII.", WRONG_USE)
-        self._path, self._token = parts.path, token
+        self._token = token
 
     def call(self, method: str, path: str, sent: Given | bytes = b"") -> Any:
         """The answer of a call, as JSON with exact numbers."""
@@ -70,18 +68,14 @@ class Connection:
     def fetch(self, method: str, path: str, sent: Given | bytes = b"") -> bytes:
         """The answer of a call as it is.
 
-        :param sent: fields, of which those that are None are left out: the query of GET and DELETE, else the body;
-            or the body as it is.
+        :param sent: fields: the query of GET and DELETE, else the body; or the body as it is.
         :raises CommandFailed: the answer is a refusal, or there is none.
         """
-        target = self._target(f"_sandbox/{path}")
         if not isinstance(sent, bytes):
-            given = {name: value for name, value in sent.items() if value is not None}
-            if method in {"GET", "DELETE"}:
-                sent, target = b"", f"{target}?{urlencode(given)}".rstrip("?")
-            else:
-                sent = _encoder.encode(given)
-        status, content = self._send(method, target, sent, {_HEADER: self._token})
+            is_query = method in {"GET", "DELETE"}
+            path = f"{path}?{urlencode(sent)}".rstrip("?") if is_query else path
+            sent = b"" if is_query else _encoder.encode(sent)
+        status, content = self._send(method, f"_sandbox/{path.lstrip('/')}", sent, {_HEADER: self._token})
         if status not in (200, 201):
             raise self._refusal(status, content)
         return content
@@ -89,47 +83,38 @@ class Connection:
     def signed(self, method: str, path: str, body: bytes, account: Mapping[str, str]) -> tuple[int, bytes]:
         """The HTTP status and the answer of a call of the service, with both credentials of an account."""
         switches = {one["name"]: one["value"] for one in self.call("GET", "unknowns")}
-        formula = switches["signature_formula"]
-        target, timestamp = self._target(path.lstrip("/")), timestamp_of(time.time(), switches["timestamp_unit"])
-        text = string_to_sign(method, target, timestamp, body, formula)
-        headers = {
-            "X-Client-ID": account["clientId"],
-            "X-Timestamp": timestamp,
-            "X-Signature": sign(account["clientSecret"], text, formula),
-        }
+        formula, path = switches["signature_formula"], path.lstrip("/")
+        timestamp = timestamp_of(time.time(), switches["timestamp_unit"])
+        headers = {"X-Client-ID": account["clientId"], "X-Timestamp": timestamp}
+        text = string_to_sign(method, self._target(path), timestamp, body, formula)
+        headers["X-Signature"] = sign(account["clientSecret"], text, formula)
         if account.get("accessToken"):
             scheme = "" if switches["authorization_format"] == "raw" else "Bearer "
             headers["Authorization"] = scheme + account["accessToken"]
-        return self._send(method, target, body, headers)
+        return self._send(method, path, body, headers)
 
     def _target(self, path: str) -> str:
         """A path, perhaps with a query, as it is sent; what is quoted in it stays so."""
-        return quote(f"{self._path}/{path}", safe="%/?&=:@!$'()*+,;")
+        return quote(f"{urlsplit(self.url).path}/{path}", safe="%/?&=:@!$'()*+,;")
 
-    def _send(self, method: str, target: str, sent: bytes, headers: dict[str, str]) -> tuple[int, bytes]:
+    def _send(self, method: str, path: str, sent: bytes, headers: dict[str, str]) -> tuple[int, bytes]:
         try:
-            return send(self.url, method, target, {"Content-Type": "application/json", **headers}, sent)
-        except (OSError, HTTPException) as wrong:
-            raise CommandFailed(
-                f"No sandbox answers at {self.url} ({_reason(wrong)})."
-                " Start one with python -m flask_paycheckout.sandbox, or give its --url.",
-                NOT_REACHED,
-            ) from None
+            headers = {"Content-Type": "application/json", **headers}
+            return send(self.url, method, self._target(path), headers, sent)
+        except (OSError, HTTPException, UnicodeError) as wrong:
+            reason = str(getattr(wrong, "strerror", None) or str(wrong) or type(wrong).__name__).lower()
+            remedy = "Start one with python -m flask_paycheckout.sandbox, or give its --url."
+            raise CommandFailed(f"No sandbox answers at {self.url} ({reason}). {remedy}", NOT_REACHED) from None
 
     def _refusal(self, status: int, content: bytes) -> CommandFailed:
         try:
-            told = read_json(content)["error"]
-            fault = f"{told['field']} {told['fault']}".rstrip(".")
-            text = f"{fault}. {told['remedy']}"
+            error = read_json(content)["error"]
+            text = f"{error['field']} {str(error['fault']).rstrip('.')}. {error['remedy']}"
         except (ValueError, KeyError, TypeError):
             return self._no_sandbox()
         if status == 401:
-            return CommandFailed(
-                f"The sandbox at {self.url} refuses the control token. It prints its token at its start:"
-                " set SANDBOX_CONTROL_TOKEN to it.",
-                NOT_ALLOWED,
-            )
-        return CommandFailed(text, NOT_ALLOWED if status == 403 else REFUSED)
+            text += f" Set {TOKEN_VARIABLE} to it."
+        return CommandFailed(text, NOT_ALLOWED if status in (401, 403) else REFUSED)
 
     def _no_sandbox(self) -> CommandFailed:
         return CommandFailed(f"What answers at {self.url} is no sandbox of this version.", NOT_REACHED)
@@ -149,10 +134,6 @@ def segment(value: object) -> str:
     return quote(str(value), safe="")
 
 
-def _reason(wrong: Exception) -> str:
-    return str(getattr(wrong, "strerror", None) or str(wrong) or type(wrong).__name__).lower()
-
-
 MAX_EVENTS = 200
 """The most events that an answer holds of one kind."""
 _PAUSE = 0.5
@@ -168,44 +149,26 @@ def follow(
     *,
     is_wanted: Callable[[Event], bool] = lambda one: True,
     sleep: Callable[[float], None] = time.sleep,
-    is_over: Callable[[], bool] = lambda: False,
 ) -> Generator[Event, None, None]:
-    """The newest events, then further ones as they happen, until so many seconds have passed.
-
-    Each question begins where the last but one ended: on PostgreSQL, what several processes write at the same time is
-    not always committed in the order of its numbers.
-    """
+    """The newest events, then further ones as they happen, until so many seconds have passed."""
     until = time.monotonic() + (inf if seconds is None else seconds)
-    answer = _ask(connection, None, account)
-    newest = [one for one in answer["events"] if is_wanted(one)]
+    asked = {"last": MAX_EVENTS} | ({} if account is None else {"account": account})
+    answer = connection.call("GET", "events", asked)
+    newest = list(filter(is_wanted, answer["events"]))
     yield from newest[max(0, len(newest) - last) :]
-    before = cursor = answer["cursor"]
-    seen = {_name(one) for one in answer["events"]}
-    while time.monotonic() < until and not is_over():
+    while time.monotonic() < until:
         if not answer["more"]:
             sleep(max(0.0, min(_PAUSE, until - time.monotonic())))
-        answer = _ask(connection, before, account)
-        yield from (one for one in answer["events"] if _name(one) not in seen and is_wanted(one))
-        # No more than two answers hold: a sandbox gives a bounded number of events at once.
-        seen = {_name(one) for one in answer["events"]}
-        before, cursor = answer["cursor"] if answer["more"] else cursor, answer["cursor"]
-
-
-def _ask(connection: Connection, after: str | None, account: str | None) -> Any:
-    return connection.call("GET", "events", {"after": after, "last": MAX_EVENTS, "account": account})
-
-
-def _name(event: Event) -> tuple[Any, ...]:
-    # With the time, since numbers begin anew after a reset.
-    return event["kind"], event["number"], event["at"]
+        answer = connection.call("GET", "events", asked | {"after": answer["cursor"]})
+        yield from filter(is_wanted, answer["events"])
 
 
 def table(rows: Sequence[dict[str, Any]], columns: Sequence[str]) -> str:
-    """Rows below the names of their columns; a sentence when there are none."""
+    """Rows below the names of their columns; a word when there are none."""
     if not rows:
         return "none"
     cells = [list(columns), *([_cell(row.get(name)) for name in columns] for row in rows)]
-    widths = [max(len(line[place]) for line in cells) for place in range(len(columns))]
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     return "\n".join(
         "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in cells
     )
@@ -213,7 +176,7 @@ def table(rows: Sequence[dict[str, Any]], columns: Sequence[str]) -> str:
 
 def fields(shown: dict[str, Any]) -> str:
     """One line for each field."""
-    width = max((len(name) for name in shown), default=0)
+    width = max(map(len, shown), default=0)
     return "\n".join(f"{name:<{width}}  {_cell(value)}" for name, value in shown.items())
 
 
@@ -226,11 +189,11 @@ def value_of(answer: Any, field: str) -> str:
     return write_json(answer) if isinstance(answer, dict | list) else "" if answer is None else plain(str(answer))
 
 
-def event(one: dict[str, Any]) -> str:
+def event(one: Event) -> str:
     """An event of the feed as one line."""
     moment = str(one["at"]).partition("T")[2].removesuffix("Z")
-    told = (moment, f"{one['kind']:<12}", f"{one['outcome']:<10}", one["about"] or "", one["text"], one["detail"])
-    return "  ".join(plain(str(part)) for part in told if part)
+    parts = (moment, f"{one['kind']:<12}", f"{one['outcome']:<10}", one["about"] or "", one["text"], one["detail"])
+    return "  ".join(plain(str(part)) for part in parts if part)
 
 
 def plain(text: str) -> str:
@@ -239,8 +202,5 @@ def plain(text: str) -> str:
 
 
 def _cell(value: Any) -> str:
-    if value is None:
-        return "-"
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    return plain(str(value))
+    words = {None: "-", True: "yes", False: "no"}
+    return words[value] if value is None or isinstance(value, bool) else plain(str(value))

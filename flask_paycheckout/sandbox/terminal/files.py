@@ -16,7 +16,7 @@ from flask_paycheckout.sandbox.terminal.connection import (
     CommandFailed,
     Connection,
     Given,
-    Told,
+    Shown,
     fields,
     plain,
     segment,
@@ -31,17 +31,17 @@ MAX_STEPS = 10_000
 _KEPT = re.compile(r"\$(\w+)\.([\w.]+)")
 
 
-def save_proof(sandbox: Connection, given: Given) -> Told:
+def save_proof(sandbox: Connection, given: Given) -> Shown:
     id_ = segment(given["id"])
     content = sandbox.fetch("GET", f"disbursements/{id_}/proof")
     return _saved("proof", Path(given["output"] or f"disbursement-{id_}.pdf"), content)
 
 
-def save_snapshot(sandbox: Connection, given: Given) -> Told:
+def save_snapshot(sandbox: Connection, given: Given) -> Shown:
     return _saved("snapshot", Path(given["file"]), sandbox.fetch("GET", "snapshot"))
 
 
-def _saved(what: str, path: Path, content: bytes) -> Told:
+def _saved(what: str, path: Path, content: bytes) -> Shown:
     half = path.with_name(f"{path.name}.part")
     try:
         # For this user only, since a snapshot holds secrets; and never half a file in the place of an earlier one.
@@ -55,7 +55,7 @@ def _saved(what: str, path: Path, content: bytes) -> Told:
     return {"file": str(path), "bytes": len(content)}, plain(str(path))
 
 
-def restore_snapshot(sandbox: Connection, given: Given) -> Told:
+def restore_snapshot(sandbox: Connection, given: Given) -> Shown:
     restored = sandbox.call("POST", "restore", _content("snapshot", given["file"]))
     return restored, fields(restored)
 
@@ -67,7 +67,7 @@ def _content(what: str, file: str) -> bytes:
         raise CommandFailed(f"The {what} cannot be read: {wrong}.", WRONG_USE) from None
 
 
-def run_file(sandbox: Connection, given: Given) -> Told:
+def run_file(sandbox: Connection, given: Given) -> Shown:
     """Carry out the steps of a file: triggers, such as `{"event": "paid", "amount": 5, "as": "order"}`, and calls.
 
     A call is `{"call": "POST checkouts/$order.id/pick", ...}` with the fields of its body. `as` keeps an answer, and
@@ -111,7 +111,7 @@ def _filled(value: Any, kept: Mapping[str, Any]) -> Any:
 _SHOWN_LINES = 20
 
 
-def try_unknowns(sandbox: Connection, given: Given) -> int:
+def try_unknowns(sandbox: Connection, given: Given) -> Shown:
     """Run a shop's tests under the defaults and each other value, and print a table; 1 when they failed under any.
 
     Each run is a process of its own, to which a variable of the environment tells the switch. Every sandbox that it

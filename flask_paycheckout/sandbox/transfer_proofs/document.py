@@ -1,103 +1,70 @@
-"""Drawing a transfer proof: one A4 page, whatever the length of the names on it."""
+"""The transfer proof as a PDF: a heading and one table, in a font that every reader of PDF has.
+
+That font has the letters of Western Europe. Others are printed without their accents, or as their number: U+738B.
+"""
 
 from __future__ import annotations
 
+import unicodedata
 from datetime import datetime
 from decimal import Decimal
 
-from fpdf import FPDF, XPos, YPos
+from fpdf import FPDF
 
 from flask_paycheckout.sandbox.disbursements.batches import total
 from flask_paycheckout.sandbox.disbursements.fiat_schemas import FiatDisbursement
-from flask_paycheckout.sandbox.transfer_proofs.typefaces import (
-    REGULAR,
-    Paper,
-    close_fonts,
-    load_fonts,
-    printable,
-)
-from flask_paycheckout.sandbox.world.context import assumption
 
-# Millimetres of an A4 page.
-_MARGIN, _WIDTH, _BOTTOM = 18.0, 174.0, 268.0
-_LABEL_WIDTH = 48.0
-_BAND_HEIGHT = 46.0
-# Tried in turn until everything fits on the page.
-_SIZES = (10.5, 9.0, 7.5, 6.0, 5.0, 4.0)
-_LINES_PER_POINT = 0.56
-# The most activities that are shown, the last ones: the end of a long history is what counts.
-_MAX_ACTIVITIES = 6
-
-_INK, _BAND, _PALE, _GREY, _GREEN = (28, 36, 48), (20, 46, 84), (198, 214, 236), (104, 116, 132), (32, 128, 84)
-
-Rows = list[tuple[str, str]]
+_FONT, _ENCODING = "helvetica", "latin-1"
+_WIDTHS = (1, 3)
+"""Of the columns, in proportion."""
 
 
 def transfer_proof(made: FiatDisbursement) -> bytes:
-    """The proof as a PDF; the same disbursement always gives the same page."""
-    for size in _SIZES:
-        pdf = Paper(format="A4")
-        try:
-            _draw(pdf, made, size)
-            if pdf.page_no() == 1 or size == _SIZES[-1]:
-                return bytes(pdf.output())
-        finally:
-            close_fonts(pdf)
-    raise AssertionError("the smallest size is always returned")
-
-
-def _draw(pdf: FPDF, made: FiatDisbursement, size: float) -> None:
+    """The proof as a PDF; the same disbursement always gives the same bytes."""
+    pdf = FPDF()
     pdf.set_creation_date(made.updated_at)
     pdf.set_title(f"Transfer proof {made.disbursement_id}")
     pdf.set_lang("en")
     # Else `{nb}` in a name or note would be printed as the number of pages.
     pdf.alias_nb_pages(None)  # type: ignore[arg-type]  # as its documentation says
-    pdf.set_margins(_MARGIN, _MARGIN)
-    pdf.set_auto_page_break(True, 297 - _BOTTOM)
     pdf.add_page()
-    sections = _sections(made)
-    missing = load_fonts(pdf, "".join(value for _, rows in sections for row in rows for value in row))
-    _draw_band(pdf, made)
-    for title, rows in sections:
-        _draw_section(pdf, title, [(label, printable(value, missing)) for label, value in rows], size)
-    if pdf.page_no() == 1:
-        _draw_footer(pdf)
+    pdf.set_font(_FONT, "B", 18)
+    pdf.cell(text=_printable(f"Transfer of {_money(made.amount, made.currency)}"))
+    pdf.ln(14)
+    pdf.set_font(_FONT, size=10)
+    with pdf.table(col_widths=_WIDTHS, first_row_as_headings=False, text_align="L", padding=1) as table:
+        for row in _rows(made):
+            table.row([_printable(cell) for cell in row])
+    pdf.ln(6)
+    pdf.cell(text="Issued by the payments sandbox. No real money was moved.")
+    return bytes(pdf.output())
 
 
-def _sections(made: FiatDisbursement) -> list[tuple[str, Rows]]:
-    history = [(_moment(entry.moment), entry.activity) for entry in made.activity_history[-_MAX_ACTIVITIES:]]
-    return [("Recipient", _recipient(made)), ("Transfer", _transfer(made)), ("History", history)]
-
-
-def _recipient(made: FiatDisbursement) -> Rows:
+def _rows(made: FiatDisbursement) -> list[tuple[str, str]]:
     bank = made.recipient.bank
-    return _present(
+    rows = [
         ("Name", made.recipient.name),
         ("E-mail", made.recipient.email),
         ("Account name", bank.account_name),
         ("Account number", bank.account_number),
         ("Bank", f"{bank.bank_name} ({bank.bank_code})"),
         ("Country", bank.country),
-    )
-
-
-def _transfer(made: FiatDisbursement) -> Rows:
-    fee_on_top = made.fee_amount if assumption("disbursement_fee") == "on_top" else Decimal(0)
-    return _present(
         ("Disbursement", made.disbursement_id),
         ("Group", made.group_id),
         ("Reference", made.reference),
-        ("Note", None if made.note is None else "\n".join(made.note.expandtabs(4).splitlines())),
+        ("Note", made.note),
         ("Amount", _money(made.amount, made.currency)),
         ("Fee", _money(made.fee_amount, made.currency)),
-        ("Total", _money(total([made.amount, fee_on_top]), made.currency)),
+        ("Total", _money(total([made.amount, made.fee_amount]), made.currency)),
         ("Requested", _moment(made.created_at)),
         ("Completed", _moment(made.updated_at)),
-    )
+        *((entry.activity, _moment(entry.moment)) for entry in made.activity_history[-_MAX_ACTIVITIES:]),
+    ]
+    return [(label, " ".join(value.split())) for label, value in rows if value is not None]
 
 
-def _present(*rows: tuple[str, str | None]) -> Rows:
-    return [(label, value) for label, value in rows if value is not None]
+_MAX_ACTIVITIES = 20
+"""The last ones: the end of a long history is what counts."""
 
 
 def _money(amount: Decimal, currency: str) -> str:
@@ -108,56 +75,16 @@ def _moment(moment: datetime) -> str:
     return f"{moment:%Y-%m-%d %H:%M:%S} UTC"
 
 
-def _draw_band(pdf: FPDF, made: FiatDisbursement) -> None:
-    """The head of the page: what this is, how much, and that it has arrived."""
-    pdf.set_fill_color(*_BAND)
-    pdf.rect(0, 0, 210, _BAND_HEIGHT, style="F")
-    pdf.set_xy(_MARGIN, 12)
-    _write(pdf, "Transfer proof", 12, _PALE)
-    pdf.set_xy(_MARGIN, 21)
-    _write(pdf, _money(made.amount, made.currency), 26, (255, 255, 255), bold=True)
-    _draw_badge(pdf)
-    pdf.set_y(_BAND_HEIGHT + 8)
+def _printable(text: str) -> str:
+    """The text in letters that the font has."""
+    return "".join(map(_letter, unicodedata.normalize("NFC", text)))
 
 
-def _draw_badge(pdf: FPDF) -> None:
-    left, width, height = 210 - _MARGIN - 32, 32.0, 8.0
-    pdf.set_fill_color(*_GREEN)
-    pdf.rect(left, 11, width, height, style="F", round_corners=True, corner_radius=4)
-    pdf.set_xy(left, 11)
-    pdf.set_font(REGULAR, "B", 9)
-    pdf.set_text_color(255, 255, 255)
-    pdf.cell(width, height, "Completed", align="C")
-
-
-def _write(pdf: FPDF, text: str, size: float, colour: tuple[int, int, int], *, bold: bool = False) -> None:
-    pdf.set_font(REGULAR, "B" if bold else "", size)
-    pdf.set_text_color(*colour)
-    pdf.cell(_WIDTH, size * 0.5, text, new_x=XPos.LMARGIN, new_y=YPos.NEXT)
-
-
-def _draw_section(pdf: FPDF, title: str, rows: Rows, size: float) -> None:
-    _write(pdf, title, size + 2, _BAND, bold=True)
-    pdf.ln(size * 0.15)
-    for label, value in rows:
-        _draw_row(pdf, label, value, size)
-    pdf.ln(size * 0.5)
-
-
-def _draw_row(pdf: FPDF, label: str, value: str, size: float) -> None:
-    height = size * _LINES_PER_POINT
-    pdf.set_draw_color(*_PALE)
-    pdf.set_font(REGULAR, "", size)
-    pdf.set_text_color(*_GREY)
-    pdf.cell(_LABEL_WIDTH, height, label)
-    pdf.set_text_color(*_INK)
-    pdf.multi_cell(_WIDTH - _LABEL_WIDTH, height, value, align="L", new_x=XPos.LMARGIN, new_y=YPos.NEXT)
-    pdf.line(_MARGIN, pdf.get_y() + 0.4, _MARGIN + _WIDTH, pdf.get_y() + 0.4)
-    pdf.ln(0.9)
-
-
-def _draw_footer(pdf: FPDF) -> None:
-    # Below the place where a page would break.
-    pdf.set_auto_page_break(False)
-    pdf.set_y(_BOTTOM + 6)
-    _write(pdf, "Issued by the payments sandbox. No real money was moved.", 8, _GREY)
+def _letter(character: str) -> str:
+    if character.encode(_ENCODING, "ignore"):
+        return character
+    if not character.isprintable():
+        # Joiners and direction marks, which are not seen.
+        return ""
+    plain = unicodedata.normalize("NFKD", character).encode(_ENCODING, "ignore").decode(_ENCODING)
+    return plain or f"U+{ord(character):04X} "

@@ -1,9 +1,11 @@
 """Callers: those that may control a sandbox, and how many calls each may make in a minute.
 
-A sandbox is controlled by callers on this machine that know the control token and use a known host name.
+A sandbox is controlled by callers that know its control token and use a known host name. Programs send the token in a
+header. Browsers get a cookie for it, from the link that the sandbox prints at its start, or from a form.
 
 A page of another site in the developer's browser can reach loopback too. It cannot read answers, because there are no
-CORS headers; DNS rebinding fails at the host check; and it knows neither the control token nor a form's token.
+CORS headers; DNS rebinding fails at the host check; it does not know the control token; and its forms are refused by
+the headers with which browsers say where a request comes from.
 """
 
 from __future__ import annotations
@@ -11,20 +13,19 @@ from __future__ import annotations
 import hmac
 import re
 from hashlib import sha256
-from ipaddress import ip_address
 from urllib.parse import urlsplit
 
 from flask import g, request
 from sqlalchemy import BigInteger, delete
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.orm import Mapped, Session, mapped_column
+from werkzeug import Response
 
 from flask_paycheckout.sandbox.wire.envelope import unspecified_refusal
 from flask_paycheckout.sandbox.world.context import assumption, current_time, world
 from flask_paycheckout.sandbox.world.database import Table, transaction
 
 CONTROL_HEADER = "X-Sandbox-Control"
-_PROXIES = ("X-Forwarded-For", "X-Real-IP", "Forwarded", "Via")
 _OWN_HOSTS = frozenset({"localhost", "127.0.0.1", "::1"})
 _HOST = re.compile(r"([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?")
 # All names below localhost are this machine. Punycode is left out: nobody needs it, and not all of it can be decoded.
@@ -34,11 +35,9 @@ _BELOW_LOCALHOST = re.compile(r"((?!xn--)[a-z0-9_-]{1,63}\.)+localhost")
 class CallRefused(Exception):
     """A refused call: status, the field that is wrong, the fault and a remedy."""
 
-    def __init__(self, status: int, field: str, fault: str, remedy: str, asks_for: str | None = None) -> None:
+    def __init__(self, status: int, field: str, fault: str, remedy: str) -> None:
         super().__init__(f"{field} {fault}")
         self.status, self.field, self.fault, self.remedy = status, field, fault, remedy
-        self.asks_for = asks_for
-        """The value of the `WWW-Authenticate` header."""
 
 
 def allowed_hosts(base_url: str, *more: str) -> frozenset[str]:
@@ -58,32 +57,6 @@ def check_host() -> None:
         )
 
 
-def is_local() -> bool:
-    """Whether the caller is on this machine, and not a proxy or tunnel for callers elsewhere."""
-    return is_loopback(request.remote_addr or "") and not any(name in request.headers for name in _PROXIES)
-
-
-def may_control() -> bool:
-    """Whether the caller may open the inspector's pages."""
-    try:
-        check_loopback()
-        check_password()
-    except CallRefused:
-        return False
-    return True
-
-
-def check_loopback() -> None:
-    if world().allow_remote_control or is_local():
-        return
-    raise CallRefused(
-        403,
-        "client address",
-        "is not on this machine, or hidden by a proxy",
-        "Call from this machine, or start with --allow-remote-control.",
-    )
-
-
 def check_control_token() -> None:
     if not world().is_control_token(request.headers.get(CONTROL_HEADER, "")):
         raise CallRefused(
@@ -91,28 +64,25 @@ def check_control_token() -> None:
         )
 
 
-def check_password() -> None:
-    """Require the control token as a password, for which browsers ask: from other machines, and in a named world."""
-    name, given = world().name, request.authorization
-    if (is_local() and not name) or (given is not None and world().is_control_token(given.password or "")):
-        return
-    remedy = "Give the control token as the password, with any user name."
-    realm = f"Payments sandbox, world {name}" if name else "Payments sandbox"
-    raise CallRefused(401, "password", "is missing or wrong", remedy, asks_for=f'Basic realm="{realm}"')
+def _cookie() -> tuple[str, str]:
+    """Name and value of the cookie that stands for the control token, which a browser cannot learn from them.
+
+    Browsers share cookies among all ports of a host, so the name is that of one sandbox.
+    """
+    value = hmac.new(world().control_token.encode(), b"inspector", sha256).hexdigest()
+    return f"sandbox_{sha256(value.encode()).hexdigest()[:8]}", value
 
 
-def form_token(of: str = "inspector") -> str:
-    """The token in the forms of a page, which is derived from the control token and valid for that page only."""
-    return hmac.new(world().control_token.encode(), f"{of} form".encode(), sha256).hexdigest()
+def let_in(response: Response) -> None:
+    """Give the browser the cookie with which it may control the sandbox."""
+    path, is_secure = f"{request.script_root}/", world().base_url.startswith("https:")
+    response.set_cookie(*_cookie(), path=path, secure=is_secure, httponly=True, samesite="Lax")
 
 
-def check_form(of: str = "inspector") -> None:
-    """Refuse a form that the page itself did not send."""
-    fetched_from = request.headers.get("Sec-Fetch-Site", "same-origin")
-    origin = request.headers.get("Origin")
-    foreign = fetched_from != "same-origin" or origin not in {None, request.host_url.rstrip("/")}
-    if foreign or not hmac.compare_digest(request.form.get("token", "").encode(), form_token(of).encode()):
-        raise CallRefused(403, "form", "was not sent from the page's own", "Load the page again and try once more.")
+def may_control() -> bool:
+    """Whether the browser has the cookie for the control token."""
+    name, value = _cookie()
+    return hmac.compare_digest(request.cookies.get(name, "").encode(), value.encode())
 
 
 def _host_of(url: str) -> str:
@@ -120,13 +90,6 @@ def _host_of(url: str) -> str:
         return urlsplit(url).hostname or ""
     except ValueError:
         return ""
-
-
-def is_loopback(address: str) -> bool:
-    try:
-        return ip_address(address).is_loopback
-    except ValueError:
-        return False
 
 
 _SECONDS = 60

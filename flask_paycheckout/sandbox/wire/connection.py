@@ -1,20 +1,22 @@
 """The sandbox's Flask class, and connections on which nothing happens, or which are dropped, on purpose.
 
 `ConnectionDropped` leaves the WSGI application as an exception. As an `OSError` it is a broken connection for
-in-process transports, and the sandbox's own server closes the connection for it. A socket that another server passes
-on is shut down first, so that the peer notices at once, however that server handles the exception.
+in-process transports, and waitress closes the connection for it. A socket that another server passes on is shut down
+first, so that the peer notices at once, however that server handles the exception.
 """
 
 from __future__ import annotations
 
 import socket
-from collections.abc import Callable, Iterable
-from contextlib import AbstractContextManager, nullcontext, suppress
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from flask import Flask, Response, request
 from werkzeug.exceptions import BadRequest
 from werkzeug.routing import Map
+
+from flask_paycheckout.sandbox.world.context import world
 
 if TYPE_CHECKING:
     from flask import Blueprint, Request
@@ -27,11 +29,7 @@ class ConnectionDropped(ConnectionError):
 
 
 class TooManyHeld(Exception):
-    """So many calls wait on purpose that no further one may."""
-
-
-HOLDING = "flask_paycheckout.sandbox.holding"
-"""Key of the WSGI environment by which the sandbox's own server tells how to wait without occupying it."""
+    """So many calls wait on purpose that no further one may: the server needs threads for the others."""
 
 
 class SandboxApp(Flask):
@@ -85,13 +83,19 @@ class SandboxApp(Flask):
         return super().handle_exception(e)
 
 
-def holding() -> AbstractContextManager[None]:
-    """A context in which the current call may wait for long, while others are served.
+@contextmanager
+def holding() -> Iterator[None]:
+    """A context in which the current call waits on purpose.
 
     :raises TooManyHeld: on entering, when too many calls do.
     """
-    make: Callable[[], AbstractContextManager[None]] = request.environ.get(HOLDING, nullcontext)
-    return make()
+    places = world().held
+    if not places.acquire(blocking=False):
+        raise TooManyHeld
+    try:
+        yield
+    finally:
+        places.release()
 
 
 def drop_connection(why: str) -> None:

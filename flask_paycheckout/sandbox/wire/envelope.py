@@ -10,10 +10,10 @@ from http import HTTPStatus
 from typing import Annotated, Any, Generic, Self, TypeVar
 
 import msgspec
-from flask import Response, request
+from flask import Response, g, request
 from msgspec.structs import FieldInfo, fields
 
-from flask_paycheckout.sandbox.world.context import assumption
+from flask_paycheckout.sandbox.world.context import assumption, world
 from flask_paycheckout.sandbox.world.exact_json import read_json
 
 # Most values of an answer; found here, they need none of the slower checks.
@@ -22,7 +22,25 @@ Timestamp = Annotated[datetime, msgspec.Meta(tz=True)]
 """The type of times in records, which the OpenAPI document describes as `date-time`."""
 
 
-class Record(msgspec.Struct, rename="camel", forbid_unknown_fields=True):
+Url = Annotated[str, msgspec.Meta(extra_json_schema={"format": "uri"})]
+
+
+def when(switch: str, value: str) -> msgspec.Meta:
+    """An alternative that the OpenAPI document has where a switch has this value."""
+    return msgspec.Meta(extra_json_schema={"x-when": [switch, value]})
+
+
+def instead(switch: str, value: str, **schema: Any) -> dict[str, Any]:
+    """A part of a JSON Schema: what the OpenAPI document has instead where a switch has this value."""
+    return {"x-instead": [switch, value, schema]}
+
+
+def words_unless(switch: str, value: str, *words: str) -> msgspec.Meta:
+    """A text that is one of these words, unless a switch has this value."""
+    return msgspec.Meta(extra_json_schema={"enum": list(words)} | instead(switch, value, type="string"))
+
+
+class Record(msgspec.Struct, rename="camel"):
     """Base of all records. Amounts are `Decimal`, times `Timestamp`."""
 
     @classmethod
@@ -74,16 +92,22 @@ def _is_left_out(field: FieldInfo, value: Any) -> bool:
 
 
 MAX_DIGITS = 30
-"""The most digits that a number may have before and after the decimal point, since long ones cost time."""
-UNSEEN_SIGNS = "\u200c\u200d\u200e\u200f\u061c"
-"""Invisible characters that names may contain: joiners, which Persian, Sinhala and Malayalam need, and direction marks.
-Characters that reorder whole passages (U+202A to U+202E, U+2066 to U+2069) are not among them, because they can make
-one text look like another.
-"""
+"""The most digits that a number may have before the decimal point, since long ones cost time."""
+MAX_DECIMALS = 400
+"""The most digits after it: more than any number has that computers reckon with."""
 
 
 class FieldError(ValueError):
     """A body or one of its fields is invalid; the message begins with the field's name."""
+
+    switch = "field_error"
+    """The unknown that says how it is refused."""
+
+
+class Unusable(FieldError):
+    """A field is as declared, but of no use in the present state or beside another field."""
+
+    switch = "unusable_error"
 
 
 def read_object(empty: dict[str, Any] | None = None) -> dict[str, Any]:
@@ -131,15 +155,11 @@ class Envelope(Response, Generic[Data]):
     """An answer with `Data` in its envelope. As the return type of a view it declares the operation's answer."""
 
 
-def success(
-    data: Data, message: str = "Success", status_code: int | str = 200, code_field: str = "statusCode"
-) -> Envelope[Data]:
-    """The success envelope.
-
-    :param status_code: the code, or the unknown whose value it is.
-    :param code_field: its name, which is `status` in the answers of login and verify-login.
-    """
-    code = _code(status_code)
+def success(data: Data, message: str = "Success") -> Envelope[Data]:
+    """The success envelope of the current operation."""
+    declared = g.get("operation")
+    code = 200 if declared is None else declared.code_under(world().unknowns)
+    code_field = "statusCode" if declared is None else declared.code_field
     return _answer({code_field: code, "message": message, "data": data}, code)
 
 

@@ -1,7 +1,7 @@
 """The OpenAPI documents of the service and of the control interface, assembled from what their views declare.
 
 Requests are described from the classes that they are validated by, answers from the structs that they are encoded from.
-The document of the service follows the unknowns that change the shape of answers.
+The document of the service follows the switches: it says what this sandbox answers now.
 """
 
 from __future__ import annotations
@@ -9,34 +9,32 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import MISSING, is_dataclass
-from types import UnionType
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
 from typing import Any, get_args, get_type_hints
 
-import msgspec
 from flask import Flask
 from werkzeug.routing import Rule
 
 from flask_paycheckout.sandbox.wire.callers import CONTROL_HEADER
-from flask_paycheckout.sandbox.wire.field_types import (
-    DeclaredField,
-    Nested,
-    Schema,
-    camel_case,
-    declared_fields,
-    reference_to,
-)
+from flask_paycheckout.sandbox.wire.envelope import Record
+from flask_paycheckout.sandbox.wire.field_types import Schema, declared_fields
 from flask_paycheckout.sandbox.wire.operations import Credentials, Operation, is_served, operation_of
+from flask_paycheckout.sandbox.wire.schemas import TEXT, Schemas, record
 from flask_paycheckout.sandbox.world.context import world
+from flask_paycheckout.sandbox.world.exact_json import read_json
+from flask_paycheckout.sandbox.world.money import rows_of
 
 _VARIABLE = re.compile(r"<(?:\w+:)?(\w+)>")
-_TEXT = {"type": "string"}
+_JSON = "application/json"
 _SIGNATURE_HEADERS = {
     "X-Signature": "Lowercase hexadecimal HMAC-SHA256, keyed with the client secret, of four lines: the method, the"
     " target (path and query as sent), X-Timestamp, and the lowercase hexadecimal SHA-256 of the body.",
     "X-Timestamp": "Unix time in seconds, at which the request is signed.",
     "X-Client-ID": "The client id of the account.",
 }
+_CONTROL_HEADERS = {CONTROL_HEADER: "The control token, which the sandbox prints at its start."}
 _TOKEN = {
     "type": "http",
     "scheme": "bearer",
@@ -48,32 +46,83 @@ _SECURITY: dict[Credentials, list[dict[str, list[str]]]] = {
     Credentials.ACCESS_TOKEN: [{"Authorization": []}],
     Credentials.CONTROL_TOKEN: [{CONTROL_HEADER: []}],
 }
+_TWO_SCHEMES = (Credentials.SIGNATURE, Credentials.ACCESS_TOKEN)
+_TAGS = {
+    blueprint: (tag, description)
+    for blueprint, tag, description in rows_of("""
+auth                 | Authentication       | Register and log in with a password and a one-time password.
+fiat_disbursements   | Fiat disbursements   | Pay recipients by bank transfer, in batches.
+transfer_proofs      | Fiat disbursements   | Pay recipients by bank transfer, in batches.
+crypto_disbursements | Crypto disbursements | Send tokens to wallets, in batches.
+disbursements        | Disbursement updates | Force the status of a disbursement, which only a sandbox allows.
+checkouts            | Checkout             | Make hosted pages for payments.
+deposits             | Deposits             | Follow the payment of a checkout.
+recipients           | Recipients           | Keep the people and companies that are paid.
+payments             | Payments             | Quotes and payments in crypto, deprecated.
+references           | References           | Currencies, tokens, banks and payment methods, deprecated.
+control              | Control              | Calls with which tests and people control a sandbox.
+""")
+}
+"""The tag of each part, by its blueprint."""
+_WEBHOOKS = "Webhooks"
+_ABOUT = {
+    False: "The payments service, as this sandbox answers it now: its switches change it. The first account has the"
+    " client id `sandbox-client` and the client secret `sandbox-secret-0123456789abcdef`, unless others share the"
+    " sandbox. The examples work in a sandbox that just started.",
+    True: "The calls with which tests and people control a sandbox of the payments service.",
+}
 
 
-def document(app: Flask, *, control: bool = False) -> dict[str, Any]:
-    """The OpenAPI 3.1 document of a sandbox's service, or of its control interface."""
-    writer = _Writer(world(app).unknowns, control=control)
+@dataclass(frozen=True)
+class DescribedWebhook:
+    """What the service sends about an event."""
+
+    switch: str
+    """The unknown that says whether it is `minimal` or `full`."""
+    minimal: type[Record]
+    full: Any
+    """The record that the full form holds besides."""
+
+
+def document(
+    app: Flask,
+    *,
+    control: bool = False,
+    answers: Mapping[str, Any] | None = None,
+    webhooks: Mapping[str, DescribedWebhook] | None = None,
+) -> dict[str, Any]:
+    """The OpenAPI 3.1 document of a sandbox's service, or of its control interface.
+
+    :param answers: examples of answers, by operation.
+    :param webhooks: what the service sends, by event.
+    """
+    here = world(app)
+    writer = _Writer(here.unknowns, answers or {}, control=control)
     paths: dict[str, dict[str, Any]] = {}
     with app.app_context():
         for path, method, endpoint, declared in operations(app, control=control):
             written = writer.operation(path, endpoint, app.view_functions[endpoint], declared)
             paths.setdefault(path, {})[method.lower()] = written
-    headers = (
-        {CONTROL_HEADER: "The control token, which the sandbox prints at its start."} if control else _SIGNATURE_HEADERS
-    )
+    tags = {tag: told for name, (tag, told) in _TAGS.items() if control is (name == "control")}
+    if webhooks:
+        tags[_WEBHOOKS] = "What the service sends to the merchant."
+    headers = _CONTROL_HEADERS if control else _SIGNATURE_HEADERS
     schemes: dict[str, Any] = {
-        name: {"type": "apiKey", "in": "header", "name": name, "description": described}
-        for name, described in headers.items()
+        name: {"type": "apiKey", "in": "header", "name": name, "description": told} for name, told in headers.items()
     }
-    if not control:
-        schemes["Authorization"] = _TOKEN
+    info = {"version": "1", "license": {"name": "MIT", "identifier": "MIT"}, "contact": {"name": "flask_paycheckout"}}
     title = "Control interface of the payments sandbox" if control else "Payments service (sandbox)"
     return {
         "openapi": "3.1.0",
-        "info": {"title": title, "version": "1"},
-        "servers": [{"url": world(app).base_url}],
+        "info": {"title": title, "description": _ABOUT[control]} | info,
+        "servers": [{"url": here.base_url}],
+        "tags": [{"name": tag, "description": told} for tag, told in tags.items()],
         "paths": dict(sorted(paths.items())),
-        "components": {"schemas": dict(sorted(writer.schemas.items())), "securitySchemes": schemes},
+        "webhooks": {event: {"post": writer.webhook(event, sent)} for event, sent in (webhooks or {}).items()},
+        "components": {
+            "schemas": dict(sorted(writer.schemas.kept.items())),
+            "securitySchemes": schemes if control else schemes | {"Authorization": _TOKEN},
+        },
     }
 
 
@@ -88,129 +137,130 @@ def operations(app: Flask, *, control: bool = False) -> Iterator[tuple[str, str,
 
 def path_of(rule: Rule) -> str:
     """The path of a route in the document: `/v1/deposit/{depositId}`."""
-    return _VARIABLE.sub(lambda variable: f"{{{camel_case(variable[1])}}}", rule.rule)
+    return _VARIABLE.sub(lambda variable: f"{{{_camel_case(variable[1])}}}", rule.rule)
 
 
-def _record(**properties: Schema) -> Schema:
-    """An object with exactly these fields."""
-    return {
-        "type": "object",
-        "properties": properties,
-        "required": list(properties),
-        "additionalProperties": False,
-    }
+def name_of(endpoint: str) -> str:
+    """The name of an operation: `createCheckout`."""
+    return _camel_case(re.sub(r"\W+", "_", endpoint.partition(".")[2]).strip("_"))
+
+
+def _camel_case(name: str) -> str:
+    head, *tail = name.split("_")
+    return head.lower() + "".join(word.title() for word in tail)
+
+
+@cache
+def examples() -> Any:
+    """A request of each operation, by its name: `path`, `query` and `body`; they work in a sandbox that just started.
+
+    Below `parameters` are the values of query parameters, unless an operation has others.
+    """
+    return read_json((Path(__file__).parent / "examples.json").read_bytes())
 
 
 class _Writer:
     """Describes operations, and collects the schemas that they refer to."""
 
-    def __init__(self, unknowns: Mapping[str, str], *, control: bool) -> None:
-        of_control = _record(error=_record(field=_TEXT, fault=_TEXT, remedy=_TEXT))
-        of_service = _record(statusCode={"type": "integer"}, error=_TEXT, message=_TEXT)
-        self.schemas: dict[str, Schema] = {"Error": of_control if control else of_service}
-        self.unknowns, self.control = unknowns, control
+    def __init__(self, unknowns: Mapping[str, str], answers: Mapping[str, Any], *, control: bool) -> None:
+        self.unknowns, self.answers, self.control = unknowns, answers, control
+        self.schemas = Schemas(unknowns)
+        self.examples: Any = {} if control else examples()
         self.always_200 = not control and unknowns["http_status"] == "always_200"
+        of_control = {"error": record({"field": TEXT, "fault": TEXT, "remedy": TEXT})}
+        of_service = {"statusCode": {"type": "integer"}, "error": TEXT, "message": TEXT}
+        self.error = self.schemas.keep("Error", record(of_control if control else of_service))
+        if not control:
+            self.schemas.codes()
 
     def operation(self, path: str, endpoint: str, view: Any, declared: Operation) -> dict[str, Any]:
+        name = name_of(endpoint)
+        example = self.examples.get(name, {})
         summary, _, description = inspect.cleandoc(view.__doc__ or "").partition("\n")
-        variable = {"in": "path", "required": True, "schema": {"type": "string", "minLength": 1}}
-        query = () if declared.query is None else declared_fields(declared.query)
+        variable = {"in": "path", "required": True, "description": "An identifier.", "schema": TEXT | {"minLength": 1}}
+        variables = (
+            {"name": one} | variable | _shown(example.get("path", {}), one) for one in re.findall(r"{(\w+)}", path)
+        )
         written = {
-            "operationId": re.sub(r"\W+", "_", f"{endpoint.rpartition('.')[2]}{path}").strip("_"),
-            "deprecated": declared.deprecated,
+            "operationId": name,
+            "tags": [_TAGS[endpoint.partition(".")[0]][0]],
             "summary": summary,
-            "description": description.strip(),
-            "parameters": [
-                *({"name": name} | variable for name in re.findall(r"{(\w+)}", path)),
-                *map(self._query_parameter, query),
-            ],
+            "description": description.strip() or summary,
+            "deprecated": declared.deprecated,
+            "parameters": [*variables, *self._query_parameters(declared, example.get("query", {}))],
             "security": self._security(declared),
-            "responses": self._responses(declared, get_type_hints(view)["return"]),
+            "responses": self._responses(name, declared, get_type_hints(view)["return"]),
         }
         if declared.body is not None:
-            content = {"application/json": {"schema": self.request_schema(declared.body)}}
+            content = {_JSON: {"schema": self.schemas.of(declared.body)} | _shown(example, "body")}
             written["requestBody"] = {"required": not declared.may_be_empty, "content": content}
         return written
+
+    def _query_parameters(self, declared: Operation, example: Any) -> Iterator[dict[str, Any]]:
+        shown = self.examples.get("parameters", {}) | example
+        for field in () if declared.query is None else declared_fields(declared.query):
+            schema = self.schemas.of(field.annotated)
+            schema |= {} if field.default is None else {"default": field.default}
+            told = {"description": f"{str(field.meta.description).capitalize()}.", "schema": schema}
+            yield {"name": field.name, "in": "query", "required": field.is_required} | told | _shown(shown, field.name)
 
     def _security(self, declared: Operation) -> list[dict[str, list[str]]]:
         schemes = _SECURITY[declared.credentials]
         if declared.credentials in _TWO_SCHEMES and self.unknowns["access_scheme"] == "either":
             schemes = [scheme for one in _TWO_SCHEMES for scheme in _SECURITY[one]]
-        return [*schemes, {"X-Client-ID": []}] if declared.client_id_alone else schemes
+        is_off = schemes != _SECURITY[Credentials.ACCESS_TOKEN] and self.unknowns["signature"] == "off"
+        if schemes and (declared.client_id_alone or is_off):
+            schemes = [*schemes, {"X-Client-ID": []}]
+        return [*schemes, {}] if schemes and is_off else schemes
 
-    def _query_parameter(self, field: DeclaredField) -> dict[str, Any]:
-        schema = self._field_schema(field)
-        if field.default not in (None, MISSING):
-            schema["default"] = field.default
-        return {"name": field.name, "in": "query", "required": field.is_required, "schema": schema}
+    def _responses(self, name: str, declared: Operation, returns: Any) -> dict[str, Any]:
+        code, good = declared.code_under(self.unknowns), self._success(declared, returns)
+        if self.always_200:
+            good = {"anyOf": [good, self.error]}
+        content = {declared.media_type: {"schema": good} | _shown(self.answers, name)}
+        code = 200 if self.always_200 else code
+        return {str(code): {"description": "Success.", "content": content}} | self._refusals()
 
-    def request_schema(self, shape: Any) -> Any:
-        """Add the schema of a declared class, and return a reference to it."""
-        if not (isinstance(shape, type) and is_dataclass(shape)):
-            return self._answer_schema(shape)
-        properties, required = {}, []
-        for field in declared_fields(shape):
-            schema = self._field_schema(field)
-            properties[field.name] = schema if field.is_required else {"anyOf": [schema, {"type": "null"}]}
-            if field.is_required:
-                required.append(field.name)
-        self._keep(shape.__name__, {"type": "object", "properties": properties, "required": required})
-        return reference_to(shape.__name__)
-
-    def _field_schema(self, field: DeclaredField) -> Schema:
-        if isinstance(field.kind, Nested):
-            self.request_schema(field.kind.shape)
-        return field.kind.schema()
-
-    def _responses(self, declared: Operation, returns: Any) -> dict[str, Any]:
-        error = reference_to("Error")
-        good = {str(code): self._success(declared, code, returns) for code in declared.codes}
-        if not self.always_200:
-            responses = {code: _response("Success", declared.media_type, schema) for code, schema in good.items()}
-            return responses | {"4XX": _response("Refused", "application/json", error)}
-        anything = {"anyOf": [*good.values(), error]}
-        return {"200": _response("Success, or refused: the body says which", "application/json", anything)}
-
-    def _success(self, declared: Operation, code: int, returns: Any) -> Any:
-        if declared.media_type != "application/json":
-            return {"type": "string", "format": "binary"}
+    def _refusals(self) -> dict[str, Any]:
+        if self.always_200:
+            return {}
+        content = {"content": {_JSON: {"schema": self.error}}}
+        refused = {"4XX": {"description": "Refused: the message says why."} | content}
         if self.control:
-            return self._answer_schema(returns)
-        properties: dict[str, Schema] = {declared.code_field: {"const": code}, "message": _TEXT}
+            return refused
+        wait = {"description": "Seconds after which to try again.", "schema": {"type": "integer"}}
+        later = content | {"headers": {"Retry-After": wait}}
+        return refused | {
+            "429": {"description": "There were more calls in a minute than the service takes."} | later,
+            "5XX": {"description": "The service failed; the call may have had its effect."} | later,
+        }
+
+    def _success(self, declared: Operation, returns: Any) -> Schema:
+        if declared.media_type != _JSON:
+            return TEXT | {"format": "binary"}
+        if self.control:
+            return self.schemas.of(returns)
         [data] = get_args(returns)
-        data = data if declared.data_of is None else declared.data_of[1][self.unknowns[declared.data_of[0]]]
-        if data not in (None, type(None)):
-            properties["data"] = self._answer_schema(data)
-        return _record(**properties)
+        if declared.data_of is not None:
+            data = declared.data_of[1][self.unknowns[declared.data_of[0]]]
+        return self.schemas.envelope(data, declared.code_under(self.unknowns), declared.code_field)
 
-    def _answer_schema(self, answers: Any) -> Any:
-        # One after the other, because a union of records can be encoded but not decoded.
-        kinds = get_args(answers) if isinstance(answers, UnionType) else (answers,)
-        schemas, components = msgspec.json.schema_components(kinds, ref_template=reference_to("{name}")["$ref"])
-        for name, held in components.items():
-            self._keep(name, _on_the_wire(held))
-        return _on_the_wire(schemas[0] if len(schemas) == 1 else {"anyOf": list(schemas)})
-
-    def _keep(self, name: str, schema: Schema) -> None:
-        if self.schemas.setdefault(name, schema) != schema:
-            raise LookupError(f"two different declarations are named {name}")
-
-
-_TWO_SCHEMES = (Credentials.SIGNATURE, Credentials.ACCESS_TOKEN)
-
-
-def _on_the_wire(schema: Any) -> Any:
-    """Adapt a schema of msgspec to our encoder: decimals are numbers, and records have no defaults."""
-    if isinstance(schema, list):
-        return [_on_the_wire(held) for held in schema]
-    if not isinstance(schema, dict):
-        return schema
-    if schema.get("format") == "decimal":
-        return {"type": "number"}
-    fields = {name: _on_the_wire(held) for name, held in schema.get("properties", {}).items()}
-    rest = {name: _on_the_wire(held) for name, held in schema.items() if name not in ("default", "properties")}
-    return rest | ({"properties": fields} if fields else {})
+    def webhook(self, event: str, sent: DescribedWebhook) -> dict[str, Any]:
+        """The request that the service sends to the merchant's address."""
+        schema, about = self.schemas.of(sent.minimal), inspect.cleandoc(sent.minimal.__doc__ or "")
+        if self.unknowns[sent.switch] == "full":
+            more = record({"event": TEXT | {"enum": [event]}})
+            schema = {"allOf": [schema, self.schemas.of(sent.full), more]}
+        return {
+            "operationId": f"receive{event.capitalize()}",
+            "tags": [_WEBHOOKS],
+            "summary": f"The {event} webhook",
+            "description": about,
+            "security": [],
+            "requestBody": {"required": True, "content": {_JSON: {"schema": schema}}},
+            "responses": {"2XX": {"description": "Received; any other answer has the webhook sent again."}},
+        }
 
 
-def _response(description: str, media_type: str, schema: Schema) -> dict[str, Any]:
-    return {"description": description, "content": {media_type: {"schema": schema}}}
+def _shown(examples: Mapping[str, Any], name: str) -> dict[str, Any]:
+    return {"example": examples[name]} if name in examples else {}

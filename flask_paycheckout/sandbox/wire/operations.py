@@ -1,7 +1,7 @@
 """Declarations of operations: their credentials, requests and answers, for validation and the OpenAPI document.
 
     @checkouts.post("/v1/checkout")
-    @operation(body=NewCheckout, codes=(200, 201))
+    @operation(body=NewCheckout, code="checkout_status_code")
     def create_checkout() -> Envelope[CheckoutLink]:
 
 The return type `Envelope[...]` declares the answer. `read_body` and `read_query` read only classes that the operation
@@ -20,7 +20,7 @@ from flask.typing import ResponseReturnValue
 from werkzeug.exceptions import MethodNotAllowed, NotFound
 
 from flask_paycheckout.sandbox.wire.envelope import FieldError, read_object, unspecified_refusal
-from flask_paycheckout.sandbox.wire.field_types import Shape, declared_fields, load_object
+from flask_paycheckout.sandbox.wire.field_types import Request, Shape, declared_fields, load_object
 from flask_paycheckout.sandbox.world.context import assumption, world
 from flask_paycheckout.sandbox.world.money import rows_of
 
@@ -45,11 +45,11 @@ class Operation:
 
     credentials: Credentials = Credentials.SIGNATURE
     body: Any = None
-    """The dataclass of its JSON body."""
-    query: type | None = None
-    """The dataclass of its query parameters."""
-    codes: tuple[int, ...] = (200,)
-    """Status codes that a success can have under any unknowns."""
+    """The class of its JSON body."""
+    query: type[Request] | None = None
+    """The class of its query parameters."""
+    code: int | str = 200
+    """The status code of a success, or the unknown whose value it is."""
     code_field: str = "statusCode"
     """The envelope's name for the status code."""
     media_type: str = _JSON
@@ -60,6 +60,10 @@ class Operation:
     """An unknown, and the type of the answer's data under each of its values, where that differs."""
     may_be_empty: bool = False
     """Whether the body may be missing."""
+
+    def code_under(self, unknowns: Mapping[str, str]) -> int:
+        """The status code of a success under these switches."""
+        return int(unknowns[self.code]) if isinstance(self.code, str) else self.code
 
     def __call__(self, view: View) -> View:
         setattr(view, _MARK, self)
@@ -107,13 +111,13 @@ def load_query(shape: type[Shape]) -> Shape:
         if field is not None and len(given) > 1:
             raise FieldError(f"{name} must be given once.")
         if field is None or given[0] or field.is_required or assumption("empty_query_values") != "absent":
-            sent[name] = given[0] if field is None else field.kind.parse(name, given[0])
+            sent[name] = given[0] if field is None else field.parse(given[0])
     return load_object(shape, sent)
 
 
 def undeclared_parameters() -> list[str]:
     """The query parameters of the current request, if its operation declares none; the others are read later."""
-    declared = operation_of(current_app, request.endpoint)
+    declared = g.operation
     return list(request.args) if declared is not None and declared.query is None else []
 
 
@@ -127,8 +131,7 @@ def check_undeclared() -> None:
 
 
 def _check_declared(shape: type, where: str) -> None:
-    declared = operation_of(current_app, request.endpoint)
-    if getattr(declared, where, None) is not shape:
+    if getattr(g.operation, where, None) is not shape:
         raise TypeError(f"{request.endpoint} reads {shape.__name__}, which its operation() does not declare")
 
 

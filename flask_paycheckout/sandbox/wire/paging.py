@@ -11,14 +11,13 @@ pages. An index over the filtered columns, the time and that column answers a pa
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from typing import Annotated, Any, Generic, TypeVar
 
 from sqlalchemy import ColumnElement, Select, func
 from sqlalchemy.orm import InstrumentedAttribute, Session
 
 from flask_paycheckout.sandbox.wire.envelope import FieldError, Record
-from flask_paycheckout.sandbox.wire.field_types import Choice, Integer
+from flask_paycheckout.sandbox.wire.field_types import Request, choice, whole
 from flask_paycheckout.sandbox.world.context import assumption
 
 
@@ -47,13 +46,12 @@ Row = TypeVar("Row")
 Item = TypeVar("Item")
 
 
-@dataclass(frozen=True)
-class PageQuery:
+class PageQuery(Request):
     """The parameters of every list."""
 
-    limit: Annotated[int, Integer(1, _MOST)] = 10
-    page: Annotated[int, Integer(1, _MOST)] = 1
-    sort: Annotated[str, Choice(("createdAt", "-createdAt", "updatedAt", "-updatedAt"))] = "createdAt"
+    limit: Annotated[int, whole(1, _MOST)] = 10
+    page: Annotated[int, whole(1, _MOST)] = 1
+    sort: Annotated[str, choice("createdAt", "-createdAt", "updatedAt", "-updatedAt")] = "createdAt"
 
 
 class Page(Record, Generic[Item]):

@@ -12,13 +12,11 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 import msgspec
 from flask import Response, g, request
 from sqlalchemy import ColumnElement, insert, select
-from sqlalchemy.exc import DBAPIError
 from sqlalchemy.orm import Mapped, Session
 
 from flask_paycheckout.sandbox.wire.envelope import Record, Timestamp, encode
 from flask_paycheckout.sandbox.world.context import current_time
 from flask_paycheckout.sandbox.world.database import KEPT, Serial, Table, sweep, transaction
-from flask_paycheckout.sandbox.world.database_problems import is_disk_full
 from flask_paycheckout.sandbox.world.exact_json import read_json
 
 LOSE_RESPONSE = "lose_response"
@@ -152,16 +150,10 @@ def in_one_transaction(view: Callable[Concatenate[Session, Given], Answer]) -> C
     def call(*given: Given.args, **named: Given.kwargs) -> Answer:
         # A call that gets no answer is logged as such when the connection is dropped.
         has_answer = g.get("fault_kind") != LOSE_RESPONSE
-        response = None
-        try:
-            with transaction() as session:
-                response = view(session, *given, **named)
-                if has_answer:
-                    log_request(response, session)
-        except DBAPIError as failed:
-            # A request that only read is answered without an entry in the log.
-            if response is None or request.method != "GET" or not is_disk_full(failed):
-                raise
+        with transaction() as session:
+            response = view(session, *given, **named)
+            if has_answer:
+                log_request(response, session)
         if has_answer:
             g.logged = response
         return response

@@ -12,7 +12,7 @@ import os
 import re
 import textwrap
 from base64 import b64encode
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from difflib import get_close_matches
@@ -27,6 +27,8 @@ class Assumption:
     default: str
     alternatives: tuple[str, ...]
     meaning: str
+    group: str
+    """The part of the service that it is about."""
 
     @property
     def values(self) -> tuple[str, ...]:
@@ -34,8 +36,41 @@ class Assumption:
 
 
 _TABLE = """
+# Requests and answers
 http_status = mirror | always_200
     The HTTP status repeats the body's statusCode, or is always 200.
+field_error = 400 | 422
+    The statusCode of a request with a field that is missing or wrong.
+unusable_error = 400 | 404 | 422
+    The statusCode of a field that is right by itself, but of no use: an unknown recipient, an amount no bank takes.
+content_type_error = 415 | 400
+    The statusCode of a body that is not sent as application/json.
+rate_limit = off | 1000 | 300
+    Calls that one client may make in a minute; one more is refused with 429.
+empty_strings = refused | absent
+    An empty text in an optional field, or it counts as absent.
+empty_query_values = refused | absent
+    An optional query parameter without a value, such as ?search=.
+unknown_fields = ignored | refused
+    A field of a body, or a query parameter, that the operation does not have.
+surplus_decimals = refused | rounded
+    An amount with more decimals than its currency has, half rounds up.
+text_filters = whole | part
+    Filters of lists by id, country, reason and names compare the whole text, or look for a part in any case.
+unspecified_messages = worded | empty
+    The message of errors whose wording is not given.
+absent_fields = omitted | null
+    Record fields without a value are left out, or null.
+limit_maximum = 100 | 1000 | 25
+    The most items that one page of a list holds.
+limit_above_maximum = clamped | refused
+    A limit above the maximum counts as it, or is a 400.
+pages_of_nothing = 1 | 0
+    The totalPages of a list without items.
+id_format = hex24 | uuid | hex64
+    New identifiers: 24 or 64 hexadecimal digits, or a UUID.
+
+# Credentials
 signature = on | off
     Whether X-Signature, X-Timestamp and X-Client-ID are checked.
 timestamp_window = 300 | 60 | 900 | off
@@ -46,34 +81,32 @@ timestamp_unit = seconds | milliseconds | iso8601
     How X-Timestamp is written: Unix time, or as a date.
 signature_error = 401 | 403
     The statusCode of a request whose signature is not accepted.
-field_error = 400 | 422
-    The statusCode of a request with a field that is missing or wrong.
-content_type_error = 415 | 400
-    The statusCode of a body that is not sent as application/json.
-rate_limit = off | 1000 | 300
-    Calls that one client may make in a minute; one more is refused with 429.
-text_maximum = 200 | 100 | 1000
-    The most characters of a text, such as a name or a reference, that has no other limit.
-empty_strings = refused | absent
-    An empty text in an optional field, or it counts as absent.
-empty_query_values = refused | absent
-    An optional query parameter without a value, such as ?search=.
-unknown_fields = ignored | refused
-    A field of a body, or a query parameter, that the operation does not have.
-surplus_decimals = refused | rounded
-    An amount with more decimals than its currency has, half rounds up.
-address_checksum = checked | ignored
-    Whether a wrong checksum of a wallet address is refused.
-text_filters = whole | part
-    Filters of lists by id, country, reason and names compare the whole text, or look for a part in any case.
+access_scheme = as_shown | either
+    Credentials an operation takes: those shown, or either kind.
+authorization_format = both | bearer | raw
+    Authorization is Bearer <token>, or the token alone.
+access_token_error = 401 | 403
+    The statusCode for a missing, wrong or expired access token.
+access_token_minutes = 1440 | 60 | 10080
+    Minutes that an access token lives unless told not to.
+
+# Registration and login
+wrong_password_error = 401 | 400 | 403
+    The statusCode for a wrong password or unknown address.
+wrong_otp_error = 401 | 400 | 403
+    The statusCode for a wrong one-time password.
+verification_token_error = 401 | 400 | 410
+    The statusCode for an unusable verification token.
+email_taken_error = 409 | 400 | 422
+    The statusCode of registering an e-mail address again.
+register_status_code = 200 | 201
+    The statusCode of an accepted POST /v1/auth/register.
+
+# Checkouts and deposits
 checkout_status_code = 200 | 201
     The statusCode of an accepted POST /v1/checkout.
-conversion_refused = 400 | 403 | 422
+conversion_refused = 400 | 403 | 404 | 422
     The statusCode when a pair's conversion is not enabled.
-unspecified_messages = worded | empty
-    The message of errors whose wording is not given.
-absent_fields = omitted | null
-    Record fields without a value are left out, or null.
 deposit_type = checkout | method
     A deposit's depositType: always checkout, or the method's group.
 payment_crypto = transfer | wallet | empty
@@ -94,12 +127,16 @@ forced_status = any | known
     Which status strings PATCH /v1/deposit/{id} takes.
 forced_update_of_completed = accepted | refused
     PATCH on a deposit that is completed already.
+
+# Disbursements
 disbursement_status_code = 200 | 201
     The statusCode of an accepted disbursement create.
 batch_maximum = 1000 | 500 | 100
     How many items one disbursement create takes.
 reference_scope = account | kind | service
     Where a disbursement's reference is used once: in an account, there for fiat and crypto apart, or in all accounts.
+reference_error = 400 | 409 | 422
+    The statusCode of a disbursement whose reference was used.
 known_reference = refused | idempotent
     A disbursement with a reference that was used: refused, or the same one again if nothing differs.
 fiat_list = paged | array | record
@@ -112,8 +149,6 @@ disbursement_not_found = 404 | 400
     The statusCode of reading a disbursement that does not exist.
 estimate_amount = integer | decimal
     Whether the crypto estimate takes fractions of a token.
-disbursement_fee = on_top | included
-    Whether the fee is charged on top of a disbursement's amount, or taken from it, as the proof's total shows.
 disbursement_progress = forced | completed | failed
     A disbursement pending for ten minutes.
 disbursement_progress_webhook = none | sent
@@ -124,6 +159,8 @@ forced_disbursement_status = known | any | completed
     Which statuses PATCH /v1/disbursement/{id} takes.
 forced_update_of_settled = accepted | refused
     PATCH on a disbursement that is not pending any more.
+
+# Webhooks
 webhook_payload = minimal | full
     The deposit webhook holds orderId only, or the deposit too.
 webhook_signature = none | body | timestamp_and_body
@@ -132,48 +169,8 @@ webhook_headers = plain | event
     Whether webhooks tell event, id and attempt in X-Webhook- headers.
 webhook_retries = on | off
     Whether a webhook that was not answered with 2xx is sent again.
-limit_maximum = 100 | 1000 | 25
-    The most items that one page of a list holds.
-limit_above_maximum = clamped | refused
-    A limit above the maximum counts as it, or is a 400.
-access_scheme = as_shown | either
-    Credentials an operation takes: those shown, or either kind.
-authorization_format = both | bearer | raw
-    Authorization is Bearer <token>, or the token alone.
-access_token_error = 401 | 403
-    The statusCode for a missing, wrong or expired access token.
-access_token_minutes = 1440 | 60 | 10080
-    Minutes that an access token lives unless told not to.
-wrong_password_error = 401 | 400 | 403
-    The statusCode for a wrong password or unknown address.
-wrong_otp_error = 401 | 400 | 403
-    The statusCode for a wrong one-time password.
-verification_token_error = 401 | 400 | 410
-    The statusCode for an unusable verification token.
-otp_digits = 6 | 4 | 8
-    How many digits a one-time password has.
-otp_minutes = 10 | 5 | 60
-    Minutes that a one-time password and its verification token live.
-otp_attempts = 5 | 3 | 1
-    How often a one-time password may be tried for one verification token.
-earlier_verification_tokens = valid | revoked
-    Running logins when the same user begins another.
-email_taken_error = 409 | 400 | 422
-    The statusCode of registering an e-mail address again.
-email_format = checked | any
-    Whether text that is no e-mail address is refused as one.
-email_case = ignored | significant
-    Whether A@b.example and a@b.example are the same user.
-register_status_code = 200 | 201
-    The statusCode of an accepted POST /v1/auth/register.
-user_role = admin | owner | member | id
-    The role of a user: a word, or the id of a role.
-user_policy = id | uuid | name
-    The policy of a user: an id, a UUID, or a name.
-user_fields = all | known
-    Whether a user has every field, or only those with a value; absent_fields says how the others look.
-user_credentials = empty | client
-    A user's credentials: nothing, or client id and secret.
+
+# Recipients
 recipient_status_code = 200 | 201
     The statusCode of an accepted POST /v1/recipient.
 recipient_not_found = 404 | 400
@@ -186,16 +183,14 @@ recipient_search = substring | prefix | exact
     How search compares with name and e-mail address.
 account_number_type = number | string
     How answers write an accountNumber that reads as a number.
-bank_ifsc = shown | hidden
-    Whether a recipient's bank shows the ifsc that was sent.
+
+# Payments and references, deprecated
 quote_credentials = client_id | signature
     What a quote with withLimit=true asks for, at least.
 quote_without_limit_flag = pure | limited
     A quote that says nothing about withLimit.
-daily_limit = 100000 | 1000 | off
-    What the payments of one day (UTC) may be worth, in USD.
 quote_above_daily_limit = status_false | refused
-    A quote above the daily limit, or a 400.
+    A quote above the daily limit, or a refusal.
 payments_path = both | payments | payment
     The list of payments: GET /v2/payments, GET /v2/payment, or both.
 transaction_hash = empty | null
@@ -206,23 +201,23 @@ payment_progress = completed | processed | failed | pending
     What a payment becomes by itself: processed after 5 minutes, then completed or failed after 10.
 payment_not_found = 404 | 400
     The statusCode for a payment that does not exist.
-id_format = hex24 | uuid | hex64
-    New identifiers: 24 or 64 hexadecimal digits, or a UUID.
 bank_pages = numbered | first
     GET /v1/reference/banks takes a page, which the interface does not name there, or always answers the first one.
-pages_of_nothing = 1 | 0
-    The totalPages of a list without items.
 """
-"""Name and values, the default first, and the meaning, as `--list-unknowns` prints them."""
-_ENTRY = re.compile(r"^(\w+) = (.+)\n    (.+)$", re.MULTILINE)
+"""By group: name and values, the default first, and the meaning, as `--list-unknowns` prints them."""
+_ENTRY = re.compile(r"^# (?P<group>.+)$|^(?P<name>\w+) = (?P<values>.+)\n    (?P<meaning>.+)$", re.MULTILINE)
 
 
-def _read(entry: re.Match[str]) -> Assumption:
-    default, *alternatives = entry[2].split(" | ")
-    return Assumption(entry[1], default, tuple(alternatives), entry[3])
+def _read(table: str) -> Iterator[Assumption]:
+    group = ""
+    for entry in _ENTRY.finditer(table):
+        group = entry["group"] or group
+        if entry["name"]:
+            default, *alternatives = entry["values"].split(" | ")
+            yield Assumption(entry["name"], default, tuple(alternatives), entry["meaning"], group)
 
 
-ASSUMPTIONS = tuple(map(_read, _ENTRY.finditer(_TABLE)))
+ASSUMPTIONS = tuple(_read(_TABLE))
 
 
 def assumptions_as_text(indent: str = "") -> str:

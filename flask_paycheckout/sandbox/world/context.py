@@ -6,14 +6,19 @@ import hmac
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import cast
+from threading import BoundedSemaphore
+from typing import Any, cast
 
 from flask import Flask, current_app
 
 from flask_paycheckout.sandbox.world.assumptions import Switches
 from flask_paycheckout.sandbox.world.clock import Clock
+from flask_paycheckout.sandbox.world.reach import Reach
 
 EXTENSION_KEY = "paycheckout_sandbox"
+
+MAX_HELD = 48
+"""The most calls that wait on purpose at the same time, in all worlds of a process."""
 
 SendWebhook = Callable[[str, dict[str, str], bytes], int]
 
@@ -33,12 +38,16 @@ class World:
     """False for a database in this process's memory, where no other process can change clock and fault plan."""
     hosts: frozenset[str]
     """Host names, without port, that this sandbox answers to."""
-    allow_remote_control: bool
-    loopback_webhooks_only: bool
-    """Whether webhooks may be sent to this machine only."""
+    is_shared: bool
+    """Whether people of other machines use it."""
+    reach: Reach
     has_seed: bool
     name: str
     """The name of this world among several in a process; empty for the operator's."""
+    held: BoundedSemaphore
+    """Places of calls that wait on purpose."""
+    example_answers: Callable[[World], dict[str, Any]]
+    """What a new sandbox with the same switches answers to the examples of the description, by operation."""
     exists: Callable[[], bool]
     """Whether its database is still there; another process may have thrown a named world away."""
     wake: Callable[[], None] | None = field(default=None, init=False)

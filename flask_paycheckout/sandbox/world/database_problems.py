@@ -1,4 +1,4 @@
-"""Errors of a database that cannot be used, each as one line with a remedy, and whether its disk is full.
+"""Errors of a database that cannot be used, each as one line with a remedy.
 
 The URL is never part of a message, because it contains a password; the driver's message names host, user and database.
 """
@@ -14,17 +14,10 @@ _FORMS = (
 )
 _BACKENDS = ("sqlite", "postgresql", "postgres")
 _REMEDY = "Check the server, its user, and every part of the address. Tables of another version need an empty database."
-# Parts of the messages of SQLite and of PostgreSQL.
-_NO_ROOM = ("disk is full", "no space left")
 
 
 class DatabaseUnusable(Exception):
     """The database cannot be used; the message is one line without secrets."""
-
-
-def is_disk_full(error: Exception) -> bool:
-    """Whether a statement failed because the database has no room left."""
-    return isinstance(error, DBAPIError) and any(part in str(error.orig).casefold() for part in _NO_ROOM)
 
 
 def explain_failure(database: str, error: SQLAlchemyError | ImportError) -> DatabaseUnusable:

@@ -159,6 +159,18 @@ def decimals_of(code: str) -> int | None:
     return TOKEN_DECIMALS[code] if code in TOKEN_DECIMALS else _iso_decimals().get(code)
 
 
+def is_known(code: str) -> bool:
+    return decimals_of(code) is not None
+
+
+def is_fiat(code: str) -> bool:
+    return is_known(code) and code not in TOKEN_DECIMALS
+
+
+def fiat_codes() -> list[str]:
+    return sorted(filter(is_known, _iso_decimals()))
+
+
 @cache
 def _iso_decimals() -> dict[str, int | None]:
     # Imported here because it parses the whole ISO table, which starting a sandbox does not need.

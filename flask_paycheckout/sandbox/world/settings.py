@@ -14,6 +14,7 @@ from functools import partial
 from hashlib import blake2b
 from uuid import UUID
 
+from flask import g
 from sqlalchemy import BigInteger, select, update
 from sqlalchemy.orm import Mapped, Session, mapped_column
 
@@ -98,7 +99,9 @@ def new_id(session: Session) -> str:
 
 
 def new_ids(session: Session, count: int) -> list[str]:
-    """Several new identifiers, the same as from as many calls of `new_id`."""
+    """Several new identifiers, the same as from as many calls of `new_id`; or those that are set for the next call."""
+    if "next_ids" in g:
+        return list(g.pop("next_ids"))
     if not world().counts_ids:
         return _random(count)
     counting = (

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import date, timedelta
 from decimal import Decimal
+
+import pytest
 
 from flask_paycheckout import ToRecipient
 from flask_paycheckout.testing import Sandbox
@@ -12,25 +14,60 @@ from tests.docs.pages import Scene
 
 
 def settling(scene: Scene, make_shop: MakeShop, paycheckout_sandbox: Sandbox) -> None:
-    """A sale with a refund, and a rejected payment that goes back; settled twice."""
+    """A month with a sale, a refund and a rejected payment; one in which the sale goes back; one with another sale."""
     shop = make_shop(scene["settle.py"], "def seller_of(order_id):\n    return 'mill'\n")
     maker, paycheckout = ToRecipient("5a6d00000000000000000101"), shop.paycheckout
-    shop.db.session.add(shop.Order(id="2", total="12.50"))
+    shop.db.session.add_all(shop.Order(id=order_id, total="12.50") for order_id in ("2", "3"))
     shop.db.session.commit()
-    start = paycheckout_sandbox.now.date()
-    sold, rejected = (str(paycheckout.start(order_id).checkout_id) for order_id in ("1", "2"))
-    paycheckout_sandbox.pay(sold)
-    paycheckout_sandbox.pay(rejected, "5.00")
-    for checkout_id in (sold, rejected):
+
+    def arrives(order_id: str, amount: str | None = None) -> str:
+        checkout_id = str(paycheckout.start(order_id).checkout_id)
+        paycheckout_sandbox.pay(checkout_id, amount)
         paycheckout.settle(checkout_id)
-        paycheckout.refund(checkout_id, "2.00", by="Ada", why="one jar broke", to=maker)
+        return checkout_id
+
+    def goes_back(checkout_id: str, amount: str) -> None:
+        paycheckout.refund(checkout_id, amount, by="Ada", why="one jar broke", to=maker)
         shop.db.session.commit()
-    paycheckout.send_payouts()
+        paycheckout.send_payouts()
+
+    def paid_after_month(start: date) -> Decimal:
+        paycheckout_sandbox.advance(minutes=31 * 24 * 60)
+        for _ in ("once", "again"):
+            shop.settle_month("mill", maker.recipient_id, start, start + timedelta(days=31))
+        payouts = shop.db.session.scalars(shop.db.select(paycheckout.Payout).filter_by(kind="payout"))
+        return sum((payout.amount for payout in payouts), Decimal(0))
+
+    first = paycheckout_sandbox.now.date()
+    sold = arrives("1")
+    for checkout_id in (sold, arrives("2", "5.00")):
+        goes_back(checkout_id, "2.00")
     fee = next(line.fee for line in paycheckout.books() if line.kind == "payment")
-    end = start + timedelta(days=31)
-    for _ in ("once", "again"):
-        shop.settle_month("mill", maker.recipient_id, start, end)
-        (made,) = [one for one in shop.db.session.scalars(shop.db.select(paycheckout.Payout)) if one.kind == "payout"]
-    refund_fee = next(line.fee for line in paycheckout.books() if line.kind == "refund")
-    expected = (Decimal("10.50") - fee - refund_fee) * Decimal("0.90")
-    assert (made.amount, made.reference) == (expected.quantize(Decimal("0.01"), "ROUND_DOWN"), f"mill-{start}-USD")
+
+    def refund_fee() -> Decimal:
+        return [line.fee or Decimal(0) for line in paycheckout.books() if line.kind == "refund"][-1]
+
+    def share(earned: Decimal) -> Decimal:
+        return (earned * Decimal("0.90")).quantize(Decimal("0.01"), "ROUND_DOWN")
+
+    earned = Decimal("10.50") - fee - refund_fee()
+    assert paid_after_month(first) == share(earned)
+    goes_back(sold, "10.50")
+    second = first + timedelta(days=31)
+    assert paid_after_month(second) == share(earned), "nothing is due"
+    earned += Decimal("2.00") - fee - refund_fee()
+    arrives("3")
+    assert paid_after_month(second + timedelta(days=31)) == share(earned), "what lacked is carried over"
+
+
+def figures(
+    scene: Scene, make_shop: MakeShop, paycheckout_sandbox: Sandbox, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shop = make_shop()
+    paid = shop.paycheckout.start("1").checkout_id
+    paycheckout_sandbox.pay(paid)
+    shop.paycheckout.settle(paid)
+    today = paycheckout_sandbox.now.date()
+    code = scene[""].replace("2026-10-01", f"{today}").replace("2026-11-01", f"{today + timedelta(days=1)}")
+    exec(code, {"paycheckout": shop.paycheckout})  # noqa: S102 - the documentation's own code
+    assert capsys.readouterr().out.startswith("USD 12.50 ")

@@ -55,6 +55,8 @@ def async_views(scene: Scene, make_shop: Callable[..., Any], paycheckout_sandbox
     async def visit() -> None:
         transport = httpx.ASGITransport(app=shop.asgi)
         async with httpx.AsyncClient(transport=transport, base_url="http://shop.test") as browser:
+            foreign = await browser.post("/orders/1/pay", headers={"Origin": "https://evil.example"})
+            assert foreign.status_code == 403
             for order_id, how in (("1", ""), ("2", "/in-thread")):
                 page = (await browser.post(f"/orders/{order_id}/pay")).headers["Location"]
                 checkout_id = page.rsplit("/", 1)[1]
@@ -71,7 +73,9 @@ def lite_on_gevent(scene: Scene, merchant: Merchant) -> None:
     """Customers who come to the same process at once all get their page."""
     pytest.importorskip("gevent")
     merchant.environment |= SETTINGS
-    merchant.writes("shop.py", snippet("docs/hosts.md", "lite_shop", "") + scene.code())
+    above, line, below = snippet("docs/hosts.md", "lite_shop", "").partition("db = SQLAlchemy(app)\n")
+    assert below
+    merchant.writes("shop.py", f"{above}{line}{scene.code()}{below}")
     merchant.runs_program(_MAKE_ORDER)
     order = merchant.here("http://127.0.0.1:8000/orders/1")
     with merchant.running("gunicorn --worker-class gevent --bind 127.0.0.1:8000 shop:app", "Booting worker"):

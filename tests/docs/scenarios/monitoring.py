@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 import requests
 
+from flask_paycheckout.testing import Sandbox
 from tests.docs.conftest import MakeShop
 from tests.docs.merchant import PATIENCE, Merchant, visited
 from tests.docs.pages import Scene
@@ -31,6 +32,37 @@ def monitoring(scene: Scene, make_shop: MakeShop, monkeypatch: pytest.MonkeyPatc
     assert browser.get(path[1]).status_code == 401
     told = browser.get(path[1], headers={"Authorization": f"Bearer {TOKEN}"})
     assert "paycheckout_database_up 1.0" in told.text
+
+
+def tell_owner(
+    scene: Scene, make_shop: MakeShop, paycheckout_sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A held payment is mailed, and that it was decided."""
+    mails: list[str] = []
+
+    class Server:
+        def __init__(self, host: str, timeout: float) -> None:
+            assert (host, timeout) == ("localhost", 10)
+
+        def __enter__(self) -> Server:
+            return self
+
+        def __exit__(self, *error: object) -> None: ...
+
+        def send_message(self, message: Any) -> None:
+            mails.append(f"{message['Subject']}\n{message.get_content()}")
+
+    monkeypatch.setattr("smtplib.SMTP", Server)
+    shop = make_shop(scene["tell.py"])
+    held = shop.paycheckout.start("1").checkout_id
+    paycheckout_sandbox.pay(held, "1.00")
+    shop.paycheckout.settle(held)
+    shop.paycheckout.reconcile()
+    shop.paycheckout.resolve(held, True, by="Ada", why="close enough")
+    shop.paycheckout.reconcile()
+    began, over = mails
+    assert "1 new, 0 over\nTODAY: 1 held payment waits for your decision. Look into one" in began
+    assert over == "Payments: 0 new, 1 over\nOver: 1 held payment waits for your decision.\n"
 
 
 def metrics_processes(scene: Scene, merchant_with_shop: Merchant) -> None:

@@ -8,10 +8,12 @@ import hmac
 import io
 import json
 import re
+import shlex
+from contextlib import redirect_stdout
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
-from unittest.mock import MagicMock
+from unittest.mock import MagicMock, patch
 
 import httpx
 import pytest
@@ -20,7 +22,7 @@ from flask.testing import FlaskClient
 from flask_paycheckout import Pay, Receive
 from flask_paycheckout.testing import Sandbox
 from tests.docs.conftest import MakeShop
-from tests.docs.pages import Scene
+from tests.docs.pages import Scene, all_scenes
 from tests.scripted import Service
 
 BABEL = "from flask_babel import Babel\n\nBabel(app)\n"
@@ -28,24 +30,51 @@ LAYOUT = "<title>{% block title %}{% endblock %}</title><nav>Shop</nav>{% block 
 
 
 def _logged_in(shop: Any) -> FlaskClient:
+    shop.app.config["OWNERS"] = {"Ada": "scrypt"}
     browser: FlaskClient = shop.app.test_client()
     with browser.session_transaction() as session:
         session["owner"] = "Ada"
     return browser
 
 
-def owners_pages(scene: Scene, make_shop: MakeShop) -> None:
-    shop = make_shop(scene["owner.py"], BABEL, scene["admin.py"])
+def owners_names(scene: Scene, make_shop: MakeShop) -> None:
+    [guide] = [each for each in all_scenes() if each.scenario == "owners_pages"]
+    shop = make_shop(guide["owner.py"], "from flask import url_for\n", scene["people.py"], BABEL, scene["admin.py"])
     shop.paycheckout.start("1")
     for page in ("/owner/payments", "/admin/paycheckout_checkouts/"):
         assert shop.app.test_client().get(page).status_code == 403
-        assert "12.50 USD" in _logged_in(shop).get(page).text
+        assert "12.50" in _logged_in(shop).get(page).text
+    assert "1@shop.example" in _logged_in(shop).get("/owner/payments").text
+
+
+def owners_pages(scene: Scene, make_shop: MakeShop) -> None:
+    shop = make_shop(scene["owner.py"])
+    shop.paycheckout.start("1")
     browser = shop.app.test_client()
-    shop.app.config["OWNER_PASSWORD"] = 1234  # as Flask reads it from the environment
-    answers = [browser.post("/owner/", data={"name": "Ada", "password": password}) for password in ("0", "1234")]
-    assert [answer.status_code for answer in answers] == [403, 302]
-    assert "12.50 USD" in browser.get(answers[1].location).text
+
+    def logs_in(name: str, password: str, **headers: str) -> int:
+        answer = browser.post("/owner/", data={"name": name, "password": password}, headers=headers)
+        return int(answer.status_code)
+
+    with patch("getpass.getpass", lambda: "tulips"):
+        hashed = _printed(shlex.split(scene["hash"])[2])
+    for table in (None, "", {"Ada": ""}, {"Ada": hashed}):
+        shop.app.config["OWNERS"] = table
+        assert {logs_in("Ada", ""), logs_in("Ada", "None"), logs_in("Bo", "tulips")} == {403}
+    assert logs_in("Ada", "tulips", Origin="https://evil.example") == 403
+    assert logs_in("Ada", "tulips") == 302
+    assert "12.50" in browser.get("/owner/payments").text
     assert browser.get("/logout", follow_redirects=True).text == shop.LOGIN
+    assert logs_in("Ada", "tulips") == 302
+    shop.app.config["OWNERS"] = {}
+    assert browser.get("/owner/payments").status_code == 403
+
+
+def _printed(program: str) -> str:
+    printed = io.StringIO()
+    with redirect_stdout(printed):
+        exec(program)  # noqa: S102 - the page's own code
+    return printed.getvalue().strip()
 
 
 def alarm_mails(
@@ -112,12 +141,15 @@ def own_pages(scene: Scene, make_shop: MakeShop, tmp_path: Path) -> None:
     page = browser.get(address).text
     policies = [browser.get(path).headers["Content-Security-Policy"] for path in ("/orders/1", address)]
     assert ["https://pay.service.example" in policy for policy in policies] == [True, False]
-    assert '<a href="/orders/1">Back to your order</a>' in page
+    assert 'href="/orders/1">Back to your order</a>' in page
+    assert "/static/paycheckout.css" in page
     assert "<nav>Shop</nav>" in page
     assert "<title>Not paid yet</title>" in page
+    assert "status.js" in page
     own.write_text(scene["colours"])
     shop.app.jinja_env.cache.clear()
-    assert "--paycheckout-accent: #8a2b0b" in browser.get(address).text
+    page = browser.get(address).text
+    assert page.index("paycheckout.css") < page.index("--paycheckout-radius: 0"), "the shop's styles come last"
 
 
 def own_status_page(scene: Scene, make_shop: MakeShop, paycheckout_sandbox: Sandbox) -> None:

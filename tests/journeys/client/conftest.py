@@ -9,7 +9,7 @@ import pytest
 
 from flask_paycheckout.client import PaymentsClient
 from flask_paycheckout.testing import Sandbox
-from tests.journeys.client.stories import ACCESS_TOKEN, Desk, forms_of, token_header
+from tests.journeys.client.stories import ACCESS_TOKEN, Desk, token_header
 from tests.journeys.unknowns import signer_of
 
 SetUp = Callable[..., Desk]
@@ -28,7 +28,6 @@ def set_up() -> Iterator[SetUp]:
                 signer=signer_of(unknowns),
                 access_token=token_header(ACCESS_TOKEN, unknowns),
                 transport=sandbox.transport,
-                **forms_of(unknowns),
             )
             return Desk(sandbox, things.enter_context(client), unknowns)
 

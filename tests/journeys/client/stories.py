@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from decimal import Decimal
-from typing import Any
 
 from flask_paycheckout.client import (
     BankDetails,
@@ -46,16 +45,6 @@ class Desk:
 def token_header(token: str, unknowns: dict[str, str]) -> Signer:
     """The `Authorization` header in the form that this sandbox wants."""
     return BearerToken(token, scheme="" if unknowns.get("authorization_format") == "raw" else "Bearer")
-
-
-def forms_of(unknowns: dict[str, str]) -> dict[str, Any]:
-    """The client's options for a sandbox that serves one form of an operation only."""
-    forms: dict[str, Any] = {}
-    if unknowns.get("payments_path") == "payment":
-        forms["payments_path"] = "/v2/payment"
-    if unknowns.get("recipient_delete") == "query":
-        forms["recipient_delete"] = "query"
-    return forms
 
 
 def refuses(call: Callable[[], object]) -> RequestRefused:

@@ -5,12 +5,10 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from urllib.parse import urlsplit
 
-import pytest
 from flask import Flask
 
 from tests.sandbox.actors import Tester
 from tests.sandbox.auth.visitors import EMAIL, Visitor
-from tests.sandbox.conftest import MakeSandbox
 from tests.sandbox.disbursements.payers import Payer
 
 INVITED = "invited@example.com"
@@ -37,14 +35,6 @@ def test_the_invited_user_acts_for_the_account_that_invited_them(sandbox: Flask,
     assert [one["email"] for one in Tester(sandbox).does("GET", "accounts")] == [EMAIL]
     # The address is taken, although nobody has logged in with it.
     assert visitor.registers(INVITED).code == 409
-
-
-@pytest.mark.parametrize(("absent", "shown"), [("omitted", set()), ("null", MAY_BE_UNKNOWN)])
-def test_unknown_user_fields_known(make_sandbox: MakeSandbox, absent: str, shown: set[str]) -> None:
-    visitor = Visitor(make_sandbox(user_fields="known", absent_fields=absent))
-    user = visitor.logs_in_fully()["user"]
-    assert MAY_BE_UNKNOWN & user.keys() == {name for name, value in user.items() if value is None} == shown
-    assert visitor.logs_in_fully(INVITED)["user"]["invitation_date"]
 
 
 def test_the_address_of_the_identity_check_leads_to_its_page(sandbox: Flask, visitor: Visitor) -> None:

@@ -7,14 +7,15 @@ from typing import Any
 from flask import Flask
 from werkzeug.test import TestResponse
 
-from tests.sandbox.inspector.developer import text_of, token_of
+from tests.sandbox.inspector.developer import enter, text_of
 
 
 class Customer:
-    """Looks at the page and presses its buttons; on the machine of the sandbox those for developers too."""
+    """Looks at the page and presses its buttons; as a developer who has opened the inspector, also those for them."""
 
     def __init__(self, app: Flask) -> None:
         self.http = app.test_client()
+        enter(self.http)
 
     def opens(self, checkout: str, status: int = 200, **environ: Any) -> str:
         answer = self.http.get(f"/checkout/{checkout}", environ_overrides=environ)
@@ -32,16 +33,10 @@ class Customer:
         assert (answer.status_code, answer.location) == (303, f"/checkout/{checkout}")
         return self.http.get(answer.location).text
 
-    def token(self, checkout: str) -> str:
-        return token_of(self.opens(checkout))
-
-    def sends(
-        self, checkout: str, act: str, token: str, headers: dict[str, str] | None = None, **environ: str
-    ) -> TestResponse:
-        form = {"act": act, "token": token}
-        return self.http.post(f"/checkout/{checkout}/developer", data=form, headers=headers, environ_overrides=environ)
+    def sends(self, checkout: str, act: str, headers: dict[str, str] | None = None) -> TestResponse:
+        return self.http.post(f"/checkout/{checkout}/developer", data={"act": act}, headers=headers)
 
     def presses(self, checkout: str, act: str) -> str:
         """A button that the page shows to developers; gives what a reader sees next."""
         assert f'name="act" value="{act}"' in self.opens(checkout)
-        return text_of(self._posts(checkout, "developer", {"act": act, "token": self.token(checkout)}))
+        return text_of(self._posts(checkout, "developer", {"act": act}))

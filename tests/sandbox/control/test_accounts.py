@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from flask import Flask
 
-from tests.sandbox.actors import ACCOUNTS_URL, ENDPOINT, Answer, Merchant, Receiver, Tester, call
+from tests.sandbox.actors import ACCOUNTS_URL, ENDPOINT, Answer, Merchant, Receiver, Tester
 from tests.sandbox.auth.visitors import Visitor
 from tests.sandbox.disbursements.payers import Payer
 from tests.sandbox.payments import customers
@@ -122,13 +122,6 @@ def test_webhooks_go_to_the_account_that_they_concern_and_nowhere_without_an_add
 
 
 @pytest.mark.on_each_database
-def test_references_are_unique_within_an_account(first: Payer, anna: Payer) -> None:
-    for payer in (first, anna):
-        checkout = picks(payer, reference="order-7")
-        assert payer.reads_deposit("order-7").data["depositId"] == checkout
-
-
-@pytest.mark.on_each_database
 def test_switches_are_those_of_one_account(first: Payer, anna: Payer, tester: Tester) -> None:
     pair = {"inputCurrency": "USD", "outputCurrency": "EUR"}
     for off, asked in (
@@ -182,36 +175,3 @@ def test_a_fault_of_an_account_strikes_nobody_else(first: Payer, anna: Payer, te
     Merchant(anna.app, "guessed", anna.client_id).gets("/v1/deposit/5")
     log = [(one["account"], one["fault"]) for one in tester.requests()]
     assert log == [(None, None), ("anna", "garbage"), ("default", None)]
-
-
-def test_the_log_tells_whose_credentials_were_accepted(
-    sandbox: Flask, first: Payer, anna: Payer, tester: Tester
-) -> None:
-    first.makes_checkout()
-    Payer.sends_one(anna)
-    customers.quotes(anna, withLimit="true")
-    call(sandbox, "GET", "/v2/payment/quote?amount=1&inputCurrency=usdc-polygon&outputCurrency=USD&withLimit=true",
-         headers={"X-Client-ID": anna.client_id})  # fmt: skip
-    Merchant(sandbox, "guessed", anna.client_id).reads_deposit("5")
-    call(sandbox, "GET", "/v1/reference/cryptos")
-    assert [one["account"] for one in tester.requests()] == [None, None, "anna", "anna", "anna", "default"]
-    assert len(tester.does("GET", "requests?account=anna")) == 3
-
-
-@pytest.mark.parametrize(
-    ("body", "status", "field"),
-    [
-        ({"name": "../clock"}, 400, "name"),
-        ({"name": "default"}, 409, "name"),
-        ({"clientId": "a b"}, 400, "clientId"),
-        ({"webhookUrl": "ftp://127.0.0.1/"}, 400, "webhookUrl"),
-        ({"accessToken": "sandbox-access-token"}, 409, "accessToken"),
-        ({"email": "Merchant@Example.com"}, 409, "email"),
-    ],
-    ids=str,
-)
-def test_what_an_account_cannot_be_is_refused_by_name(
-    tester: Tester, body: dict[str, Any], status: int, field: str
-) -> None:
-    assert tester.refuses("POST", "accounts", {"name": "anna"} | body) == (status, field)
-    assert len(tester.does("GET", "accounts")) == 1

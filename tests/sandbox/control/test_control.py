@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from flask import Flask
 
 from flask_paycheckout.sandbox import create_sandbox
-from flask_paycheckout.sandbox.world import database
-from tests.sandbox.actors import CONTROL_TOKEN, ENDPOINT, Merchant, Receiver, Tester, call
+from tests.sandbox.actors import CONTROL_TOKEN, ENDPOINT, Merchant, Receiver, Tester
 from tests.sandbox.auth.visitors import Visitor
 from tests.sandbox.conftest import MakeSandbox
 from tests.sandbox.disbursements.payers import Payer
@@ -65,17 +66,6 @@ def test_what_the_state_of_a_checkout_does_not_allow_is_a_409(merchant: Merchant
         assert tester.asks("POST", f"checkouts/{checkout}/{action}", body).http_status == 409
 
 
-@pytest.mark.on_each_database
-def test_a_used_reference_is_refused_however_it_is_picked(merchant: Merchant, tester: Tester) -> None:
-    first, second = merchant.makes_checkout(), merchant.makes_checkout()
-    assert tester.picks(first, reference="r/1 ü") == tester.picks(first, reference="r/1 ü")
-    # Nor does a second pick change the reference, or say that it did.
-    for checkout, reference in ((second, "r/1 ü"), (second, first), (first, "r-2")):
-        assert tester.refuses("POST", f"checkouts/{checkout}/pick", {"reference": reference}) == (409, "checkout")
-    assert merchant.reads_deposit(second).code == 404
-    assert merchant.reads_deposit("r%2F1%20%C3%BC").data["depositId"] == first
-
-
 @pytest.mark.parametrize("webhook", ["none", "sent"])
 def test_a_bank_refuses_what_was_picked_and_not_paid(
     make_sandbox: MakeSandbox, receiver: Receiver, webhook: str
@@ -100,34 +90,18 @@ def test_a_wrong_value_is_refused_by_name(merchant: Merchant, tester: Tester) ->
             assert tester.refuses("POST", path, {field: value}) == (400, field), value
 
 
-def test_a_misspelt_field_is_refused_by_name(tester: Tester) -> None:
-    """Left at its default, it would let a test pass that tests something else."""
-    assert tester.refuses("POST", "faults", {"operation": "webhook", "kind": "drop", "timse": 2}) == (400, "timse")
-    assert tester.does("GET", "faults") == []
-    assert tester.refuses("GET", "webhooks?acount=anna") == (400, "acount")
-
-
-def test_real_webhooks_stay_on_this_machine_unless_allowed() -> None:
-    url = {"url": "http://192.0.2.1/hook"}
-    for allowed, status in ((False, 400), (True, 200)):
-        tester = Tester(create_sandbox(control_token=CONTROL_TOKEN, allow_remote_webhooks=allowed))
-        assert tester.asks("PUT", "webhook-endpoint", url).http_status == status
-
-
-def test_the_request_log_is_bounded(sandbox: Flask, tester: Tester, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(database, "KEPT", 100)
-    for _ in range(200):
-        call(sandbox, "GET", "/v1/nothing")
-    monkeypatch.undo()
-    assert len(tester.requests()) == 100
-
-
-def test_events_of_one_instant_are_told_in_their_order() -> None:
-    app = create_sandbox(control_token=CONTROL_TOKEN, clock="frozen")
-    for deposit in "abc":
-        Merchant(app).reads_deposit(deposit)
-    told = Tester(app).does("GET", "events?last=2")["events"]
-    assert [one["text"] for one in told] == ["GET /v1/deposit/b", "GET /v1/deposit/c"]
+@pytest.mark.parametrize(
+    ("options", "url", "status"),
+    [
+        ({}, "http://192.0.2.1/hook", 400),
+        ({"allow_remote_webhooks": True}, "http://192.0.2.1/hook", 200),
+        ({"allow_remote_control": True, "allow_remote_webhooks": True}, "http://127.0.0.1:5000/hook", 400),
+    ],
+    ids=["here", "allowed", "shared"],
+)
+def test_real_webhooks_have_a_reach(options: dict[str, Any], url: str, status: int) -> None:
+    tester = Tester(create_sandbox(control_token=CONTROL_TOKEN, **options))
+    assert tester.asks("PUT", "webhook-endpoint", {"url": url}).http_status == status
 
 
 def test_the_bank_carries_out_what_is_pending_or_refuses_it(make_sandbox: MakeSandbox, receiver: Receiver) -> None:

@@ -5,21 +5,18 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import ExitStack, contextmanager
 from datetime import timedelta
 from pathlib import Path
 from socket import create_server
-from threading import Event, Thread
+from threading import Event
 from time import monotonic
 
 import pytest
 from flask import Flask
 
 from flask_paycheckout.sandbox import create_sandbox
-from flask_paycheckout.sandbox.control import sender
-from flask_paycheckout.sandbox.control.sender import MAX_SENDING, SENDER, WebhookSender
-from flask_paycheckout.sandbox.outgoing.webhooks import send_first
+from flask_paycheckout.sandbox.control.sender import MAX_OF_ACCOUNT, SENDER, WebhookSender
 from flask_paycheckout.sandbox.world.context import world
 from tests.sandbox.actors import CONTROL_TOKEN, Merchant, Receiver, Tester
 from tests.sandbox.databases import disconnect, open_sandbox
@@ -63,27 +60,8 @@ def test_before_response_still_overtakes_the_answer() -> None:
             assert receiver.order_ids[-1:] == delivered(app)[-1:] == [checkout]
 
 
-def test_before_response_waits_for_who_is_sending_the_webhook_already() -> None:
-    receiver = Slow()
-    with made(receiver) as app, ThreadPoolExecutor(1) as hands:
-
-        def first() -> list[str]:
-            with app.app_context():
-                send_first(checkout)
-            return delivered(app)
-
-        checkout = Merchant(app).makes_checkout()
-        Tester(app).pays(checkout)
-        eventually(lambda: receiver.order_ids == [checkout])
-        sent = hands.submit(first)
-        # If it does not wait, it is at its end by then.
-        wait([sent], timeout=0.3)
-        receiver.goes_on.set()
-        assert sent.result(PATIENCE) == [checkout]
-
-
 def test_receivers_that_hang_delay_others_by_two_seconds_at_most() -> None:
-    """Two sockets take connections and never answer; each of their accounts has more webhooks than there are places."""
+    """Two sockets take connections and never answer; each of their accounts has more webhooks than are sent at once."""
     shop = Shop()
     app = create_sandbox(control_token=CONTROL_TOKEN)
     with ExitStack() as until, sender_of(app).running(), shop.running():
@@ -92,7 +70,7 @@ def test_receivers_that_hang_delay_others_by_two_seconds_at_most() -> None:
         makes = Tester(app).makes_account
         accounts = [makes(f"a{number}", webhookUrl=url) for number, url in enumerate(urls)]
         merchants = [Merchant(app, one["clientSecret"], one["clientId"]) for one in accounts]
-        for merchant in [*merchants[:2] * (MAX_SENDING + 1), merchants[2]]:
+        for merchant in [*merchants[:2] * (MAX_OF_ACCOUNT + 1), merchants[2]]:
             checkout = merchant.makes_checkout()
             Tester(app).picks(checkout)
             merchant.forces_status(checkout)
@@ -101,9 +79,7 @@ def test_receivers_that_hang_delay_others_by_two_seconds_at_most() -> None:
         assert monotonic() - begun < 2
 
 
-def test_webhooks_about_one_order_are_sent_one_after_the_other(monkeypatch: pytest.MonkeyPatch) -> None:
-    # However long a busy machine takes, the receiver does not count as one that hangs, which would get nothing more.
-    monkeypatch.setattr(sender, "HANGING_SECONDS", float(PATIENCE))
+def test_webhooks_about_one_order_are_sent_one_after_the_other() -> None:
     receiver = Slow()
     with made(receiver) as app:
         checkout = Merchant(app).makes_checkout()
@@ -128,19 +104,6 @@ def test_what_falls_due_by_time_alone_is_run() -> None:
         eventually(lambda: len(Tester(app).webhooks()[0]["attempts"]) == 1)
         world(app).clock.offset += timedelta(seconds=61)
         eventually(lambda: len(receiver.received) == 2)
-
-
-def test_a_sender_may_be_stopped_while_it_begins(monkeypatch: pytest.MonkeyPatch) -> None:
-    webhooks: WebhookSender = create_sandbox(send_in_call=False).extensions[SENDER]
-
-    class Stopped(Thread):
-        def start(self) -> None:
-            webhooks.stop()
-            super().start()
-
-    monkeypatch.setattr(sender, "Thread", Stopped)
-    webhooks.begin()
-    webhooks.stop()
 
 
 def test_a_bad_moment_is_outlived() -> None:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, cast
 
 import pytest
@@ -16,8 +16,7 @@ from werkzeug.test import TestResponse
 from flask_paycheckout import Pay
 from flask_paycheckout.client import PaymentsClient
 from flask_paycheckout.client.transport import InProcess
-from flask_paycheckout.sandbox import create_sandbox, sandbox_clock
-from flask_paycheckout.sandbox.command import body_limit
+from flask_paycheckout.sandbox import sandbox_clock
 from flask_paycheckout.sandbox.control import worlds
 from tests.sandbox.actors import CONTROL_TOKEN, ENDPOINT, Tester
 from tests.sandbox.auth.visitors import Visitor
@@ -68,7 +67,9 @@ class Inside:
         return Payer.of(self.as_app, self.made)
 
     def page(self, path: str) -> str:
-        answer = self.open(path, method="GET", auth=("me", self.made["controlToken"]))
+        http = self.app.test_client()
+        http.get(f"/w/{self.name}/?token={self.made['controlToken']}")
+        answer = http.get(f"/w/{self.name}{path}")
         assert answer.status_code == 200
         return answer.text
 
@@ -99,7 +100,7 @@ def makes(app: Flask, name: str) -> Inside:
 
 @on_each_kind
 def test_worlds_at_once_see_nothing_of_each_other(operated: Flask) -> None:
-    made = [makes(operated, name) for name in NAMES]
+    made = [makes(operated, name) for name in NAMES[:2]]
     with ThreadPoolExecutor(len(made)) as pool:
         marks = list(pool.map(Inside.lives, made))
     told = "\n".join(str(Tester(operated).does("GET", path)) for path in LISTS)
@@ -136,8 +137,10 @@ def test_a_token_opens_its_own_world_only(operated: Flask) -> None:
     assert anna.tester.refuses("POST", "worlds", {"name": "more"}) == (403, "worlds")
     stranger = Payer.of(other.as_app, anna.made)
     assert stranger.reads_deposit("none").code == stranger.sends_tokens({"amount": 5}).code == 401
-    asked = other.open("/inspector/mails", method="GET")
-    assert (asked.status_code, asked.headers["WWW-Authenticate"]) == (401, 'Basic realm="Payments sandbox, world bo"')
+    http = operated.test_client()
+    assert http.get(f"/w/anna/?token={token}").location == "/w/anna/"
+    opened = [http.get(path).status_code for path in ("/w/anna/inspector/mails", "/w/bo/inspector/mails", "/")]
+    assert opened == [200, 401, 401]
 
 
 def test_forms_and_links_stay_in_the_world(operated: Flask) -> None:
@@ -178,6 +181,19 @@ def test_a_name_that_could_be_something_else_is_refused(name: object) -> None:
     assert Tester(open_sandbox()).refuses("POST", "worlds", {"name": name}) == (400, "name")
 
 
+def test_files_of_worlds_do_not_overlap(tmp_path: Path) -> None:
+    """Those of another sandbox, what SQLite puts beside them, and file systems where capitals count as small."""
+    first, second = (f"sqlite:///{tmp_path}/{name}" for name in ("s.db", "s.db.a"))
+    for address, names in ((first, ("a.b", "a", "A", "a.world-wal")), (second, ("b",))):
+        app = open_sandbox(address)
+        for name in names:
+            makes(app, name).payer.makes_checkout()
+        assert app.extensions[worlds.WORLDS].names() == sorted(names)
+        disconnect(app)
+    files = [str(file).casefold() for file in tmp_path.rglob("*.world")]
+    assert len(set(files)) == len(files) == 5
+
+
 def test_there_are_only_so_many() -> None:
     app = open_sandbox(worlds=1)
     makes(app, "a")
@@ -201,41 +217,3 @@ def test_an_idle_world_is_put_away_and_comes_back_as_it_was(
         Tester(again).does("DELETE", "worlds/anna")
         assert anna.open("/health").status_code == 404
         disconnect(again)
-
-
-@pytest.mark.parametrize("database", ["file", "postgresql"], indirect=True)
-def test_a_world_may_be_asked_for_while_another_process_makes_it(
-    operated: Flask, database: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    other, make = open_sandbox(database, clock="frozen@2026-05-01T00:00:00Z"), worlds.Databases.make
-
-    def make_slowly(databases: worlds.Databases, name: str) -> None:
-        make(databases, name)
-        assert other.test_client().get(f"/w/{name}/health").status_code == 200
-
-    monkeypatch.setattr(worlds.Databases, "make", make_slowly)
-    assert makes(operated, "anna").tester.does("GET", "mails") == []
-    disconnect(other)
-
-
-def test_a_snapshot_of_another_world_brings_neither_token_nor_address(operated: Flask) -> None:
-    anna, other = makes(operated, "anna"), makes(operated, "bo")
-    paid = anna.payer.makes_checkout()
-    tokens = [each.made["controlToken"] for each in (anna, other)]
-    content = anna.open("/_sandbox/snapshot", headers={"X-Sandbox-Control": tokens[0]}).data
-    assert tokens[0].encode() not in content
-    own, foreign = (body_limit(operated, "/w/anna/_sandbox/restore", {"X_SANDBOX_CONTROL": one}) for one in tokens)
-    assert own > foreign == body_limit(operated, "/w/anna/_sandbox/restore", {})
-    other.tester.does("POST", "restore", content)
-    assert other.page(f"/inspector/checkouts/{paid}")
-    assert anna.tester.asks("GET", "clock").http_status == other.tester.asks("GET", "clock").http_status == 200
-
-
-def test_threads_of_a_world_end_with_it() -> None:
-    app = create_sandbox(control_token=CONTROL_TOKEN)
-    before = set(threading.enumerate())
-    makes(app, "anna").tester.does("POST", "trigger", {"event": "paid"})
-    (sender,) = (one for one in set(threading.enumerate()) - before if one.name == "sandbox-sender")
-    Tester(app).does("DELETE", "worlds/anna")
-    # At once: a thread that still looked for what is due would wait for a connection of a database that is gone.
-    assert not sender.is_alive()

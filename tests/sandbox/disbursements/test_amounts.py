@@ -7,7 +7,7 @@ from fractions import Fraction
 
 from hypothesis import given, strategies as st
 
-from flask_paycheckout.sandbox.disbursements.batches import fee_of, total
+from flask_paycheckout.sandbox.disbursements.batches import fee_of
 from tests.sandbox.conftest import MakeSandbox
 from tests.sandbox.disbursements.payers import RECIPIENTS, WALLET, Payer
 
@@ -26,11 +26,6 @@ def test_a_fee_is_the_formulas_rounded_up_by_less_than_a_unit(
     exact = Fraction(fixed) + Fraction(amount) * Fraction(percentage) / 100
     over = Fraction(fee_of(amount, currency, percentage, fixed)) - exact
     assert 0 <= over < Fraction(1, 10**decimals)
-
-
-def test_a_sum_of_very_long_amounts_loses_no_digit() -> None:
-    long, tiny = Decimal("9" * 30), Decimal("0.000000000000000001")
-    assert f"{total([long, tiny]):f}" == "9" * 30 + ".000000000000000001"
 
 
 def test_unknown_batch_maximum(make_sandbox: MakeSandbox) -> None:

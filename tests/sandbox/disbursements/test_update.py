@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from flask_paycheckout.sandbox.world import transitions
 from tests.sandbox.actors import Receiver, Tester
 from tests.sandbox.conftest import MakeSandbox
-from tests.sandbox.disbursements.payers import RECIPIENTS, Payer
+from tests.sandbox.disbursements.payers import Payer
 
 
 @pytest.mark.parametrize("status", ["completed", "failed", "pending"])
@@ -63,12 +62,3 @@ def test_time_alone_moves_each_once_if_it_is_to(make_sandbox: MakeSandbox, recei
         assert payer.sees(forced)["status"] == "completed"
         told = [fiat, crypto] if webhook == "sent" else []
         assert receiver.received == [{"disbursementId": each, "status": progress} for each in told]
-
-
-def test_more_than_one_transaction_takes_all_arrive(make_sandbox: MakeSandbox, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(transitions, "BATCH", 3)
-    app = make_sandbox(disbursement_progress="completed")
-    payer = Payer(app)
-    payer.pays(*[{"recipientId": RECIPIENTS["USD"], "amount": 5}] * 7)
-    Tester(app).advances(minutes=11)
-    assert payer.lists("status=completed&limit=1")["totalDocs"] == 7

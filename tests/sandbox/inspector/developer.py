@@ -6,7 +6,10 @@ import re
 from html import unescape
 
 from flask import Flask
+from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
+
+from tests.sandbox.actors import CONTROL_TOKEN
 
 
 def text_of(html: str) -> str:
@@ -15,14 +18,16 @@ def text_of(html: str) -> str:
     return " ".join(unescape(text).replace("\N{NO-BREAK SPACE}", " ").split())
 
 
-def token_of(html: str) -> str:
-    """The token in the forms of a page."""
-    return str(re.findall(r'name="token" value="(\w+)"', html)[0])
+def enter(http: FlaskClient) -> None:
+    """Open the link that the sandbox prints at its start."""
+    answer = http.get(f"/?token={CONTROL_TOKEN}")
+    assert (answer.status_code, answer.location) == (303, "/")
 
 
 class Developer:
     def __init__(self, app: Flask) -> None:
         self.http = app.test_client()
+        enter(self.http)
 
     def opens(self, path: str = "/", status: int = 200) -> str:
         answer = self.http.get(path)
@@ -33,5 +38,4 @@ class Developer:
         return text_of(self.opens(path, status))
 
     def presses(self, path: str, headers: dict[str, str] | None = None, /, **form: str) -> TestResponse:
-        token = {"token": token_of(self.opens("/inspector/control"))}
-        return self.http.post(f"/inspector/{path}", data=token | form, headers=headers)
+        return self.http.post(f"/inspector/{path}", data=form, headers=headers)

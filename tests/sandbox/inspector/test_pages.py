@@ -100,6 +100,30 @@ def test_webhooks_show_attempts_body_and_when_the_next_is_due(
     assert "None like that." in developer.reads(f"/inspector/webhooks?order={checkout}&state=delivered")
 
 
-@pytest.mark.parametrize("path", ["checkouts/none", "requests/77", "requests/" + "9" * 40, "disbursements/%00"])
-def test_what_does_not_exist_is_not_found(developer: Developer, path: str) -> None:
-    developer.opens(f"/inspector/{path}", 404)
+def test_a_search_leads_to_what_has_the_text(merchant: Merchant, payer: Payer, developer: Developer) -> None:
+    checkout, payout = merchant.makes_checkout(), payer.pays_one(reference="salary-1")
+    places = {
+        checkout: f"checkouts/{checkout}",
+        "salary-1": f"disbursements/{payout}",
+        "sandbox-client": "accounts/default",
+        "ada@example.com": "mails?to=ada%40example.com",
+        "/v1/checkout": "requests?path=%2Fv1%2Fcheckout",
+    }
+    found = {text: developer.http.get("/inspector/search", query_string={"q": text}).location for text in places}
+    assert found == {text: f"/inspector/{place}" for text, place in places.items()}
+
+
+def test_times_are_told_by_the_clock(merchant: Merchant, tester: Tester, developer: Developer) -> None:
+    checkout = merchant.makes_checkout()
+    assert "Page open until in 1" in developer.reads(f"/inspector/checkouts/{checkout}")
+    tester.advances(seconds=2 * 3600)
+    seen = developer.reads(f"/inspector/checkouts/{checkout}")
+    assert "Made at 2 h ago" in seen
+    assert "UTC, 2:00:00 ahead" in seen
+
+
+def test_switches_are_grouped(tester: Tester, developer: Developer) -> None:
+    assert "Not as usual" not in developer.reads("/inspector/unknowns")
+    tester.does("POST", "unknowns", {"webhook_retries": "off"})
+    _, _, seen = developer.reads("/inspector/unknowns").partition("Not as usual")
+    expect_in_order(seen, "webhook_retries off", "Credentials", "signature on", "Webhooks", "webhook_payload")

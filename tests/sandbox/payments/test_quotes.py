@@ -85,16 +85,13 @@ def test_with_limit_the_client_id_alone_is_enough(
     assert Merchant(signed).calls("GET", target).code == 200
 
 
-def test_with_limit_the_status_says_whether_the_day_has_room(make_sandbox: MakeSandbox) -> None:
-    app = make_sandbox(daily_limit="1000")
-    merchant = Merchant(app)
-
+def test_with_limit_the_status_says_whether_the_day_has_room(merchant: Merchant, tester: Tester) -> None:
     def has_room(amount: int, with_limit: Any = "true") -> Any:
         return quotes(merchant, amount=amount, withLimit=with_limit).data["status"]
 
-    assert (has_room(1002), has_room(1003)) == (True, False)
-    assert (has_room(5000, "false"), has_room(5000, ...)) == (True, True)
+    assert (has_room(100_210), has_room(100_211)) == (True, False)
+    assert (has_room(500_000, "false"), has_room(500_000, ...)) == (True, True)
     makes(merchant, inputAmount=600)
-    assert (has_room(402), has_room(403)) == (True, False)
-    Tester(app).advances(hours=24)
-    assert has_room(1002)
+    assert (has_room(99_610), has_room(99_611)) == (True, False)
+    tester.advances(hours=24)
+    assert has_room(100_210)

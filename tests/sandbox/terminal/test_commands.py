@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import json
 import stat
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -113,12 +112,6 @@ def test_a_file_of_triggers_and_calls_brings_a_sandbox_into_a_state(run: Run, tm
     assert len(run("webhooks")) == 2, "what comes after a refusal is not done"
 
 
-def test_a_step_that_reads_sends_its_filter(run: Run, tmp_path: Path) -> None:
-    file = tmp_path / "state.json"
-    file.write_text('{"call": "GET disbursements", "account": "nobody"}')
-    assert "account does not exist" in run("run", str(file), code=1)
-
-
 def test_amounts_keep_their_digits_and_an_answer_is_one_line_of_ascii(
     address: str, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
@@ -136,15 +129,6 @@ def test_amounts_keep_their_digits_and_an_answer_is_one_line_of_ascii(
     assert armed == '{"id": 1, "operation": "webhook", "kind": "drop", "times": 1, "message": "sp\\u00e4ter"}'
 
 
-def test_a_command_imports_nothing_of_the_server() -> None:
-    program = "import sys; from flask_paycheckout.sandbox.terminal.commands import main; main(sys.argv[1:])"
-    program += "; print(*sys.modules)"
-    ran = subprocess.run([sys.executable, "-c", program, "--list-unknowns"], capture_output=True, text=True, check=True)
-    loaded = ran.stdout.splitlines()[-1].split()
-    assert "click" in loaded
-    assert not {"flask", "sqlalchemy", "werkzeug", "flask_paycheckout.sandbox.app"} & set(loaded)
-
-
 @pytest.mark.parametrize(
     ("arguments", "code", "told"),
     [
@@ -152,8 +136,8 @@ def test_a_command_imports_nothing_of_the_server() -> None:
         (["clock", "--control-token", "wrong"], 4, "SANDBOX_CONTROL_TOKEN"),
         (["clock", "--url", "http://127.0.0.1:9"], 3, "No sandbox answers"),
         (["trigger", "paied"], 1, "Did you mean paid"),
-        (["pay", "x", "--amount", "much"], 2, "is no amount"),
-        (["fault", "webhook", "drop", "--share", "nan"], 2, "is no amount"),
+        (["pay", "x", "--amount", "much"], 1, "amount must be a positive number"),
+        (["fault", "webhook", "drop", "--share", "nan"], 1, "share must be a number"),
     ],
     ids=lambda given: given if isinstance(given, str) else "",
 )
@@ -179,13 +163,6 @@ def test_a_call_is_signed_by_an_account_and_its_answer_printed(
     assert [one["account"] for one in tester.requests()] == ["anna"]
     assert main(["call", "GET", "/v1/deposit/nothing"]) == 1
     assert b'"Deposit not found"' in capsysbinary.readouterr().out
-
-
-def test_a_call_says_what_a_person_writes_in_an_address(
-    address: str, tester: Tester, capsysbinary: pytest.CaptureFixture[bytes]
-) -> None:
-    assert main(["call", "GET", "/v1/recipient?search=Émilie Ex&country=France"]) == 0
-    assert json.loads(capsysbinary.readouterr().out)["data"]["totalDocs"] == 1
 
 
 @pytest.mark.parametrize(
@@ -228,14 +205,13 @@ def test_tail_tells_every_event_once_and_goes_on_after_a_reset(
         lambda: (tester.does("POST", "reset"), payout()),
         lambda: None,
     ]
-    moments = iter(range(100))
 
     def sleep(seconds: float) -> None:
         if things:
             things.pop(0)()
 
-    followed = follow(Connection(address, CONTROL_TOKEN), 10, sleep=sleep, is_over=lambda: next(moments) > 9)
-    told = [(one["kind"], one["outcome"], event(one)) for one in followed]
+    followed = follow(Connection(address, CONTROL_TOKEN), 10, sleep=sleep)
+    told = [(one["kind"], one["outcome"], event(one)) for one in islice(followed, 8)]
     assert "POST /v1/checkout" in told[0][2]
     assert [one[:2] for one in told] == [
         *(("call", "200"), ("deposit", "pending"), ("deposit", "completed"), ("webhook", "200")),

@@ -9,7 +9,7 @@ from pypdf import PdfReader
 
 from tests.sandbox.actors import Merchant
 from tests.sandbox.conftest import MakeSandbox
-from tests.sandbox.disbursements.payers import RECIPIENTS, STELLAR_WALLET, WALLET, Payer
+from tests.sandbox.disbursements.payers import RECIPIENTS, WALLET, Payer
 from tests.sandbox.payments.customers import sends
 from tests.sandbox.recipients.payees import bank, changes, creates
 
@@ -24,14 +24,6 @@ def test_unknown_surplus_decimals(make_sandbox: MakeSandbox) -> None:
         assert [payer.asks_checkout(**asks).code, fiat.code, crypto.code] == [code] * 3
         assert payer.asks_checkout(**asks | {"inputAmount": Decimal("0.001")}).code == 400
     assert (fiat.data["sumAmount"], crypto.data["sumAmount"]) == (Decimal("5.01"), Decimal("5.000001"))
-
-
-def test_unknown_address_checksum(make_sandbox: MakeSandbox) -> None:
-    wrong = {"usdc-polygon": WALLET.replace("A", "a", 1), "usdc-stellar": STELLAR_WALLET[:-1] + "A"}
-    for value, code in (("checked", 400), ("ignored", 200)):
-        payer = Payer(make_sandbox(address_checksum=value))
-        for token, wallet in wrong.items():
-            assert payer.sends_tokens({"receiverWalletAddress": wallet, "amount": 5}, token=token).code == code
 
 
 def test_unknown_empty_strings(make_sandbox: MakeSandbox) -> None:
@@ -56,4 +48,4 @@ def test_free_text_takes_line_breaks(payer: Payer) -> None:
     assert (payment["reason"], payment["description"]) == (NOTE, NOTE)
     payer.forces(made)
     proof = PdfReader(BytesIO(payer.downloads(made).data)).pages[0].extract_text()
-    assert "bridge:\n1 Arch\n2 Piers\n" in "\n".join(line.strip() for line in proof.splitlines())
+    assert "bridge: 1 Arch 2 Piers\n" in proof

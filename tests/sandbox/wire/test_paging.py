@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from flask import Flask
 
-from flask_paycheckout.sandbox.world.context import world
 from tests.sandbox.actors import Answer, Merchant
 from tests.sandbox.recipients.payees import START, adds, changes
 
@@ -63,11 +61,3 @@ def test_the_order_is_by_creation_or_by_the_last_change(merchant: Merchant, twel
     for sort, order in (("createdAt", twelve), ("updatedAt", [twelve[0], *twelve[2:], twelve[1]])):
         assert ids(merchant, sort) == order
         assert ids(merchant, f"-{sort}") == order[::-1]
-
-
-def test_rows_of_one_instant_keep_the_order_of_their_making(sandbox: Flask, merchant: Merchant) -> None:
-    still = world(sandbox).clock.machine()
-    world(sandbox).clock.machine = lambda: still
-    made = [*START, *(adds(merchant) for _ in range(7))]
-    assert ids(merchant, "updatedAt", limit=2) == made
-    assert ids(merchant, "-updatedAt", limit=2) == made[::-1]

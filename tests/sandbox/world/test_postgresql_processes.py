@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
 from functools import partial
 from typing import Any
 
 import pytest
-import sqlalchemy as sa
 from flask import Flask
 
 from tests.postgres import empty_database
 from tests.sandbox.actors import Merchant, Tester
-from tests.sandbox.databases import open_sandbox
 from tests.sandbox.stations import Shop, gunicorn
 from tests.sandbox.world.test_databases import at_once
 from tests.waiting import eventually
@@ -79,30 +76,3 @@ def test_every_webhook_is_sent_once_though_all_processes_send_what_is_due(
     assert sorted(shop.order_ids) == sorted(paid)
     states = [(webhook["state"], len(webhook["attempts"])) for webhook in Tester(stations[-1]).webhooks()]
     assert states == [("delivered", 1)] * count
-
-
-def test_workers_that_were_forked_from_one_application_share_no_connection(postgres_database: str, shop: Shop) -> None:
-    with gunicorn(3, postgres_database, shop.url, options=["--preload"]) as workers:
-        assert len(set(many_hands(lambda where: Merchant(where).makes_checkout(), workers, 8))) == 24
-
-
-def test_faults_are_removed_while_a_request_counts_them(postgres_database: str) -> None:
-    """On the disk the first fault then lies behind the second, which a request counts after it."""
-    tester = Tester(open_sandbox(postgres_database))
-    for _ in range(2):
-        tester.orders_fault("GET /v1/deposit/{id}", "drop", share=0.5, times=9)
-    engine = sa.create_engine(postgres_database)
-    with engine.connect() as request, engine.connect() as looking, ThreadPoolExecutor(1) as threads:
-
-        def count(number: int) -> None:
-            request.execute(sa.text("UPDATE fault SET asked = asked + 1 WHERE number = :number"), {"number": number})
-
-        count(1)
-        request.commit()
-        count(1)
-        removed = threads.submit(tester.does, "DELETE", "faults")
-        eventually(lambda: looking.execute(sa.text("SELECT count(*) FROM pg_locks WHERE NOT granted")).scalar() == 1)
-        count(2)
-        request.commit()
-        assert removed.result() == []
-    engine.dispose()

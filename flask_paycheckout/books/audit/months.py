@@ -1,0 +1,203 @@
+"""The audits of closed months: reconcile compares each once, a bounded number of reads in a round.
+
+One process compares a month at a time. Another one goes on where it was left when that process has died.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from threading import Event
+from typing import Any
+
+import msgspec
+from sqlalchemy import insert, select, update
+from sqlalchemy.exc import IntegrityError
+
+from flask_paycheckout.books.account_names import Merchants
+from flask_paycheckout.books.audit.audit import Audit, AuditPlace
+from flask_paycheckout.books.audit.findings import Finding
+from flask_paycheckout.books.audit.month_results import Comparison, MonthResult, results
+from flask_paycheckout.books.audit.reading import Reads
+from flask_paycheckout.books.export import Books
+from flask_paycheckout.books.periods import Period, earlier, month_period
+from flask_paycheckout.checkouts.checkout_model import CheckoutMixin
+from flask_paycheckout.client import Deposit
+from flask_paycheckout.clock import EPOCH, as_utc
+from flask_paycheckout.database.connections import begin_limited, read_rows
+from flask_paycheckout.database.deeds import record_deed, who_and_why
+from flask_paycheckout.database.state_table import Row
+from flask_paycheckout.payouts.calls import PayoutCalls
+from flask_paycheckout.wiring import Wiring
+
+# The reads of one round, and the pages of rows, about.
+_READS, _PAGES = 40, 20
+# A process that has not gone on for so long has died.
+_LEASE = timedelta(minutes=10)
+# The pause after a round in which the service did not answer, and how long it may not before that is a finding.
+_AFTER_OUTAGE, _PATIENCE = timedelta(minutes=10), timedelta(days=1)
+# How long a process that found nothing to compare does not look again.
+_IDLE = timedelta(minutes=1)
+# A month begins in the first time zone before it does in UTC, and ends in the last one after.
+_BEFORE, _BEHIND = timedelta(hours=14), timedelta(hours=12)
+_FROM_THE_BEGINNING = msgspec.json.encode(Comparison()).decode()
+
+
+@dataclass(frozen=True)
+class MonthAudits:
+    """Compares the months of one app with the service, and keeps the results.
+
+    :param heal: called with each difference before it is looked at again; a read may apply what the service says.
+    """
+
+    wiring: Wiring
+    books: Books
+    merchants: Merchants
+    calls: PayoutCalls
+    read_deposit: Callable[[CheckoutMixin], Callable[[], Deposit | None]]
+    heal: Callable[[Finding], object]
+    _idle_until: list[datetime] = field(default_factory=lambda: [EPOCH], init=False)
+
+    def compare_some(self) -> None:
+        """Compare a part of a closed month that was not compared yet, or is to be compared again."""
+        now, idle_until = self.wiring.clock(), self._idle_until
+        if idle_until[0] > now:
+            return
+        row = self._taken(now)
+        if row is None:
+            idle_until[0] = now + _IDLE
+        else:
+            self._go_on(row)
+
+    def compare(self, month: str) -> MonthResult | None:
+        """Compare a closed month as a whole; its result, or None where the service does not answer.
+
+        :raises ValueError: it is no month, or is not closed.
+        """
+        self.again(month)
+        while (row := self._taken(self.wiring.clock(), month)) is not None:
+            self._go_on(row)
+        result = self.result(month)
+        return None if result is None or result.under_way else result
+
+    def result(self, month: str) -> MonthResult | None:
+        """The last comparison of a month; None when none came to its end."""
+        return next(iter(results(self.wiring.engine(), self.wiring.models.audits, month)), None)
+
+    def again(self, month: str) -> None:
+        """Have a closed month compared again by the next rounds of reconcile.
+
+        :raises ValueError: it is no month, or is not closed.
+        """
+        now = self.wiring.clock()
+        if not self.books.is_closed(_period_of(month), now):
+            raise ValueError("month is not over everywhere yet; compare it later")
+        if not self._changed(month, now, progress=_FROM_THE_BEGINNING, next_at=now, begun_at=now):
+            self._begin(month, now, now)
+
+    def settle(self, month: str, by: str, why: str) -> None:
+        """Record that a person has settled the differences of a month; no comparison counts them again."""
+        by, why = who_and_why(by, why)
+        c, now, result = self.wiring.models.audits.c, self.wiring.clock(), self.result(month)
+        if result is None:
+            return
+        with begin_limited(self.wiring.engine()) as connection:
+            stored = connection.execute(select(c.settled).where(c.month == month)).scalar_one()
+            settled = sorted({*msgspec.json.decode(stored or "[]"), *result.found.findings})
+            values = {"settled": msgspec.json.encode(settled).decode(), "differs_since": None}
+            connection.execute(update(self.wiring.models.audits).where(c.month == month).values(values))
+            record_deed(connection, self.wiring.models.deeds, now, by, "settled", month, why)
+
+    def _taken(self, now: datetime, only: str | None = None) -> Row | None:
+        """The row of a month that this process compares now; None: there is nothing to compare.
+
+        :param only: no other month than this one.
+        """
+        rows = {row.month: row._mapping for row in read_rows(self.wiring.engine(), select(self.wiring.models.audits))}
+        for month, row in rows.items():
+            if only in (None, month) and row["progress"] is not None and as_utc(row["next_at"]) <= now:
+                taken = self._changed(month, now, seen=row["next_at"], next_at=now + _LEASE)
+                return {**row, "next_at": now + _LEASE} if taken else None
+        if self.wiring.settings.audit_months and only is None:
+            new = (each for each in self.books.months() if each not in rows and self._is_closed(each, now))
+            if (month := next(new, None)) is not None:
+                return self._begin(month, now, now + _LEASE)
+        return None
+
+    def _is_closed(self, month: str, now: datetime) -> bool:
+        return self.books.is_closed(_period_of(month), now)
+
+    def _begin(self, month: str, now: datetime, next_at: datetime) -> Row | None:
+        row = {"month": month, "begun_at": now, "progress": _FROM_THE_BEGINNING, "next_at": next_at, "settled": None}
+        try:
+            with begin_limited(self.wiring.engine()) as connection:
+                connection.execute(insert(self.wiring.models.audits).values(row))
+        except IntegrityError:
+            # Another process has begun it.
+            return None
+        return row
+
+    def _go_on(self, row: Row) -> None:
+        found = msgspec.json.decode(row["progress"], type=Comparison)
+        settled = frozenset(msgspec.json.decode(row["settled"] or "[]"))
+        reads = Reads(max(1, self.wiring.settings.reconcile_readers // 2), Event(), patience=0.0)
+        audit = Audit(
+            self.wiring,
+            _period_of(row["month"]),
+            reads,
+            self.merchants,
+            self.calls,
+            self.read_deposit,
+            self.heal,
+            page_size=_READS,
+        )
+        place = AuditPlace(found.step, None if found.after is None else tuple(found.after))
+        for pages, (behind, findings) in enumerate(audit.run(place), start=1):
+            now = self.wiring.clock()
+            found.out_since = (found.out_since or now) if reads.is_out else None
+            if found.out_since is not None and now < found.out_since + _PATIENCE:
+                self._leave(row, found, _AFTER_OUTAGE)
+                return
+            found.add(findings, settled)
+            found.step, found.after = behind.step, None if behind.after is None else list(behind.after)
+            if reads.made >= _READS or pages >= _PAGES:
+                self._leave(row, found, timedelta(0))
+                return
+        self._finish(row, found)
+
+    def _leave(self, row: Row, found: Comparison, pause: timedelta) -> None:
+        now = self.wiring.clock()
+        progress = msgspec.json.encode(found).decode()
+        self._changed(row["month"], now, seen=row["next_at"], progress=progress, next_at=now + pause)
+
+    def _finish(self, row: Row, found: Comparison) -> None:
+        before, now = self.result(row["month"]), self.wiring.clock()
+        since = before and before.differs_since
+        self._changed(
+            row["month"],
+            now,
+            seen=row["next_at"],
+            progress=None,
+            compared_at=row["begun_at"],
+            result=msgspec.json.encode(found).decode(),
+            differs_since=(since or now) if found.differing else None,
+        )
+
+    def _changed(self, month: str, now: datetime, seen: datetime | None = None, **values: Any) -> bool:
+        """Change the row of a month; False where there is none.
+
+        :param seen: the `next_at` that it must have, so that a process that was overtaken changes nothing.
+        """
+        c = self.wiring.models.audits.c
+        same = [] if seen is None else [c.next_at == seen]
+        change = update(self.wiring.models.audits).where(c.month == month, *same).values(values)
+        with begin_limited(self.wiring.engine()) as connection:
+            return connection.execute(change).rowcount == 1
+
+
+def _period_of(month: str) -> Period:
+    """The period of a month in every time zone, so that it covers that of each merchant account."""
+    period = month_period(month)
+    start, end = period.start, period.end
+    return Period(start and earlier(start, _BEFORE), end and end + _BEHIND)

@@ -1,0 +1,162 @@
+"""Figures of a time, by currency: what was taken and refunded, and what was begun and not paid.
+
+Amounts are exact text in the database, so they are summed here, as fast as Python sums decimals.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import date, datetime, timedelta, tzinfo
+from decimal import Decimal, InvalidOperation, localcontext
+from typing import Any
+
+from sqlalchemy import ColumnElement, Engine, bindparam, func, select
+
+from flask_paycheckout.books.ledger import LineKind
+from flask_paycheckout.books.periods import Period, moment_of
+from flask_paycheckout.checkouts.payments import EXACT, number_of
+from flask_paycheckout.checkouts.states import Status
+from flask_paycheckout.clock import as_utc
+from flask_paycheckout.database.models import Models
+
+_REFUNDS = (LineKind.REFUND, LineKind.REFUND_RETURNED)
+_ZERO = Decimal(0)
+
+
+@dataclass
+class Figures:
+    """The figures of one currency."""
+
+    currency: str
+    taken: Decimal = _ZERO
+    """The sum of the payments of the books."""
+
+    payments: int = 0
+    """The number of these payments."""
+
+    fees: Decimal = _ZERO
+    """The sum of their fees in this currency."""
+
+    refunded: Decimal = _ZERO
+    """The sum that refunds take of payments, less those that came back."""
+
+    begun: int = 0
+    """The number of checkouts that were made."""
+
+    unpaid: int = 0
+    """The number of these for which no money came, and none is on its way."""
+
+    unpaid_amount: Decimal = _ZERO
+    on_its_way: int = 0
+    """The number of these whose customer picked a payment method."""
+
+    on_its_way_amount: Decimal = _ZERO
+    by_method: dict[str, tuple[int, Decimal]] = field(default_factory=dict)
+    """The number and the sum of the payments by method; "" where that is unknown."""
+
+    by_day: dict[date, Decimal] = field(default_factory=dict)
+    """The sum of the payments of each day with one."""
+
+
+def figures_of(
+    engine: Engine, models: Models, period: Period, zone: tzinfo, *, with_checkouts: bool = True
+) -> list[Figures]:
+    """The figures of a period by currency, in alphabetical order.
+
+    :param zone: the time zone of the days.
+    :param with_checkouts: also what was begun, whether it was paid or not; else this is 0.
+    """
+    found: dict[str, Figures] = {}
+    _add_lines(engine, models, period, zone, found)
+    if with_checkouts:
+        _add_checkouts(engine, models, period, found)
+    return [found[currency] for currency in sorted(found)]
+
+
+def _add_lines(engine: Engine, models: Models, period: Period, zone: tzinfo, found: dict[str, Figures]) -> None:
+    c = models.bookings.c
+    kinds = c.kind.in_((LineKind.PAYMENT, *_REFUNDS))
+    # The statement is the same for each day, so that it is compiled once.
+    within = c.booked_at >= bindparam("start"), c.booked_at < bindparam("end"), *_of_account(c, period)
+    same = c.kind, c.currency, c.method, c.received_currency
+    amounts = _listed(c.gross), _listed(c.fee), _listed(c.received)
+    lines = select(*same, *amounts, func.count()).where(kinds, *within).group_by(*same)
+    # Each by itself, which SQLite finds along an index.
+    ends = (select(end(c.booked_at)).where(*_of_account(c, period)) for end in (func.min, func.max))
+    booked = select(*(end.scalar_subquery() for end in ends))
+    with engine.connect() as connection:
+        first, last = connection.execute(booked).one()
+        for day, start, end in () if first is None else _days(period, as_utc(first), as_utc(last), zone):
+            rows = connection.execute(lines, {"start": start, "end": end})
+            for kind, currency, method, other, gross, fees, counts, number in rows:
+                if kind == LineKind.PAYMENT:
+                    _add_payments(_of(found, currency), sum_of(gross), sum_of(fees), method or "", day, number)
+                else:
+                    figures = _of(found, other or currency)
+                    figures.refunded = EXACT.subtract(figures.refunded, sum_of(counts if other else gross))
+
+
+def _add_payments(figures: Figures, amount: Decimal, fees: Decimal, method: str, day: date, payments: int) -> None:
+    figures.taken = EXACT.add(figures.taken, amount)
+    figures.payments += payments
+    figures.fees = EXACT.add(figures.fees, fees)
+    count, before = figures.by_method.get(method, (0, _ZERO))
+    figures.by_method[method] = count + payments, EXACT.add(before, amount)
+    figures.by_day[day] = EXACT.add(figures.by_day.get(day, _ZERO), amount)
+
+
+def _add_checkouts(engine: Engine, models: Models, period: Period, found: dict[str, Figures]) -> None:
+    c = models.checkouts.c
+    same = c.total_currency, c.payment_completed_at.is_not(None), c.status == Status.PENDING
+    asked = _listed(func.coalesce(c.due_amount, c.total_amount))
+    within = period.conditions(models.checkouts, c.created_at)
+    made = select(*same, asked, func.count()).where(*within).group_by(*same)
+    with engine.connect() as connection:
+        for currency, paid, pending, amounts, number in connection.execute(made):
+            figures, total = _of(found, currency), sum_of(amounts)
+            figures.begun += number
+            if not paid and pending:
+                figures.on_its_way += number
+                figures.on_its_way_amount = EXACT.add(figures.on_its_way_amount, total)
+            elif not paid:
+                figures.unpaid += number
+                figures.unpaid_amount = EXACT.add(figures.unpaid_amount, total)
+
+
+def _listed(column: ColumnElement[Any]) -> ColumnElement[Any]:
+    """The amounts of a group, one after the other; to make a row of each takes longer than all the rest."""
+    return func.aggregate_strings(column, " ")
+
+
+def sum_of(amounts: str | None) -> Decimal:
+    """The exact sum of amounts that `_listed` gave, without what is no number; None for no amounts."""
+    with localcontext(EXACT):
+        try:
+            total = sum(map(Decimal, (amounts or "").split()), _ZERO)
+        except InvalidOperation:
+            total = Decimal("NaN")
+        return total if total.is_finite() else sum(filter(None, map(number_of, (amounts or "").split())), _ZERO)
+
+
+def _of(found: dict[str, Figures], currency: str | None) -> Figures:
+    """The figures of a currency; those of a line without one count nowhere."""
+    return Figures("") if currency is None else found.setdefault(currency, Figures(currency))
+
+
+def _of_account(c: Any, period: Period) -> list[ColumnElement[bool]]:
+    return [] if period.account is None else [c.account == period.account]
+
+
+def _days(period: Period, first: datetime, last: datetime, zone: tzinfo) -> Iterator[tuple[date, datetime, datetime]]:
+    """Each day of a period with its beginning and end, as far as there are lines.
+
+    :param first: the time of the first line, and of the last one.
+    """
+    start = first if period.start is None else max(period.start, first)
+    until = last if period.end is None else min(period.end - timedelta(microseconds=1), last)
+    while start <= until:
+        day = start.astimezone(zone).date()
+        end = moment_of(day + timedelta(days=1), zone)
+        yield day, start, end if period.end is None else min(end, period.end)
+        start = end

@@ -1,0 +1,87 @@
+"""The alarms about orders that cannot be paid: a function of the shop fails, or the service refuses their checkout."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from sqlalchemy import select
+
+from flask_paycheckout.books.alarms import EXAMPLES, PATIENCE, Alarm, Example, Look, Severity, alarm, number
+from flask_paycheckout.checkouts.order_problems import OrderProblem, ProblemKind
+from flask_paycheckout.clock import as_utc
+from flask_paycheckout.text import account_text, moment_text
+
+_SHOW = "Look into one: flask paycheckout show ORDER_ID"
+# With so many different orders refused in a row, none of an account can be paid.
+_SEVERAL = 2
+
+
+@alarm(Severity.NOW)
+def failing_functions(look: Look) -> Iterator[Alarm]:
+    """A function of the shop that raises: orders cannot be paid, or people not let in. One alarm for each function."""
+    # One that the next try repairs is none.
+    rows = [
+        problem
+        for problem in look.order_problems
+        if problem.kind != ProblemKind.REFUSED
+        and (problem.last_at > problem.since or problem.since <= look.now - PATIENCE)
+    ]
+    for kind in dict.fromkeys(row.kind for row in rows):
+        failing = [row for row in rows if row.kind == kind]
+        orders = number(len(failing), "order", "orders")
+        of = "the owner's pages" if kind == ProblemKind.PERMISSION else orders
+        remedy = f"Repair {kind}: the log of the shop has the traceback"
+        yield _alarm_of(f"The shop's function {kind} fails for {of}", failing, remedy, of=kind)
+
+
+@alarm(Severity.NOW)
+def refused_orders(look: Look) -> Iterator[Alarm]:
+    """Accounts of which the service refuses the checkouts of different orders, and has made none since the first."""
+    for account, rows in _refused(look).items():
+        if _nobody_can_pay(look, account, rows):
+            what = f"Nobody can start a payment{account_text(account)}: the service refuses the checkouts of"
+            yield _alarm_of(f"{what} {number(len(rows), 'order', 'orders')}", rows, _SHOW, of=account)
+
+
+@alarm(Severity.TODAY)
+def refused_amounts(look: Look) -> Iterator[Alarm]:
+    """Single orders of which the service refuses the checkout, such as an amount outside its limits."""
+    refused = _refused(look).items()
+    single = [row for account, rows in refused if not _nobody_can_pay(look, account, rows) for row in rows]
+    if single:
+        what = number(len(single), "order cannot be paid online", "orders cannot be paid online")
+        remedy = "Let its customer pay in another way, or change or cancel the order"
+        yield _alarm_of(f"{what}: the service refuses the checkout", single, _SHOW, remedy)
+
+
+def _refused(look: Look) -> dict[str, list[OrderProblem]]:
+    """The refused orders of each account."""
+    rows = [problem for problem in look.order_problems if problem.kind == ProblemKind.REFUSED]
+    return {account: [row for row in rows if row.account == account] for account in {row.account for row in rows}}
+
+
+def _nobody_can_pay(look: Look, account: str, rows: list[OrderProblem]) -> bool:
+    c = look.checkouts
+    newest = look.rows(select(c.created_at).where(c.account == account).order_by(c.id.desc()).limit(1))
+    since = [row.since for row in rows if not newest or row.since >= as_utc(newest[0].created_at)]
+    return len(since) >= _SEVERAL and min(since) <= look.now - PATIENCE
+
+
+def _alarm_of(what: str, rows: list[OrderProblem], *remedies: str, of: str = "") -> Alarm:
+    accounts = {row.account for row in rows}
+    return Alarm(
+        what,
+        min(row.since for row in rows),
+        len(rows),
+        accounts.pop() if len(accounts) == 1 else None,
+        tuple(_example(row) for row in rows[:EXAMPLES]),
+        remedies,
+        of=of,
+    )
+
+
+def _example(row: OrderProblem) -> Example:
+    due = "" if row.due is None else f", {row.due}"
+    name = f"Order {row.order_id}{due}" if row.order_id else "The owner's pages"
+    text = f"{name}{account_text(row.account)}, last {moment_text(row.last_at)}"
+    return Example(text, row.order_id or None, problem=row.error, name="" if row.order_id else name)

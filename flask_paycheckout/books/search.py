@@ -1,0 +1,122 @@
+"""The owner's search: orders and payouts by whatever id, title, payee or amount somebody has in hand.
+
+Ids are found along their indexes, however old. Titles, payees and amounts are looked for among the newest rows only, so
+that each search takes a bounded time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from typing import Any
+
+from sqlalchemy import ColumnElement, Engine, Select, Table, func, select
+
+from flask_paycheckout.database.connections import read_rows
+from flask_paycheckout.database.models import Models
+from flask_paycheckout.database.order_ids import is_order_id, order_of_request
+from flask_paycheckout.totals import exact_decimal, typed_amount
+
+MOST_HITS = 25
+"""The most orders, and the most payouts, that a search finds."""
+
+# The newest rows of a table among which texts and amounts are looked for.
+_NEWEST = 20_000
+# The decimals that a stored amount may have; others are found as they are typed.
+_MOST_DECIMALS = 4
+
+
+@dataclass(frozen=True)
+class Hits:
+    """The orders and payouts that a search found, the best first."""
+
+    orders: Sequence[str]
+    """Ids of orders, which of a payment request is `request:` and its reference."""
+
+    payouts: Sequence[str]
+    """References of payouts."""
+
+
+def search(
+    engine: Engine, models: Models, text: str, find: Callable[[str, int], Sequence[str]], limit: int = MOST_HITS
+) -> Hits:
+    """Find orders and payouts; by ids first, and only if there are none by the shop, and by titles, payees and amounts.
+
+    :param find: returns the orders that the shop finds; those of them that nobody began to pay are left out.
+    :param limit: the most of each.
+    """
+    # PostgreSQL refuses other texts, and none is ever stored.
+    if not is_order_id(text):
+        return Hits((), ())
+    found = _Search(engine, models, limit)
+    by_id = Hits(found.orders_by_id(text), found.payouts_by_id(text))
+    if by_id.orders or by_id.payouts:
+        return by_id
+    orders = dict.fromkeys([*found.stored(find(text, limit)), *found.orders_like(text)])
+    return Hits(list(orders)[:limit], found.payouts_like(text))
+
+
+@dataclass(frozen=True)
+class _Search:
+    engine: Engine
+    models: Models
+    limit: int
+
+    def orders_by_id(self, text: str) -> list[str]:
+        checkouts, requests = self.models.checkouts.c, self.models.requests.c
+        orders = self._first(select(checkouts.order_id).where(checkouts.order_id == text).limit(1))
+        orders += self._first(select(checkouts.order_id).where(checkouts.checkout_id == text))
+        asked = self._first(select(requests.reference).where(requests.reference == text))
+        return list(dict.fromkeys([*orders, *map(order_of_request, asked)]))
+
+    def stored(self, order_ids: Sequence[str]) -> list[str]:
+        """Those of some orders that are stored, in the same order."""
+        c = self.models.checkouts.c
+        known = set(self._first(select(c.order_id).where(c.order_id.in_(order_ids)).distinct())) if order_ids else set()
+        return [order_id for order_id in order_ids if order_id in known]
+
+    def payouts_by_id(self, text: str) -> list[str]:
+        c = self.models.payouts.c
+        # Each by itself, along its index.
+        names = (c.reference, c.service_reference, c.disbursement_id)
+        found = (self._first(select(c.reference).where(name == text).limit(self.limit)) for name in names)
+        return list(dict.fromkeys(chain.from_iterable(found)))
+
+    def orders_like(self, text: str) -> list[str]:
+        checkouts, requests = self.models.checkouts.c, self.models.requests.c
+        titled = requests.title.icontains(text, autoescape=True)
+        asked = self._first(self._newest(self.models.requests, requests.reference, titled))
+        amounts = _written(text)
+        paid = checkouts.total_amount.in_(amounts) | checkouts.payment_paid_amount.in_(amounts)
+        orders = self._first(self._newest(self.models.checkouts, checkouts.order_id, paid)) if amounts else []
+        return list(dict.fromkeys([*map(order_of_request, asked), *orders]))
+
+    def payouts_like(self, text: str) -> list[str]:
+        c = self.models.payouts.c
+        # A reference that an earlier try had stands on a bank statement, too.
+        like = c.destination.icontains(text, autoescape=True) | c.earlier.contains(f'"{text}"', autoescape=True)
+        return self._first(self._newest(self.models.payouts, c.reference, like | c.amount.in_(_written(text))))
+
+    def _newest(self, table: Table, column: ColumnElement[Any], where: ColumnElement[bool]) -> Select[Any]:
+        since = select(func.max(table.c.id) - _NEWEST).scalar_subquery()
+        return select(column).where(table.c.id > since, where).order_by(table.c.id.desc()).limit(self.limit)
+
+    def _first(self, statement: Select[Any]) -> list[str]:
+        return [found for (found,) in read_rows(self.engine, statement)]
+
+
+def _written(text: str) -> list[str]:
+    """The texts that an amount may be stored as; none where it is no amount."""
+    try:
+        amount = exact_decimal("amount", typed_amount(text), None, None)
+    except ValueError:
+        return []
+    return sorted({f"{amount:f}", *_with_decimals(f"{amount.normalize():f}")})
+
+
+def _with_decimals(digits: str) -> Iterator[str]:
+    whole, _, decimals = digits.partition(".")
+    yield digits
+    for places in range(max(1, len(decimals)), _MOST_DECIMALS + 1):
+        yield f"{whole}.{decimals.ljust(places, '0')}"

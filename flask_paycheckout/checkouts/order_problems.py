@@ -1,0 +1,164 @@
+"""Orders for which a function of the shop fails, or whose checkout the service refuses.
+
+One row for each order and function. Reconcile asks again and removes the row once the cause is gone; a checkout of the
+order that was made later shows the same at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from enum import StrEnum
+from typing import NamedTuple
+
+from sqlalchemy import Column, ColumnElement, Engine, Executable, String, Table, Text, delete, exists, select, update
+from sqlalchemy.exc import SQLAlchemyError
+
+from flask_paycheckout.client import PaymentsError
+from flask_paycheckout.clock import as_utc
+from flask_paycheckout.database.connections import begin_limited, read_rows
+from flask_paycheckout.database.mapping import MOMENT
+from flask_paycheckout.database.models import Models
+from flask_paycheckout.database.order_ids import MAX_ID
+from flask_paycheckout.database.service_table import insert_in
+from flask_paycheckout.service.limits import Cooldown
+from flask_paycheckout.text import first_line, visible
+from flask_paycheckout.wiring import Wiring
+from flask_paycheckout.wiring.logs import about
+
+_NAME = "paycheckout_order_problem"
+_MAX_TEXT = 500
+# The same problem of an order is stored once in this time by each process, however often its customer tries.
+_ONCE = timedelta(minutes=1)
+# The pauses between two looks of reconcile, which grow with the problem's age.
+_SOON, _SELDOM = timedelta(minutes=1), timedelta(minutes=10)
+# The most problems that one query returns.
+_MOST = 1000
+
+
+class ProblemKind(StrEnum):
+    """The function of the shop that failed, by its name, or the service's refusal of a checkout."""
+
+    ORDER_TOTAL = "order_total"
+    ACCOUNT_OF = "account_of"
+    ACCOUNT = "account"
+    ORDER_URL = "order_url"
+    PERMISSION = "permission"
+    """It is asked for no order."""
+
+    REFUSED = "refused"
+
+
+class OrderProblem(NamedTuple):
+    """Why an order cannot be paid, or which function of the shop fails for it."""
+
+    kind: str
+    order_id: str
+    """Empty for a function that is asked for no order."""
+
+    account: str
+    """The merchant account's name; "" where it is that of the settings, or unknown."""
+
+    since: datetime
+    last_at: datetime
+    due: str | None
+    """The total that was asked for when the service refused it."""
+
+    error: str
+
+
+def order_problem_table(beside: Table) -> Table:
+    """The table in the metadata of another one of ours, defined by the first call, for migrations and `create_all`."""
+    return Table(
+        _NAME,
+        beside.metadata,
+        Column("kind", String(16), primary_key=True),
+        Column("order_id", String(MAX_ID), primary_key=True),
+        Column("account", String(MAX_ID), nullable=False),
+        Column("since", MOMENT, nullable=False),
+        Column("last_at", MOMENT, nullable=False, index=True),
+        Column("due", String(MAX_ID)),
+        Column("error", Text, nullable=False),
+        Column("next_look_at", MOMENT, nullable=False, index=True),
+        schema=beside.schema,
+        keep_existing=True,
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class OrderProblems:
+    """The orders of one app that cannot be paid, or for which another function of the shop fails."""
+
+    wiring: Wiring
+    _lately: Cooldown = field(default_factory=lambda: Cooldown(_ONCE), init=False)
+
+    @property
+    def table(self) -> Table:
+        return self.wiring.models.order_problems
+
+    def record(
+        self, kind: ProblemKind, order_id: str, error: Exception, *, account: str = "", due: object = None
+    ) -> None:
+        """Store a problem; an error of the database is logged, since a customer waits for the answer.
+
+        :param due: the total that the service refused.
+        """
+        now, key = self.wiring.clock(), {"kind": kind.value, "order_id": order_id}
+        if not self._lately.begin(f"{kind} {order_id}", now):
+            return
+        text = visible(str(error) if isinstance(error, PaymentsError) else first_line(error))[:_MAX_TEXT]
+        values = {"account": account, "last_at": now, "due": due and str(due), "error": text}
+        try:
+            with begin_limited(self.wiring.engine()) as connection:
+                stored = insert_in(connection, self.table).values(key | {"since": now, "next_look_at": now} | values)
+                connection.execute(stored.on_conflict_do_update(index_elements=list(key), set_=values))
+        except SQLAlchemyError as failure:
+            told = "that %s failed for order %s was not recorded: %s", kind.value, order_id, first_line(failure)
+            self.wiring.log.warning("problems of orders", *told, extra=about(order_id), error=failure)
+
+    def of_order(self, order_id: str) -> list[OrderProblem]:
+        """An order's problems that are not over."""
+        lasting = self.table.c.order_id == order_id, lasts(self.wiring.models)
+        return find_problems(self.wiring.engine(), self.wiring.models, *lasting)
+
+    def look_again(self, ask: Callable[[OrderProblem], bool | None]) -> None:
+        """Look at the problems that are due, and remove those that are over.
+
+        :param ask: asks the shop whether the cause of a problem is gone; None where only a customer's try shows that.
+        """
+        now, c = self.wiring.clock(), self.table.c
+        for problem in find_problems(self.wiring.engine(), self.wiring.models, c.next_look_at <= now):
+            values = {"next_look_at": now + min(max((now - problem.since) / 2, _SOON), _SELDOM)}
+            is_over = ask(problem)
+            values |= {"last_at": now} if is_over is False else {}
+            changing = delete(self.table) if is_over else update(self.table).values(values)
+            same = c.kind == problem.kind, c.order_id == problem.order_id
+            # Not a row that was written since it was read.
+            self._change(changing.where(*same, c.last_at == problem.last_at))
+
+    def works(self, kind: ProblemKind) -> None:
+        """Note that a function works again that is asked for no order."""
+        same = self.table.c.kind == kind
+        # A query first, since it mostly worked before.
+        if read_rows(self.wiring.engine(), select(self.table.c.kind).where(same).limit(1)):
+            self._change(delete(self.table).where(same))
+
+    def _change(self, statement: Executable) -> None:
+        with begin_limited(self.wiring.engine()) as connection:
+            connection.execute(statement)
+
+
+def find_problems(engine: Engine, models: Models, *where: ColumnElement[bool]) -> list[OrderProblem]:
+    """The problems that fulfil these conditions, the newest first; 1,000 at most."""
+    c = models.order_problems.c
+    columns = map(c.__getitem__, OrderProblem._fields)
+    rows = read_rows(engine, select(*columns).where(*where).order_by(c.last_at.desc()).limit(_MOST))
+    problems = map(OrderProblem._make, rows)
+    return [problem._replace(since=as_utc(problem.since), last_at=as_utc(problem.last_at)) for problem in problems]
+
+
+def lasts(models: Models) -> ColumnElement[bool]:
+    """Whether a problem is not over: no checkout of its order was made since."""
+    c, checkouts = models.order_problems.c, models.checkouts.c
+    return ~exists().where(checkouts.current_order_id == c.order_id, checkouts.created_at > c.last_at)

@@ -1,0 +1,181 @@
+"""Transactions of the shop's `db.session` that the extension opens, so that the shop takes part in a change of state.
+
+`order_total` is called in such a transaction, so that a lock that it takes on the shop's order lasts until the commit.
+Receivers marked with `@paycheckout.atomic` run in it, so that their writes are committed together with the move; every
+other receiver has one of its own. No function of the shop may end its transaction. After each, and right before the
+COMMIT, the transaction must be whole: the one that was opened, in which no statement failed, and with all writes in one
+database. Otherwise that function has failed, like one that raised.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Connection, Engine
+from sqlalchemy.exc import IntegrityError
+from sqlalchemy.orm import Session
+
+from flask_paycheckout.database.connections import (
+    GUARD,
+    LONGEST,
+    BrokenTransaction,
+    Guard,
+    begin_limited,
+    begun_in,
+)
+from flask_paycheckout.database.shop_session import ShopSessions
+from flask_paycheckout.errors import ReceiverFailed
+from flask_paycheckout.shop_functions import CallShop
+
+# Seconds that a web request waits for locks altogether, since its thread is missed by the shop's other pages, and how
+# many of a process at once; the others hardly wait.
+_WEB, _MOST_WAITING, _HARDLY = 1.0, 2, 0.1
+_WAITED = "flask_paycheckout.waited"
+
+
+class LockWaits:
+    """How long the transactions wait for locks in which functions of the shop are called.
+
+    :param request: returns a dictionary that lives as long as the current web request; None outside of one.
+    """
+
+    def __init__(self, request: Callable[[], dict[str, Any] | None]) -> None:
+        self._request = request
+        # Keyed by process id: a forked process has none of its parent's threads.
+        self._web: dict[int, list[float]] = {}
+
+    @contextmanager
+    def limited(self) -> Iterator[float]:
+        """Yield the seconds that each statement of a transaction may wait, which lasts as long as the `with` block."""
+        request = self._request()
+        if request is None:
+            yield LONGEST
+            return
+        open_now, began = self._web.setdefault(os.getpid(), []), time.monotonic()
+        left = max(_WEB - request.setdefault(_WAITED, 0.0), _HARDLY)
+        patience = left if len(open_now) < _MOST_WAITING else _HARDLY
+        open_now.append(began)
+        try:
+            yield patience
+        finally:
+            # Any one, since only their number counts.
+            open_now.pop()
+            request[_WAITED] += time.monotonic() - began
+
+
+class ShopTransaction(Guard):
+    """An open transaction of the shop's session, in which functions of the shop are called.
+
+    :param patience: seconds that each statement waits for locks.
+    """
+
+    def __init__(self, of: ShopTransactions, session: Session, patience: float) -> None:
+        self.session = session
+        self.last_run: tuple[str, str, str] | None = None
+        """The atomic receiver that ran last, with its signal, and whose order or payout it was."""
+
+        self.given: list[object] = []
+        """What receivers were given, which can still be read after the commit."""
+
+        self._of = of
+        engine = of.sessions.engine_of(session)
+        super().__init__(engine, patience, of.sessions.require_same, None if of.separate else engine)
+
+    @property
+    def connection(self) -> Connection:
+        """The session's connection to the payment tables."""
+        return self._of.sessions.connection_of(self.session)
+
+    def call(self, function: Callable[..., Any], *arguments: Any, **keywords: Any) -> Any:
+        """Call a function of the shop, which must leave the transaction open and whole.
+
+        :raises RuntimeError: it ended the transaction, or left it broken.
+        """
+        outer, self.calling = self.calling, True
+        try:
+            result = self._of.call_shop(function, *arguments, **keywords)
+        finally:
+            self.calling = outer
+        self.require_whole()
+        return result
+
+    def commit(self) -> None:
+        """Commit; the objects that receivers were given can still be read afterwards."""
+        self.session.flush()
+        for subject in self.given:
+            if subject in self.session:
+                self.session.expunge(subject)
+        self.session.commit()
+
+
+@dataclass(frozen=True)
+class ShopTransactions:
+    """Opens transactions of one shop's session, and of our own.
+
+    :param separate: whether the payment tables are in another database than the shop's.
+    """
+
+    sessions: ShopSessions
+    engine: Callable[[], Engine]
+    call_shop: CallShop
+    waits: LockWaits
+    separate: bool
+
+    @contextmanager
+    def open(self) -> Iterator[ShopTransaction]:
+        """Open a transaction that is rolled back at the end of the `with` block, unless it was committed.
+
+        It takes a connection when the shop makes its first query, so a function without one costs nothing here.
+        """
+        with self.sessions.own() as session:
+            # A session of the shop's own class may have made queries already.
+            session.rollback()
+            try:
+                with self.waits.limited() as patience:
+                    session.info[GUARD] = opened = ShopTransaction(self, session, patience)
+                    yield opened
+            finally:
+                session.info.pop(GUARD, None)
+                # Rolls back, and leaves objects readable that receivers were given.
+                session.close()
+
+    @contextmanager
+    def begin(self) -> Iterator[ShopTransaction]:
+        """Open a transaction that is committed at the end of the `with` block, or rolled back when it raises."""
+        with self.open() as opened:
+            yield opened
+            try:
+                opened.commit()
+            except (BrokenTransaction, IntegrityError) as error:
+                # Our own constraints are not deferred.
+                if opened.last_run is None:
+                    raise
+                raise ReceiverFailed(*opened.last_run, error) from error
+
+    @contextmanager
+    def begin_for(self, *, shop: bool) -> Iterator[tuple[Connection, ShopTransaction | None]]:
+        """Open a transaction for a change of ours, committed at the end of the `with` block.
+
+        :param shop: whether functions of the shop run in it; without them it needs no session of the shop.
+        """
+        if shop:
+            with self.begin() as transaction:
+                yield transaction.connection, transaction
+        else:
+            with begin_limited(self.engine()) as connection:
+                yield connection, None
+
+    def within(self, session: Session) -> ShopTransaction:
+        """The open transaction of a session of the shop, which the shop itself commits."""
+        with self.waits.limited() as patience:
+            opened = ShopTransaction(self, session, patience)
+            connection = opened.connection
+            for begun in begun_in(session):
+                if begun.connection is connection:
+                    opened.take(begun)
+        return opened

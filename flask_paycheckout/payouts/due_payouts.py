@@ -1,0 +1,277 @@
+"""What is due of the payouts: claims of those that are to be sent, looked up or read.
+
+A claim moves `due_at` on, so that the rows of a process that died are found again. Among any number of processes, one
+gets each payout.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from functools import cached_property
+from threading import Event
+from typing import Any
+
+from sqlalchemy import ColumnElement, Connection, case, exists, func, select, tuple_, update
+from sqlalchemy.exc import IntegrityError
+
+from flask_paycheckout.checkouts.payments import number_of
+from flask_paycheckout.clock import Clock
+from flask_paycheckout.database.connections import begin_limited, lost_races_ignored
+from flask_paycheckout.database.history import Entry, appended, line
+from flask_paycheckout.payouts.daily_limit import LimitedDay
+from flask_paycheckout.payouts.payout_model import PayoutMixin
+from flask_paycheckout.payouts.payout_schedule import QUESTIONS
+from flask_paycheckout.payouts.payout_states import LIVE, PayoutEvidence, PayoutState, PayoutStatus
+from flask_paycheckout.payouts.payout_table import Payouts, is_stopped, next_transfers
+from flask_paycheckout.service.limits import Cooldown
+from flask_paycheckout.wiring import Wiring
+
+_READY = PayoutState.READY, PayoutState.RELEASED
+
+# The payouts in one of these states that one round moves.
+_MOVED = 1000
+# The reads that one webhook makes due.
+_MOST = 10
+# The least time between two webhooks that have an effect.
+_BETWEEN_HINTS = timedelta(minutes=1)
+# A webhook may be about the return of a bank transfer that was completed in this time. The newest ones are read again,
+# with a pause after that, since anybody can post webhooks.
+_MAY_RETURN, _MOST_AGAIN, _BETWEEN_READS = timedelta(days=30), 100, timedelta(minutes=10)
+
+
+@dataclass(frozen=True, eq=False)
+class DuePayouts:
+    """Claims the due payouts of one app.
+
+    :param database_clock: by which hosts agree what day it is.
+    """
+
+    wiring: Wiring
+    payouts: Payouts
+    database_clock: Clock
+    _has_key: Event = field(default_factory=Event, init=False)
+
+    def backlog(self, due_by: datetime) -> tuple[bool, int]:
+        """Whether anything is due to be sent, looked up or read, and the number of payouts that are ready to be sent.
+
+        A shop reconciles before it pays out, so that each backup from which it forgets payouts has the key of their
+        service references.
+        """
+        if not self._has_key.is_set():
+            self.payouts.installation_key()
+            self._has_key.set()
+        c = self.payouts.table.c
+        due = (
+            (c.status.in_(LIVE), self._is_due(due_by)),
+            self._has_lapsed(due_by),
+            (c.state == PayoutState.COMPLETED, c.due_at <= due_by),
+        )
+        ready = select(func.count()).where(c.status == PayoutStatus.READY).scalar_subquery()
+        (row,) = self.payouts.rows(select(ready, *(exists().where(*conditions) for conditions in due)))
+        return any(row[1:]), int(row[0])
+
+    def overdue(self, due_by: datetime) -> Sequence[PayoutMixin]:
+        """Payouts that nobody claimed in time, or that waited for this day; as many as one round moves."""
+        table = self.payouts.table
+        lapsed = select(table).where(*self._has_lapsed(due_by)).order_by(table.c.claim_ends_at).limit(_MOVED)
+        postponed = self.payouts.loaded(self._oldest([PayoutState.POSTPONED], due_by, _MOVED))
+        # The limit's day is the database's: one whose day has not begun there is not moved to and fro.
+        day = self.database_clock() if postponed else due_by
+        return [*self.payouts.loaded(lapsed), *(payout for payout in postponed if (payout.due_at or day) <= day)]
+
+    def next_ready(self, due_by: datetime, without: Collection[str], locked: Collection[int]) -> PayoutMixin | None:
+        """The payout that is to be sent next, not claimed yet.
+
+        :param without: merchant accounts whose payouts are not sent now, but for those whose payer is certain already.
+        :param locked: ids of payouts that other transactions hold, or whose own payer cannot send now.
+        """
+        c = self.payouts.table.c
+        free = c.paid_by.is_not(None) | c.account.not_in(without), c.id.not_in(locked), ~is_stopped(self.wiring.models)
+        return next(iter(self.payouts.loaded(self._oldest(_READY, due_by, 1, *free))), None)
+
+    def take(
+        self, first: PayoutMixin, due_by: datetime, *, paid_by: str, client_id: str | None
+    ) -> Sequence[PayoutMixin]:
+        """Claim a ready payout to be sent, with others that can go in the same call.
+
+        Tokens go one to a call, as does what may have been sent before.
+
+        :param paid_by: the account whose access token they are sent with; stored, unless another one is already.
+        :param client_id: of that account's keys; stored likewise.
+
+        :returns: the payouts, now sending; empty when other processes have claimed them.
+        """
+        c, limit = self.payouts.table.c, self.wiring.settings.daily_limit.get(first.currency)
+        # Asked for before the transaction, which may have the only connection.
+        today = "" if limit is None else self.database_clock().date().isoformat()
+        those: list[ColumnElement[bool]] = [c.id == first.id]
+        if not (first.is_token or first.doubt or first.earlier):
+            those = [c.account == first.account, c.currency == first.currency, c.doubt.is_(None), c.earlier.is_(None)]
+        those.append(~is_stopped(self.wiring.models))
+        due = self._oldest(_READY, due_by, self.wiring.settings.payout_batch, *those)
+        sent_by = {"paid_by": func.coalesce(c.paid_by, paid_by), "client_id": func.coalesce(c.client_id, client_id)}
+        with suppress(IntegrityError), lost_races_ignored(), begin_limited(self.wiring.engine()) as connection:
+            key = {"account": paid_by, "currency": first.currency, "day": today}
+            day = None if limit is None else LimitedDay(connection, self.wiring.models.days, key, limit)
+            return self._take(connection, day, due, sent_by)
+        return []
+
+    def _take(
+        self, connection: Connection, day: LimitedDay | None, due: Any, sent_by: dict[str, Any]
+    ) -> Sequence[PayoutMixin]:
+        c, now = self.payouts.table.c, self.wiring.clock()
+        questions = now + QUESTIONS
+        self.payouts.lock_writer(connection)
+        locked = self.payouts.loaded(due.with_for_update(skip_locked=True), connection)
+        # One of which another program has spoiled the sums stays ready, and keeps no other one from being sent.
+        spoiled = [
+            payout for payout in locked if None in map(number_of, (payout.exact_amount, payout.exact_counts or "0"))
+        ]
+        for payout in spoiled:
+            since = {"problem_since": payout.problem_since or now}
+            self.payouts.change(
+                connection,
+                self.payouts.models.row_of(payout),
+                {"problem": "a sum that is stored of it is no number"} | since,
+            )
+        taken: Sequence[PayoutMixin] = [payout for payout in locked if payout not in spoiled]
+        if day is not None:
+            admitted = [payout for payout in taken if day.admits(payout)]
+            day.store()
+            for payout in set(taken) - set(admitted):
+                self._postpone(connection, payout, day, now)
+            taken, sent_by = admitted, sent_by | {"counted_on": day.mark}
+        self._number(connection, taken)
+        entry = line(now, Entry.MOVED, to=PayoutStatus.SENDING, rule=PayoutEvidence.TAKEN)
+        taking = self._claiming(c.id.in_([payout.id for payout in taken]), now).values(
+            status=PayoutStatus.SENDING,
+            state=PayoutState.SENDING,
+            moved_at=now,
+            taken_at=func.coalesce(c.taken_at, now),
+            due_at=case((c.earlier.is_not(None) | c.refund_of.is_not(None), questions), else_=now + self.wiring.claim),
+            history=appended(c.history, entry, always=False),
+            **sent_by,
+        )
+        return sorted(self.payouts.loaded(taking, connection), key=lambda payout: payout.id)
+
+    def _number(self, connection: Connection, taken: Sequence[PayoutMixin]) -> None:
+        """Give refunds of which nothing was sent the numbers of the next transfers of their payments.
+
+        :raises IntegrityError: another process gives the same number to another refund of a payment.
+        """
+        fresh = [payout for payout in taken if payout.refund_of and payout.taken_at is None]
+        if not fresh:
+            return
+        key = self.payouts.installation_key(connection)
+        used = self.payouts.used_references({str(refund.refund_of) for refund in fresh}, connection)
+        for refund in fresh:
+            (reference,) = next_transfers(key, refund.account, str(refund.refund_of), used)
+            used.add(reference)
+            self.payouts.renumber(connection, refund.id, reference)
+
+    def _postpone(self, connection: Connection, payout: PayoutMixin, day: LimitedDay, now: datetime) -> None:
+        limit = f"the daily limit of {day.limit:f} {payout.currency}"
+        never = f"it is more than {limit}, so that no day has room for it: approve it beyond the limit, or cancel it"
+        today = f"it would exceed {limit}: it waits for the next day, or for approval"
+        values = {
+            "status": PayoutStatus.WAITING,
+            "state": PayoutState.POSTPONED,
+            "moved_at": now,
+            "due_at": day.end,
+            "problem": never if payout.amount > day.limit else today,
+            "problem_since": payout.problem_since or now,
+        }
+        entry = line(now, Entry.MOVED, to=PayoutStatus.WAITING, rule=PayoutEvidence.OVER_LIMIT)
+        self.payouts.change(connection, self.payouts.models.row_of(payout), values, entry)
+
+    def take_due(
+        self, states: Collection[PayoutState], due_by: datetime, limit: int, without: Collection[str]
+    ) -> Sequence[PayoutMixin]:
+        """Claim payouts to be looked up, or to be read.
+
+        :param states: of those that are looked up, or of those that are read. The answer to a call whose claim has
+            ended is lost.
+        :param without: merchant accounts that are not asked now.
+        """
+        c = self.payouts.table.c
+        due = self._oldest(states, due_by, limit, c.account.not_in(without))
+        claiming = self._claiming(self.payouts.unlocked(due.with_only_columns(c.id)), self.wiring.clock())
+        state = case((c.state == PayoutState.SENDING, PayoutState.LOST), else_=c.state)
+        return self.payouts.claimed(claiming.values(state=state))
+
+    def renew(self, claimed: Iterable[PayoutMixin]) -> Sequence[PayoutMixin]:
+        """Prolong the claim of payouts in sending, right before the call.
+
+        :returns: those that nobody else has claimed or changed meanwhile; only these may be sent.
+        """
+        c = self.payouts.table.c
+        same = tuple_(c.id, c.changes).in_([(payout.id, payout.changes) for payout in claimed])
+        free = self.payouts.unlocked(select(c.id).where(same))
+        return self.payouts.claimed(self._claiming(free, self.wiring.clock()))
+
+    def _oldest(self, states: Collection[str], due_by: datetime, limit: int, *conditions: ColumnElement[bool]) -> Any:
+        """Select the due payouts in these states that have waited for the longest time."""
+        table = self.payouts.table
+        due = select(table).where(table.c.state.in_(states), self._is_due(due_by), *conditions)
+        return due.order_by(table.c.due_at, table.c.id).limit(limit)
+
+    def _is_due(self, due_by: datetime) -> ColumnElement[bool]:
+        c = self.payouts.table.c
+        # A payout that never failed is due: only a clock ahead of ours can have planned it later.
+        return (c.due_at <= due_by) | (c.status == PayoutStatus.READY) & (c.failures == 0)
+
+    def _has_lapsed(self, due_by: datetime) -> Sequence[ColumnElement[bool]]:
+        c = self.payouts.table.c
+        return c.state == PayoutState.CLAIMABLE, c.claim_ends_at <= due_by
+
+    def _claiming(self, those: ColumnElement[bool], now: datetime) -> Any:
+        """A statement that claims these payouts."""
+        table = self.payouts.table
+        claimed = {"due_at": now + self.wiring.claim, "changes": table.c.changes + 1}
+        return update(table).where(those).values(claimed).returning(*table.c)
+
+    # Webhooks
+
+    @cached_property
+    def _reread_lately(self) -> Cooldown:
+        return Cooldown(_BETWEEN_READS)
+
+    @cached_property
+    def _hinted_lately(self) -> Cooldown:
+        return Cooldown(max(self.wiring.settings.webhook_cooldown, _BETWEEN_HINTS))
+
+    def receive_hint(self) -> None:
+        """Make the next planned reads of sent payouts due, unless a webhook about payouts did so a moment ago.
+
+        Nobody proves who posted it, so that it costs little: a few reads a minute, however many come. Payouts that
+        could not be read keep their time. It is no change of the row, so that a read under way still counts. The newest
+        completed ones are read again, as banks return transfers.
+        """
+        now, c = self.wiring.clock(), self.payouts.table.c
+        if not self._hinted_lately.begin("", now):
+            return
+        waits = c.state == PayoutState.SENT, c.due_at > now, c.failures == 0
+        self._plan(select(c.id).where(*waits).order_by(c.due_at, c.id).limit(_MOST), now)
+        newest = select(c.id).where(*self._is_final(), c.moved_at > now - _MAY_RETURN).order_by(c.id.desc())
+        wait = self._reread_lately.left("", now)
+        if self._plan(newest.limit(_MOST_AGAIN), now + timedelta(seconds=wait)) and not wait:
+            self._reread_lately.begin("", now)
+
+    def read_again(self, reference: str) -> None:
+        """Make the read of a completed bank transfer due, which may have come back since."""
+        c = self.payouts.table.c
+        self._plan(select(c.id).where(*self._is_final(), c.reference == reference), self.wiring.clock())
+
+    def _is_final(self) -> Sequence[ColumnElement[bool]]:
+        """The conditions of completed bank transfers of which no read is planned."""
+        c = self.payouts.table.c
+        return c.state == PayoutState.COMPLETED, c.due_at.is_(None), c.to_kind.in_(("bank", "recipient"))
+
+    def _plan(self, those: Any, at: datetime) -> Sequence[PayoutMixin]:
+        """Plan the next reads of these payouts."""
+        table = self.payouts.table
+        planned = update(table).where(self.payouts.unlocked(those)).values(due_at=at)
+        return self.payouts.claimed(planned.returning(*table.c))

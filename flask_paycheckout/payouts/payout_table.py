@@ -1,0 +1,250 @@
+"""The table of payouts: its queries, and the tries of a payout, each with a service reference of its own.
+
+What is due is in `payouts.due_payouts`, moves are in `payouts.payout_moves`.
+
+The references are derived with a key of the installation, which is in the database, and so in each backup. After a
+restored backup the shop asks for payouts that it has forgotten. The service takes a reference only once, so it refuses
+the second payment itself.
+"""
+
+from __future__ import annotations
+
+import hmac
+import re
+import secrets
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import count, islice
+from typing import Any, NamedTuple
+
+import msgspec
+from sqlalchemy import ColumnElement, Connection, Table, exists, func, select, update
+
+from flask_paycheckout.clock import as_utc
+from flask_paycheckout.database.connections import begin_limited
+from flask_paycheckout.database.models import Models
+from flask_paycheckout.database.service_table import insert_in
+from flask_paycheckout.database.state_table import StateTable
+from flask_paycheckout.errors import UnknownPayout
+from flask_paycheckout.payouts.payout_model import PayoutMixin
+from flask_paycheckout.payouts.payout_states import PayoutKind, PayoutStatus
+
+# A row of the table of failing calls, whose `words` is the key; it never fails, so no report shows it.
+_ROW = {"account": "", "operation": "installation key"}
+
+# Characters of the shop's reference that the service's contains, so that people recognise it.
+_SHOWN = 16
+_TRANSFER = re.compile("[A-Za-z0-9-]+-([0-9]{1,6})-[0-9a-f]{16}")
+
+
+class RefundState(NamedTuple):
+    """A state in which refunds of one amount of a payment are."""
+
+    checkout_id: str
+    paid_order_id: str | None
+    """The id of the order that the payment paid; None when it paid none."""
+
+    payback: str | None
+    status: str
+    currency: str
+    amount: str
+    times: int
+
+
+@dataclass(frozen=True, eq=False)
+class Payouts(StateTable[PayoutMixin]):
+    """The stored payouts of one app."""
+
+    mapped = "Payout"
+    key = "reference"
+    unknown = UnknownPayout
+    # Each claim counts as a change, so that a process which lost its claim changes nothing.
+    unmoved = ("id", "status", "changes")
+
+    def planned(self, columns: frozenset[str]) -> dict[str, Any]:
+        return super().planned(columns) | {"changes": self.table.c.changes + 1}
+
+    def installation_key(self, connection: Connection | None = None) -> bytes:
+        """The key of this installation, which its service references contain; `connection` as for `find`."""
+        if connection is not None:
+            return installation_key(connection, self.models.services)
+        with begin_limited(self.engine()) as own:
+            return installation_key(own, self.models.services)
+
+    def of_checkout(self, checkout_id: str, connection: Connection | None = None) -> Sequence[PayoutMixin]:
+        """The refunds of a checkout, oldest first; `connection` as for `find`."""
+        return self.of("refund_of", checkout_id, connection)
+
+    def refund_states(self, order_id: str) -> Sequence[RefundState]:
+        """The states of an order's refunds, each once for each payment and amount; without cancelled ones.
+
+        Their number does not grow with the number of refunds of one amount.
+        """
+        c, of = self.table.c, self.models.checkouts.c
+        columns = (of.checkout_id, of.paid_order_id, of.payback, c.status, c.currency, c.amount)
+        live = (c.kind == PayoutKind.REFUND, c.status != PayoutStatus.CANCELLED)
+        together = self.table.join(self.models.checkouts, of.checkout_id == c.refund_of)
+        counted = select(*columns, func.count()).select_from(together).where(c.order_id == order_id, *live)
+        return [RefundState(*row) for row in self.rows(counted.group_by(*columns))]
+
+    def used_references(self, checkout_ids: Collection[str], connection: Connection | None = None) -> set[str]:
+        """The service references of these checkouts' refunds under which something was sent, or may have been."""
+        c = self.table.c
+        rows = self.rows(
+            select(c.service_reference, c.taken_at, c.earlier).where(c.refund_of.in_(checkout_ids)), connection
+        )
+        earlier = {each.service_reference for row in rows for each in tries_of(row.earlier)}
+        return earlier | {row.service_reference for row in rows if row.taken_at is not None}
+
+    def renumber(self, connection: Connection, payout_id: int, reference: str) -> None:
+        """Give a refund a service reference of its payment, and its own to the unsent refund that had it."""
+        table = self.table
+        own, other = select(table.c.service_reference).where(table.c.id == payout_id), table.c.service_reference
+        held = connection.execute(own).scalar_one()
+        if held == reference:
+            return
+        # Each is unique at any moment.
+        for those, value in (
+            (table.c.id == payout_id, f"~{held}"),
+            (other == reference, held),
+            (table.c.id == payout_id, reference),
+        ):
+            connection.execute(update(table).where(those).values(service_reference=value))
+
+    def is_stopped(self, payout: PayoutMixin) -> bool:
+        """Whether it is a refund of a payment that was taken back."""
+        return bool(self.rows(select(self.table.c.id).where(self.table.c.id == payout.id, is_stopped(self.models))))
+
+    def arrived(self, checkout_ids: Collection[str]) -> datetime:
+        """The time when the first of these payments arrived."""
+        c = self.models.checkouts.c
+        first = select(func.min(c.payment_completed_at)).where(c.checkout_id.in_(checkout_ids))
+        return as_utc(self.rows(first)[0][0])
+
+    def sent_before(self, account: str, client_id: str | None, before: datetime) -> str | None:
+        """The service reference of the newest bank transfer that the service had by then; None when there is none."""
+        c = self.table.c
+        sent = (
+            select(c.service_reference)
+            .where(c.account == account, c.client_id.is_not_distinct_from(client_id), c.to_kind != "wallet")
+            .where(c.status.in_([PayoutStatus.SENT, PayoutStatus.COMPLETED]), c.moved_at < before)
+            .where(c.disbursement_id.is_not(None))
+        )
+        return next((row[0] for row in self.rows(sent.order_by(c.id.desc()).limit(1))), None)
+
+
+def is_stopped(models: Models) -> ColumnElement[bool]:
+    """Whether a payout is a refund of a payment that was taken back: it would be paid on top of that."""
+    c, payments = models.payouts.c, models.checkouts.c
+    return exists().where(payments.checkout_id == c.refund_of, payments.payment_completed_at.is_(None))
+
+
+# Tries
+
+
+def installation_key(connection: Connection, services: Table) -> bytes:
+    """The key, which the first caller makes in its own transaction.
+
+    :param services: the table of `database.service_table`.
+    """
+    stored = select(services.c.words).filter_by(**_ROW)
+    found = connection.execute(stored).scalar_one_or_none()
+    if found is None:
+        made = insert_in(connection, services).values(**_ROW, words=secrets.token_hex(32), count=0)
+        connection.execute(made.on_conflict_do_nothing())
+        found = connection.execute(stored).scalar_one()
+    return bytes.fromhex(found)
+
+
+class Try(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One attempt to pay, which was sent, or may have been, under one service reference."""
+
+    service_reference: str
+    client_id: str | None = None
+    """The client id of the keys that it was sent with."""
+
+    paid_by: str | None = None
+    """The merchant account whose money was to pay."""
+
+    disbursement_id: str | None = None
+
+
+def present_try(payout: PayoutMixin) -> Try:
+    """The try under the payout's present service reference."""
+    return msgspec.convert(payout, Try, from_attributes=True)
+
+
+def tries_of(text: str | None) -> tuple[Try, ...]:
+    """The tries that a payout's `earlier` holds, oldest first."""
+    return msgspec.json.decode(text, type=tuple[Try, ...]) if text else ()
+
+
+def all_tries(payout: PayoutMixin) -> tuple[Try, ...]:
+    """The tries of a payout, oldest first."""
+    return (*tries_of(payout.earlier), present_try(payout))
+
+
+def references_of(payouts: Iterable[PayoutMixin]) -> set[str]:
+    """All service references that these payouts have, or had."""
+    return {each.service_reference for payout in payouts for each in all_tries(payout)}
+
+
+def tries_text(tries: tuple[Try, ...]) -> str | None:
+    """The text of which `tries_of` makes these tries again."""
+    return msgspec.json.encode(tries).decode() if tries else None
+
+
+def service_reference(key: bytes, account: str, reference: str, number: int) -> str:
+    """The service reference of a try, which people recognise the shop's reference in, and nobody can guess.
+
+    :param key: the installation's.
+    :param number: of the try, from 1.
+    """
+    return f"{_readable(reference)}-{_digest(key, 'try', account, reference, str(number))}"
+
+
+def transfer_reference(key: bytes, account: str, checkout_id: str, number: int) -> str:
+    """The service reference of a transfer that pays a payment back.
+
+    A restored shop that asks for a refund again gives it the number that it had, whatever other refunds were asked for
+    and not sent.
+
+    :param number: of the payment's transfers, from 1.
+    """
+    digest = _digest(key, "transfer", account, checkout_id, str(number))
+    return f"{_readable(checkout_id)}-{number}-{digest}"
+
+
+def next_transfers(key: bytes, account: str, checkout_id: str, known: Collection[str], most: int = 1) -> list[str]:
+    """The service references of a payment's next transfers: the first ones that are not known here."""
+    every = (transfer_reference(key, account, checkout_id, number) for number in count(1))
+    return list(islice((reference for reference in every if reference not in known), most))
+
+
+def is_of_account(key: bytes, payout: Mapping[Any, Any]) -> bool:
+    """Whether a payout's service reference was made for the merchant account in its row."""
+    reference, of_payment = payout["service_reference"], (payout["account"], payout["refund_of"])
+    if payout["to_kind"] == "hand":
+        return True
+    if payout["refund_of"] is not None:
+        number = _TRANSFER.fullmatch(reference)
+        return number is not None and bool(transfer_reference(key, *of_payment, int(number[1])) == reference)
+    tries = range(1, len(tries_of(payout["earlier"])) + 3)
+    return any(service_reference(key, payout["account"], payout["reference"], one) == reference for one in tries)
+
+
+def _readable(name: str) -> str:
+    return re.sub(r"[^A-Za-z0-9]+", "-", name)[:_SHOWN].strip("-") or "payout"
+
+
+def refund_reference(key: bytes, checkout_id: str, number: int) -> str:
+    """The reference of a checkout's refund.
+
+    :param number: of the checkout's refunds, from 1.
+    """
+    return f"refund-{_digest(key, 'refund', checkout_id, str(number))}"
+
+
+def _digest(key: bytes, *parts: str) -> str:
+    return hmac.digest(key, msgspec.json.encode(parts), "sha256").hex()[:16]

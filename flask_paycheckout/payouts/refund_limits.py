@@ -1,0 +1,118 @@
+"""The limit of a payment's refunds.
+
+The sum of the refunds that were neither cancelled nor failed stands in the checkout's row. Each change of it locks the
+row first, so that any number of transactions at the same time add up to what arrived at most.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+import msgspec
+from sqlalchemy import Connection, RowMapping, Table, select, update
+
+from flask_paycheckout.checkouts.checkout_model import CheckoutMixin
+from flask_paycheckout.checkouts.payments import EXACT, Amount, whole_units
+from flask_paycheckout.checkouts.states import OPEN, Status
+from flask_paycheckout.checkouts.stored import change_excess
+from flask_paycheckout.database.models import Models
+from flask_paycheckout.errors import NothingToRefund, RefundTooLarge, UnknownCheckout
+
+# The values of `payback`; it is REFUNDED while refunds cover all that arrived.
+KEPT, REFUNDED = "kept", "refunded"
+
+
+class RefundablePayment(msgspec.Struct, frozen=True):
+    """A payment of which a part, or all, can be refunded."""
+
+    checkout: CheckoutMixin
+    arrived: Amount
+    left: Amount
+    """The part that refunds have not taken, as far as it can be paid in its currency."""
+
+
+def refundable(checkout: CheckoutMixin, *, new: bool = True) -> RefundablePayment:
+    """How much of a checkout's money can be refunded.
+
+    :param new: whether it is for a new refund; what an earlier one counts may change whatever was recorded since, also
+        when the payment was taken back.
+    :raises NothingToRefund: no money arrived, or what arrived is not settled yet.
+    """
+    paid = _paid(checkout) or (None if new else checkout.taken_back)
+    if paid is None or (new and (paid.amount <= 0 or checkout.status in OPEN)):
+        taken_back = checkout.taken_back is not None
+        raise NothingToRefund(checkout.checkout_id, checkout.status, taken_back=taken_back)
+    return RefundablePayment(checkout, paid, _left(checkout, paid))
+
+
+@dataclass(frozen=True, eq=False)
+class RefundLimits:
+    """Takes refunds from what arrived, inside the caller's transaction, and gives them back."""
+
+    models: Models
+
+    def lock(self, connection: Connection, checkout_id: str, *, new: bool = True) -> RefundablePayment:
+        """Lock a checkout until the transaction ends; otherwise like `refundable`.
+
+        :raises UnknownCheckout: no such checkout is stored.
+        """
+        c = self.models.checkouts.c
+        if connection.dialect.name != "sqlite":
+            # All checkouts of the order, in their order: what is left of the order depends on each of them.
+            order_id = select(c.order_id).where(c.checkout_id == checkout_id).scalar_subquery()
+            connection.execute(select(c.id).where(c.order_id == order_id).order_by(c.id).with_for_update())
+        row = locked(connection, self.models.checkouts, checkout_id)
+        return refundable(self.models.of_row(self.models.Checkout, row), new=new)
+
+    def take(self, connection: Connection, payment: RefundablePayment, amount: Decimal) -> None:
+        """Take a refund from what arrived.
+
+        :param payment: as `lock` returned it in this transaction.
+        :param amount: negative for what a refund that was cancelled, or has failed, gives back.
+        :raises RefundTooLarge: refunds would be more than what arrived.
+        """
+        checkout, left = payment.checkout, payment.left.amount
+        if amount > max(left, Decimal(0)):
+            raise RefundTooLarge(checkout.checkout_id, amount, left, payment.left.currency)
+        refunded = EXACT.add(Decimal(checkout.refunded_amount or 0), amount)
+        values: dict[str, Any] = {"refunded_amount": f"{refunded:f}" if refunded else None}
+        if left == amount:
+            values["payback"] = REFUNDED
+        elif checkout.payback == REFUNDED:
+            values["payback"] = None
+        connection.execute(update(self.models.checkouts).filter_by(id=checkout.id).values(values))
+        # Money that was taken back exceeds nothing; when it comes after all, its refunds are counted then.
+        if checkout.taken_back is None and (checkout.status == Status.PART or checkout.excess is not None):
+            change_excess(connection, self.models.checkouts, checkout.order_id, amount)
+
+
+def locked(connection: Connection, checkouts: Table, checkout_id: str) -> RowMapping:
+    """Lock a checkout until the transaction ends, and read its row.
+
+    :raises UnknownCheckout: no such checkout is stored.
+    """
+    # An update also where the database has row locks: a read would begin a transaction on SQLite that could not write
+    # any more once another process has written.
+    lock = update(checkouts).filter_by(checkout_id=checkout_id).values(revision=checkouts.c.revision)
+    row = connection.execute(lock.returning(*checkouts.c)).mappings().one_or_none()
+    if row is None:
+        raise UnknownCheckout(checkout_id)
+    return row
+
+
+def left_of(checkout: CheckoutMixin) -> Amount | None:
+    """The part of a payment that refunds have not taken and can pay; None where nobody knows what was paid."""
+    paid = _paid(checkout)
+    return None if paid is None else _left(checkout, paid)
+
+
+def _paid(checkout: CheckoutMixin) -> Amount | None:
+    payment = checkout.payment
+    return None if payment is None else payment.paid
+
+
+def _left(checkout: CheckoutMixin, paid: Amount) -> Amount:
+    left = EXACT.subtract(paid.amount, Decimal(checkout.refunded_amount or 0))
+    return Amount(whole_units(left, paid.currency), paid.currency)

@@ -1,0 +1,73 @@
+"""The description of the service: `/openapi.json`, which tools read, and `/docs`, on which people try it.
+
+Neither needs the control token: they tell nothing that is secret.
+"""
+
+from __future__ import annotations
+
+import secrets
+from typing import Any
+
+from flask import Blueprint, Response, current_app, make_response, render_template
+
+from flask_paycheckout.sandbox.auth.start_state import FIRST, first_merchant
+from flask_paycheckout.sandbox.control.calls import call
+from flask_paycheckout.sandbox.deposits.tables import DepositRecord
+from flask_paycheckout.sandbox.disbursements.crypto import CryptoDisbursement
+from flask_paycheckout.sandbox.disbursements.fiat_schemas import FiatDisbursement
+from flask_paycheckout.sandbox.wire.envelope import Record, answer
+from flask_paycheckout.sandbox.wire.openapi import DescribedWebhook, document
+from flask_paycheckout.sandbox.world.context import world
+
+description = Blueprint("description", __name__)
+
+
+class DepositWebhook(Record):
+    """A deposit was completed, or its status was forced. Only a read of the deposit proves it."""
+
+    order_id: str
+    """The id of the checkout and of its deposit."""
+
+
+class DisbursementWebhook(Record):
+    """The status of a disbursement was forced."""
+
+    disbursement_id: str
+    status: str
+
+
+WEBHOOKS = {
+    "deposit": DescribedWebhook("webhook_payload", DepositWebhook, DepositRecord),
+    "disbursement": DescribedWebhook(
+        "disbursement_webhook", DisbursementWebhook, FiatDisbursement | CryptoDisbursement
+    ),
+}
+
+
+@call("GET /openapi.json", "describes the service, without the control interface")
+def describe_service() -> dict[str, Any]:
+    return document(current_app, answers=world().example_answers(world()), webhooks=WEBHOOKS)
+
+
+@call("GET /control-openapi.json", "describes the control interface")
+def describe_control() -> dict[str, Any]:
+    return document(current_app, control=True)
+
+
+@description.get("/openapi.json")
+def show_description() -> Response:
+    return answer(describe_service())
+
+
+@description.get("/docs")
+def show_docs() -> Response:
+    """The description as a page that sends signed calls."""
+    nonce = secrets.token_urlsafe(16)
+    # Credentials that are published anyway are filled in.
+    merchant = FIRST if first_merchant(world()) is FIRST else None
+    response = make_response(render_template("docs.html", nonce=nonce, merchant=merchant))
+    response.headers["Content-Security-Policy"] = (
+        f"default-src 'none'; script-src 'nonce-{nonce}'; style-src 'self' 'unsafe-inline'; img-src 'self' data:;"
+        " connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    )
+    return response

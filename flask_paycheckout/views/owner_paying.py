@@ -1,0 +1,75 @@
+"""The owner's page on which somebody is paid without an order: a payout, which a person then approves."""
+
+from __future__ import annotations
+
+from flask import request
+from werkzeug.wrappers import Response
+
+from flask_paycheckout.checkouts.requests import new_reference
+from flask_paycheckout.payouts.destinations import Destination, ToBank, ToWallet
+from flask_paycheckout.runtime import runtime
+from flask_paycheckout.views.owner_forms import (
+    Fault,
+    Page,
+    choice_given,
+    faults,
+    form,
+    form_url,
+    go_to,
+    number_given,
+    owner,
+    owner_page,
+    text_given,
+)
+
+_WAYS = ("ask", "bank", "wallet")
+# Without the account number, which no page shows again.
+_TYPED = ("amount", "currency", "note", "account", "to", "wallet_address", "account_name", "bank_name", "bank_code")
+
+
+def ask_to_pay(fault: Fault | None = None) -> Page:
+    """Show the form that pays somebody."""
+    shop = runtime()
+    typed = {name: request.form.get(name, "") for name in _TYPED}
+    return owner_page(
+        "pay",
+        fault,
+        typed=typed,
+        accounts=shop.merchants.names() if shop.several_accounts() else [],
+        action=form_url("pay", f"payout-{new_reference()}"),
+    )
+
+
+@form(lambda _, fault: ask_to_pay(fault))
+def pay(reference: str) -> Response:
+    """Make a payout that waits for an approval, once for each form that was shown."""
+    shop, currency, account, by = runtime(), text_given("currency"), request.form.get("account", ""), owner()
+    # The capitals of a currency's code may be left out.
+    currency = currency.upper() if len(currency) == 3 else currency
+    with faults():
+        shop.merchants.require(account)
+        to = _destination(choice_given("to", _WAYS))
+        amount, note = number_given("amount"), text_given("note") or None
+        with shop.sessions.own() as session:
+            shop.payout_requests.pay_out(reference, amount, currency, to, note, None, account, True, by, None)
+            session.commit()
+    return go_to("payout", reference=reference, done="asked" if to else "asked_receiver")
+
+
+def _destination(way: str) -> Destination | None:
+    """Where the money goes; None where its receiver is asked.
+
+    :raises ValueError: something of it is missing, or cannot be used.
+    """
+    if way == "ask":
+        return None
+    if way == "wallet":
+        return ToWallet(_required("wallet_address"))
+    return ToBank(*(_required(name) for name in ("account_name", "account_number", "bank_code", "bank_name")))
+
+
+def _required(name: str) -> str:
+    given = text_given(name)
+    if not given:
+        raise Fault(f"Fill in the {name.replace('_', ' ')}.", field=name)
+    return given

@@ -1,0 +1,89 @@
+"""An order's story for its owner: a few sentences from its beginning until now. The history tells the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime
+from decimal import Decimal
+from operator import itemgetter
+
+from flask_paycheckout.books.customers import Described
+from flask_paycheckout.books.explain import Explanation
+from flask_paycheckout.books.happenings import happenings_of
+from flask_paycheckout.books.order_text import total_text
+from flask_paycheckout.checkouts.checkout_model import CheckoutMixin
+from flask_paycheckout.checkouts.payments import Amount, Payment
+from flask_paycheckout.checkouts.states import Status
+from flask_paycheckout.payouts.payout_model import PayoutMixin
+from flask_paycheckout.text import payout_sum_text
+from flask_paycheckout.views.owner_forms import state_text
+from flask_paycheckout.views.owner_overview import method_name
+
+Told = tuple[datetime, str]
+
+_ENDS = {
+    Status.HELD: "The payment is held until somebody decides",
+    Status.REJECTED: "The payment was refused",
+    Status.ABANDONED: "Nothing arrived",
+    Status.PENDING: "The customer chose how to pay; the money is on its way",
+}
+
+
+def story_of(story: Explanation, described: Described | None) -> list[Told]:
+    """The sentences about an order with their times, oldest first."""
+    customer = (described and described.customer) or "The customer"
+    told = [line for attempt in story.attempts for line in _of_attempt(attempt, customer)]
+    told += [line for payout in story.payouts for line in _of_payout(payout)]
+    return sorted(told, key=itemgetter(0))
+
+
+def _of_attempt(attempt: CheckoutMixin, customer: str) -> Iterator[Told]:
+    yield attempt.created_at, f"{customer} began to pay {total_text(attempt)}"
+    if attempt.payment is not None and attempt.payment.completed_at is not None:
+        yield attempt.payment.completed_at, arrived_text(attempt.payment)
+    decisions = [each for each in happenings_of(attempt) if each.what in ("resolved", "payback")]
+    yield from ((each.at, each.text) for each in decisions)
+    if not decisions and attempt.status in _ENDS:
+        yield attempt.moved_at, _ENDS[Status(attempt.status)]
+
+
+def arrived_text(payment: Payment) -> str:
+    """The sentence about money that arrived: sum, method and fee."""
+    paid = str(payment.paid) if payment.paid else "An amount that is not known"
+    method = method_name(payment.method)
+    fee, share = payment.fee, ""
+    if fee is not None and fee.amount is not None and fee.currency is not None:
+        share = f"; the fee was {Amount(fee.amount, fee.currency)}"
+        if payment.paid and fee.currency == payment.paid.currency and payment.paid.amount:
+            share += f", {_percent(fee.amount / payment.paid.amount)} of it"
+    return f"{paid} arrived{f' ({method})' if method else ''}{share}"
+
+
+def _percent(share: Decimal) -> str:
+    """A share as it was taken, which with small sums is more than the service's rate."""
+    return f"{round(100 * share, 1):f} %"
+
+
+def story_of_payout(payout: PayoutMixin) -> list[Told]:
+    """The sentences about a payout with their times, oldest first: each of its states, and who let it there."""
+    told = [(payout.created_at, _asked_for(payout))]
+    for step in happenings_of(payout):
+        if step.what == "moved":
+            by, why = step.facts.get("by"), step.facts.get("why")
+            words = (
+                f"{state_text(step.facts['to']).capitalize()}{f', by {by}' if by else ''}{f': {why}' if why else ''}"
+            )
+            told.append((step.at, words))
+    return told
+
+
+def _of_payout(payout: PayoutMixin) -> Iterator[Told]:
+    yield payout.created_at, _asked_for(payout)
+    if payout.moved_at > payout.created_at:
+        yield payout.moved_at, f"The {payout.kind} of {payout_sum_text(payout)}: {state_text(payout.status)}"
+
+
+def _asked_for(payout: PayoutMixin) -> str:
+    asked = f", asked for by {payout.asked_by}" if payout.asked_by else ""
+    why = f": {payout.note}" if payout.note else ""
+    return f"{payout.kind.capitalize()} of {payout_sum_text(payout)}{asked}{why}"

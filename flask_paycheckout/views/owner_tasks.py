@@ -1,0 +1,182 @@
+"""What waits for the person at the owner's pages: alarms in an owner's words, each with a button to where it ends."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from flask import url_for
+
+from flask_paycheckout.books.alarms import Alarm, Example, Severity
+from flask_paycheckout.books.customers import Described
+from flask_paycheckout.runtime import runtime
+from flask_paycheckout.text import moment_text, visible
+from flask_paycheckout.views.owner_forms import owner, person
+
+# What a person decides: the ability that it wants, the words of the button, and the page where it ends, the most urgent
+# first.
+_DECISIONS = {
+    "held-payments": ("decide", "Decide", "order"),
+    "payouts-to-approve": ("approve", "Look and approve", "payout"),
+    "unknown-payouts": ("approve", "Say what became of it", "payout"),
+    "failed-payouts": ("approve", "Try again or give up", "payout"),
+    "money-to-pay-back": ("decide", "Give back or keep", "order"),
+    "excess-payments": ("decide", "Give back or keep", "order"),
+    "unfinished-parts": ("decide", "Remind, refund or keep", "order"),
+    "refused-amounts": ("look", "See the order", "order"),
+    "unclaimed-refunds": ("refund", "Send the link", "payout"),
+    "slow-transfers": ("look", "See it", "payout"),
+    "differing-months": ("look", "Compare", ""),
+}
+# The words for one, and for many, of which a number stands before.
+_WORDS = {
+    "held-payments": ("payment waits for a decision", "payments wait for a decision"),
+    "payouts-to-approve": ("refund or payout waits for an approval", "refunds or payouts wait for an approval"),
+    "unknown-payouts": (
+        "transfer of which nobody knows whether it went out",
+        "transfers of which nobody knows whether they went out",
+    ),
+    "failed-payouts": ("refund or payout did not arrive", "refunds or payouts did not arrive"),
+    "money-to-pay-back": ("payment paid no order", "payments paid no order"),
+    "excess-payments": ("order was paid with too much", "orders were paid with too much"),
+    "unfinished-parts": ("order waits for the rest of its money", "orders wait for the rest of their money"),
+    "refused-amounts": ("order cannot be paid online", "orders cannot be paid online"),
+    "unclaimed-refunds": (
+        "receiver has not said yet where the money goes",
+        "receivers have not said yet where their money goes",
+    ),
+    "slow-transfers": ("bank transfer is without news for a week", "bank transfers are without news for a week"),
+    "differing-months": (
+        "line of a closed month differs from the payments service",
+        "lines of a closed month differ from the payments service",
+    ),
+    "unsettled-payments": ("payment arrived and could not be recorded", "payments arrived and could not be recorded"),
+    "unexplained-payments": ("payment needs a look by a developer", "payments need a look by a developer"),
+    "unread-payments": (
+        "payment could not be looked up; it is tried again",
+        "payments could not be looked up; they are tried again",
+    ),
+    "undelivered-events": (
+        "notice about a payment did not reach a part of the shop, such as its mails",
+        "notices about payments did not reach a part of the shop, such as its mails",
+    ),
+    "unsent-payouts": ("refund or payout is ready and was not sent", "refunds or payouts are ready and were not sent"),
+    "payouts-without-access-token": (
+        "refund or payout is ready, and the shop is not allowed to send it yet",
+        "refunds or payouts are ready, and the shop is not allowed to send them yet",
+    ),
+    "payouts-not-followed": (
+        "transfer was sent, and there is no news of it",
+        "transfers were sent, and there is no news of them",
+    ),
+}
+# Troubles that are one thing, whatever they count.
+_TROUBLES = {
+    "read-only-database": "The shop cannot record payments at the moment. Money that arrives is not lost",
+    "failing-service": "The payments service does not answer, so customers cannot pay, or refunds wait",
+    "refused-keys": "The payments service does not accept the shop's keys: payments stand still until they are renewed",
+    "refused-tokens": "The payments service does not let the shop send money: refunds and payouts wait",
+    "refused-starts": "Customers cannot pay: the shop stops each payment before it begins",
+    "refused-customers": "Customers were turned away because too many paid at the same time",
+    "refused-orders": "Nobody can pay: the payments service refuses each order",
+    "failing-functions": "A part of the shop fails, so that orders cannot be paid, or pages not be seen",
+    "silent-webhooks": "Payments are noticed some minutes late: the payments service does not tell the shop of them",
+    "unheard-events": "Paid orders are not closed: nothing in the shop takes notice of payments",
+    "late-reads": "Payments are noticed too late: the program that looks for them does not run beside the shop",
+    "owner-not-told": "Mails about troubles are not sent",
+}
+# The end of a line about one thing, where it is not the words for one.
+_MORE = {
+    "held-payments": "",
+    "money-to-pay-back": "",
+    "failed-payouts": " failed: it did not arrive",
+    "unclaimed-refunds": ": the receiver has not said yet where it goes",
+}
+_LISTED = 3
+_EXAMPLES = 10
+
+
+@dataclass(frozen=True)
+class Task:
+    """One line of what waits."""
+
+    text: str
+    severity: Severity
+    url: str | None = None
+    button: str = ""
+    """The words of the button; empty where this person can do nothing about it."""
+
+    developer: str = ""
+    """What a developer reads about it; empty for what a person decides."""
+
+
+def tasks_of(alarms: Sequence[Alarm], orders: Mapping[str, Described]) -> list[Task]:
+    """The lines about alarms, the most urgent first.
+
+    :param orders: the shop's descriptions of the orders that the alarms name.
+    """
+    kinds = list(_DECISIONS)
+    ordered = sorted(alarms, key=lambda alarm: (alarm.severity.rank, *map(kinds.index, {alarm.kind} & {*kinds})))
+    return [task for alarm in ordered for task in _tasks(alarm, orders)]
+
+
+def orders_of(alarms: Sequence[Alarm]) -> list[str]:
+    """The orders that the lines about alarms name."""
+    return [each.order_id for alarm in alarms for each in _named(alarm) if each.order_id]
+
+
+def _named(alarm: Alarm) -> Sequence[Example]:
+    """The things of an alarm that have lines of their own, where they are few."""
+    return alarm.examples if alarm.kind in _DECISIONS and alarm.count <= _LISTED else ()
+
+
+def _tasks(alarm: Alarm, orders: Mapping[str, Described]) -> Iterator[Task]:
+    ability, words, page = _DECISIONS.get(alarm.kind, ("look", "", ""))
+    if alarm.kind in _DECISIONS and page and ability in person().may and _named(alarm):
+        yield from (_task(alarm, example, words, page, orders) for example in _named(alarm))
+        return
+    developer = "" if alarm.kind in _DECISIONS else "\n".join(map(visible, _for_developer(alarm)))
+    url = words = ""
+    if alarm.page:
+        url = url_for(f".{alarm.page.endpoint}", status=alarm.page.status, account=alarm.account or None)
+        words = "Show"
+    yield Task(_text(alarm), alarm.severity, url or None, words, developer)
+
+
+def _for_developer(alarm: Alarm) -> Iterator[str]:
+    """What `report` says about an alarm."""
+    yield f"{alarm.what} ({alarm.key}, since {moment_text(alarm.since)})"
+    for example in alarm.examples[:_EXAMPLES]:
+        # An event's error may have words of the shop's receivers, such as a customer's address.
+        yield f"  {example.text if alarm.kind.endswith('-events') else example}"
+    yield from alarm.remedies
+
+
+def _text(alarm: Alarm) -> str:
+    if alarm.kind in _TROUBLES:
+        return f"{_TROUBLES[alarm.kind]}."
+    one, many = _WORDS.get(alarm.kind, ("trouble that a developer has to look at",) * 2)
+    return f"{alarm.count} {one if alarm.count == 1 else many}."
+
+
+def _task(alarm: Alarm, example: Example, words: str, page: str, orders: Mapping[str, Described]) -> Task:
+    text = with_customer(example.name or example.text, example.order_id, orders)
+    if page == "payout" and example.reference:
+        url = url_for(".payout", reference=example.reference)
+        payout = runtime().payouts.find(example.reference) if alarm.kind == "payouts-to-approve" else None
+        if payout is not None and not runtime().payout_decisions.may_approve(payout, owner()):
+            return Task(f"{text}: waits for somebody else, since you asked for it", alarm.severity, url, "See it")
+    else:
+        url = url_for(".order", order_id=example.order_id)
+    one, _ = _WORDS[alarm.kind]
+    told = _MORE.get(alarm.kind, f": {one}")
+    return Task(f"{text}{told}", alarm.severity, url, words)
+
+
+def with_customer(text: str, order_id: str | None, orders: Mapping[str, Described]) -> str:
+    """A text about an order, with the name of its customer behind its number."""
+    described = orders.get(order_id or "")
+    if described is None or not described.customer or not order_id:
+        return text
+    before, found, after = text.partition(f"rder {order_id}")
+    return f"{before}{found}, {described.customer}{after}" if found else f"{text}, {described.customer}"

@@ -1,0 +1,179 @@
+"""The money of a status page in words: the sum that stands on top, and the rows below it.
+
+Every text of a constant here is translated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from decimal import Decimal
+from enum import Enum
+
+import msgspec
+
+from flask_paycheckout.books.customers import Line
+from flask_paycheckout.checkouts.order_status import OrderStatus
+from flask_paycheckout.checkouts.payments import number_of, sums_of
+from flask_paycheckout.checkouts.states import Status
+from flask_paycheckout.checkouts.stored import MOST_PAYMENTS, Arrival
+from flask_paycheckout.payouts.refund_progress import OrderRefunds, RefundProgress
+from flask_paycheckout.text import visible
+from flask_paycheckout.totals import Pay, Total
+from flask_paycheckout.translations.catalogues import Language
+from flask_paycheckout.views.language import format_amount, format_moment, gettext
+
+# Longer than the name of any bank.
+_MAX_METHOD = 80
+# The lines of an order that its page shows, and the characters of each.
+_MOST_LINES, _MAX_LINE = 100, 200
+
+
+class Look(Enum):
+    """What a state looks like: the name of its icon, and its tone, which is a class of the style sheet."""
+
+    OPEN = "open", ""
+    WAIT = "wait", "wait"
+    PAID = "paid", "good"
+    REVIEW = "review", "wait"
+    CLOSED = "closed", ""
+    BACK = "back", ""
+    TROUBLE = "trouble", "wait"
+
+
+class Row(msgspec.Struct, frozen=True):
+    """A row of a page: what it is, and its value; both in the page's language."""
+
+    label: str
+    value: str = ""
+    note: str = ""
+    """A sentence below, or facts that tell two rows apart."""
+
+    badge: str = ""
+    """The state in one word."""
+
+    look: Look = Look.CLOSED
+
+
+class Receipt(msgspec.Struct, frozen=True):
+    """The money of an order, as its page shows it."""
+
+    total: Total | None = None
+    """The total that the next payment is asked for, or that a held one was."""
+
+    left: Decimal = Decimal(0)
+    """All that is left to pay; 0 where nothing is asked for."""
+
+    arrivals: Sequence[Arrival] = ()
+    """Newest first."""
+
+    is_shown: bool = False
+    """Whether the page may name amounts."""
+
+    taken_back: Sequence[bool] = ()
+    """For each payment that the service has taken back, whether it had paid the order."""
+
+    lines: Sequence[Line] = ()
+    """What was ordered, as the shop describes it."""
+
+
+_STATUS = {Status.REJECTED: ("refused", Look.CLOSED), Status.HELD: ("in review", Look.REVIEW)}
+_REFUND = {
+    RefundProgress.DONE: ("refunded", "", Look.PAID),
+    RefundProgress.STARTED: ("under way", "", Look.WAIT),
+    RefundProgress.CLAIMABLE: (
+        "unclaimed",
+        ("Open the link that the shop sent you, and say where the money should go."),
+        Look.WAIT,
+    ),
+    RefundProgress.FAILED: (
+        "delayed",
+        (
+            "Paying it back did not work at once. You do not have to do anything: the shop sends it again, or asks you"
+            " where else it should go."
+        ),
+        Look.TROUBLE,
+    ),
+}
+_CRYPTO = "Cryptocurrency"
+
+
+def sum_on_top(standing: OrderStatus, receipt: Receipt) -> tuple[str, str]:
+    """The sum that the page is about, and the words above it; both empty where no sum is known or may be shown."""
+    if standing.status in (Status.PAID, Status.HELD):
+        counted = (standing.status, Status.PART)
+        sums = sums_of(each.payment.paid for each in receipt.arrivals if each.status in counted)
+        if len(sums) != 1 or len(receipt.arrivals) + len(receipt.taken_back) == MOST_PAYMENTS:
+            return "", ""
+        return format_amount(sums[0].amount, sums[0].currency), ""
+    total, left = receipt.total, receipt.left
+    if total is None or not receipt.is_shown:
+        return "", ""
+    if left > total.amount:
+        caption = gettext("To pay now, of %(left)s") % {"left": format_amount(left, total.currency)}
+    elif standing.has_part:
+        caption = gettext("Left to pay")
+    elif isinstance(total, Pay):
+        caption = gettext("To pay")
+    else:
+        caption = gettext("To pay, plus the fee of your payment method")
+    return format_amount(total.amount, total.currency), caption
+
+
+def pay_label(total: Total, language: Language) -> str:
+    """The label of a button that leads to the payment of this total, or of what its next checkout asks for."""
+    due = getattr(total, "now", None) or total.amount
+    is_whole = isinstance(total, Pay)
+    text = language.gettext("Pay %(amount)s") if is_whole else language.gettext("Pay %(amount)s and the fee")
+    return text % {"amount": format_amount(due, total.currency, language)}
+
+
+def rows_of(standing: OrderStatus, receipt: Receipt, refunds: OrderRefunds) -> Iterator[Row]:
+    """The rows about what was ordered, and about payments and refunds."""
+    yield from _ordered(receipt)
+    if receipt.total is not None and receipt.is_shown and standing.status == Status.HELD:
+        yield Row(gettext("Asked for"), format_amount(receipt.total.amount, receipt.total.currency))
+    settled = standing.status in (Status.PAID, Status.HELD)
+    for arrival in receipt.arrivals:
+        yield from _single(arrival) if settled and len(receipt.arrivals) == 1 else [_one_of_several(arrival)]
+    for (progress, currency), amount in refunds.sums.items():
+        badge, note, look = _REFUND[progress]
+        shown = format_amount(amount, currency) if receipt.is_shown else ""
+        yield Row(gettext("Refund"), shown, gettext(note), gettext(badge), look)
+
+
+def _ordered(receipt: Receipt) -> Iterator[Row]:
+    """A row for each line of the order."""
+    paid = next((each.payment.paid for each in receipt.arrivals if each.payment.paid), None)
+    currency = receipt.total.currency if receipt.total else paid.currency if paid else None
+    for line in receipt.lines[:_MOST_LINES]:
+        name = visible(line.text[:_MAX_LINE])
+        label = name if str(line.quantity) == "1" else f"{line.quantity} × {name}"
+        amount = None if line.amount is None else number_of(str(line.amount))
+        yield Row(label, "" if amount is None or currency is None else format_amount(amount, currency))
+
+
+def _single(arrival: Arrival) -> Iterator[Row]:
+    if method := _method(arrival):
+        yield Row(gettext("Paid by"), method)
+    yield Row(gettext("Paid on"), format_moment(arrival.payment.completed_at))
+    yield Row(gettext("Payment number"), arrival.checkout_id)
+
+
+def _one_of_several(arrival: Arrival) -> Row:
+    paid = arrival.payment.paid
+    facts = _method(arrival), format_moment(arrival.payment.completed_at), arrival.checkout_id
+    badge, look = _STATUS.get(Status(arrival.status), ("", Look.PAID))
+    return Row(
+        gettext("Arrived"),
+        format_amount(paid.amount, paid.currency) if paid else "",
+        " · ".join(filter(None, facts)),
+        gettext(badge),
+        look,
+    )
+
+
+def _method(arrival: Arrival) -> str:
+    payment = arrival.payment
+    if payment.method == "crypto" and payment.bank_name is None:
+        return gettext(_CRYPTO)
+    return visible((payment.bank_name or payment.method or "")[:_MAX_METHOD])

@@ -1,0 +1,163 @@
+"""The wiring of an app: what most of its services need, made once and passed on together."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Awaitable, Callable
+from contextvars import Context, copy_context
+from dataclasses import dataclass, field
+from datetime import timedelta
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from flask import Flask, has_request_context, request
+from flask.ctx import RequestContext
+from sqlalchemy import Engine
+
+from flask_paycheckout.clock import Clock
+from flask_paycheckout.config import Settings
+from flask_paycheckout.config.accounts import Account
+from flask_paycheckout.database.models import Models
+from flask_paycheckout.database.order_ids import require_account_name
+from flask_paycheckout.database.shop_session import ShopSessions
+from flask_paycheckout.errors import ConfigurationError
+from flask_paycheckout.shop_functions import CallShop, shop_caller
+from flask_paycheckout.totals import Total
+from flask_paycheckout.wiring.logs import FailureLog
+from flask_paycheckout.wiring.observations import Observers
+
+if TYPE_CHECKING:
+    from flask.ctx import AppContext
+
+
+# Each may be a coroutine function.
+OrderTotal = Callable[[str], Total | Awaitable[Total | None] | None]
+OrderUrl = Callable[[str], str | Awaitable[str | None] | None]
+AccountOf = Callable[[str], str | Awaitable[str]]
+AccountKeys = Callable[[str], Account | Awaitable[Account | None] | None]
+
+_CLAIM = timedelta(seconds=60)
+
+
+@dataclass(eq=False)
+class Callbacks:
+    """The functions that a shop has registered for one app."""
+
+    order_total: OrderTotal | None = None
+    order_url: OrderUrl = lambda order_id: None
+    account_of: AccountOf | None = None
+    account: AccountKeys | None = None
+    tell_owner: Callable[[list[Any], list[Any]], object] | None = None
+    """Gets the alarms that have begun, and those that are over."""
+
+    claim_url: Callable[[Any], str] = lambda payout: ""
+    """Makes the link of a payout's receiver; set by the extension, since pages are above what calls receivers."""
+
+    describe_orders: Callable[[list[str]], Any] | None = None
+    """Gives a `Described` of each order that the shop knows, by id."""
+
+    find_orders: Callable[[str, int], Any] | None = None
+    """Gives the ids of the orders that fit a text, at most so many."""
+
+    registered: set[str] = field(default_factory=set)
+    """The names of those that were registered since the app was set up."""
+
+    @property
+    def pricing(self) -> OrderTotal:
+        """The function that says what an order costs now."""
+        if self.order_total is None:
+            raise ConfigurationError(
+                "no order_total is registered."
+                " Decorate the function that prices an order with @paycheckout.order_total."
+            )
+        return self.order_total
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Wiring:
+    """The settings, tables, clock and log of one app, and the functions of its shop."""
+
+    app: Flask
+    sessions: ShopSessions
+    settings: Settings
+    models: Models
+
+    engine: Callable[[], Engine]
+    """Returns the engine of the payment tables; called when it is first needed."""
+
+    clock: Clock
+    elapsed: Callable[[], float]
+    """Seconds that only move forward."""
+
+    log: FailureLog
+    observers: Observers
+
+    callbacks: Callbacks
+    """The shop's functions, which it may register later."""
+
+    call_shop: CallShop
+    """Calls a function of the shop."""
+
+    @property
+    def strict(self) -> bool:
+        """Whether the app is being developed or tested, so that mistakes are errors."""
+        return self.app.debug or self.app.testing
+
+    @property
+    def claim(self) -> timedelta:
+        """The time for which a process has a call to itself: the longest that it takes, and that again to apply it."""
+        return max(_CLAIM, timedelta(seconds=2 * self.settings.timeout))
+
+    def several_accounts(self) -> bool:
+        """Whether the shop has several merchant accounts."""
+        return self.callbacks.account is not None
+
+    def require_account(self, name: str) -> str:
+        """Return the name of a merchant account that the shop may have.
+
+        :raises TypeError: it is not a string.
+        :raises ValueError: it cannot be a name, or the shop has only the account of the settings.
+        """
+        require_account_name(name)
+        if name and not self.several_accounts():
+            raise ValueError(
+                f"account {name[:80]!r} is not known, since no @paycheckout.account function gives its keys;"
+                " '' is the account of the PAYCHECKOUT_ settings"
+            )
+        return name
+
+    def web_request(self) -> dict[str, Any] | None:
+        """A dictionary that lives as long as the current web request; None outside of one."""
+        # Every request has a WSGI environment of its own.
+        return request.environ if has_request_context() else None
+
+    def keys(self) -> list[bytes]:
+        """The app's secret keys; the last one seals, the others are read."""
+        listed = [*(self.app.config.get("SECRET_KEY_FALLBACKS") or []), self.app.secret_key or ""]
+        return [key.encode() if isinstance(key, str) else key for key in listed]
+
+
+def context_opener(app: Flask) -> Callable[[], AppContext]:
+    """A function that opens application contexts which may end inside an event loop too.
+
+    Flask cannot call a coroutine function there, and Flask-SQLAlchemy-Lite has it call one at the end of each context.
+    """
+    call, functions = shop_caller(app.ensure_sync), app.teardown_appcontext_funcs
+
+    def open_context() -> AppContext:
+        # Each time, since the shop may set up its database after this extension.
+        functions[:] = [partial(call, each) if inspect.iscoroutinefunction(each) else each for each in functions]
+        return app.app_context()
+
+    return open_context
+
+
+def without_request(function: Callable[..., Any], *arguments: Any) -> Any:
+    """Call a function in a context that is like the running one, but for the request of Flask, which has none there."""
+    if not has_request_context():
+        return function(*arguments)
+    own = Context()
+    for variable, value in copy_context().items():
+        if not isinstance(value, RequestContext):
+            own.run(variable.set, value)
+    return own.run(function, *arguments)

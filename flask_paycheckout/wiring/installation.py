@@ -1,0 +1,72 @@
+"""The public address of the shop that a database belongs to, so that a copy of it sends no money and no reminder."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlsplit
+
+from sqlalchemy import delete, select
+
+from flask_paycheckout.database.connections import begin_limited, read_rows
+from flask_paycheckout.database.deeds import record_deed
+from flask_paycheckout.database.service_table import insert_in
+from flask_paycheckout.wiring import Wiring
+
+# Rows of the table of failing calls that never fail; their `words` are addresses without a scheme.
+_OWN, ANOTHER = "public address", "another address"
+_UNKNOWN = "an address that it is not told"
+
+
+@dataclass(frozen=True)
+class Installation:
+    """The installation of one app, and whether its database belongs to it."""
+
+    wiring: Wiring
+
+    @property
+    def address(self) -> str | None:
+        """The public address of this app, without its scheme; None where only requests know it."""
+        config = self.wiring.app.config
+        public = urlsplit(self.wiring.settings.public_url or "")
+        trusted = config.get("TRUSTED_HOSTS") or [""]
+        named: str = public.netloc + public.path or config.get("SERVER_NAME") or trusted[0]
+        return named.lower() or None
+
+    def stored(self) -> str | None:
+        """The address of the shop that the database belongs to; None before the first round of one that has one."""
+        return self._addresses().get(_OWN)
+
+    def is_here(self) -> bool:
+        """Whether the database belongs to this app, or to nobody yet; if it does not, an alarm tells it from now on.
+
+        The first app with an address keeps the database.
+        """
+        addresses, own = self._addresses(), self.address
+        if _OWN not in addresses and own is not None:
+            self._store(_OWN, own)
+            addresses = self._addresses()
+        if addresses.get(_OWN, own) == own:
+            return True
+        if ANOTHER not in addresses:
+            self._store(ANOTHER, own or _UNKNOWN)
+        return False
+
+    def move_here(self, by: str) -> None:
+        """Let the database belong to this app from now on, and end the alarm."""
+        services, deeds = self.wiring.models.services, self.wiring.models.deeds
+        with begin_limited(self.wiring.engine()) as connection:
+            connection.execute(delete(services).where(services.c.operation.in_((_OWN, ANOTHER))))
+            record_deed(connection, deeds, self.wiring.clock(), by, "moved", self.address or _UNKNOWN)
+        self.is_here()
+
+    def _addresses(self) -> dict[str, str]:
+        services = self.wiring.models.services
+        rows = select(services.c.operation, services.c.words).where(services.c.operation.in_((_OWN, ANOTHER)))
+        return dict(map(tuple, read_rows(self.wiring.engine(), rows)))
+
+    def _store(self, operation: str, address: str) -> None:
+        row: dict[str, Any] = {"operation": operation, "words": address, "failing_since": self.wiring.clock()}
+        with begin_limited(self.wiring.engine()) as connection:
+            stored = insert_in(connection, self.wiring.models.services).values(account="", count=0, **row)
+            connection.execute(stored.on_conflict_do_nothing())

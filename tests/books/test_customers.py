@@ -1,0 +1,152 @@
+"""The shop's own words about its orders: on the owner's pages, in the accounting file, and stored or logged nowhere."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+from flask import url_for
+
+from flask_paycheckout import Described, Line, ToBank
+from flask_paycheckout.books import customers
+from tests.books.test_alarms import orders
+from tests.payouts.shop import refunds
+from tests.scripted import Shop
+from tests.views.test_owner import listed, opens, opens_view, text_of
+
+CANARY = "Ines Carvalho"
+HONEY = Line("Forest honey, 500 g", "25.00", quantity=2)
+
+
+@pytest.fixture
+def asked(shop: Shop) -> list[list[str]]:
+    """The questions that the shop was asked; it knows each order."""
+    questions: list[list[str]] = []
+
+    @shop.paycheckout.describe_orders
+    def describe(order_ids: Sequence[str]) -> dict[str, Described]:
+        questions.append(list(order_ids))
+        address = url_for("paycheckout.static", filename="pico.min.css")
+        return {each: Described(CANARY, "ines@example.org", address, [HONEY], f"note of {each}") for each in order_ids}
+
+    opens_view(shop)
+    return questions
+
+
+def bank(name: str) -> ToBank:
+    return ToBank(name, "40001234", "river", "River Bank")
+
+
+def test_a_page_asks_once_and_names_each_customer(shop: Shop, asked: list[list[str]]) -> None:
+    for order_id in orders(shop, 3):
+        shop.has_paid(order_id)
+    page = opens(shop)
+    assert len(listed(page)) == page.text.count(CANARY) == 3
+    assert page.text.count("mailto:ines") == 3
+    assert [sorted(question) for question in asked] == [sorted(listed(page))]
+
+
+def test_the_orders_page_tells_what_was_ordered_and_leads_to_the_shops_own(shop: Shop, asked: list[list[str]]) -> None:
+    shop.has_paid()
+    page = opens(shop, "/order", order_id="o-1")
+    assert "2 × Forest honey, 500 g, 25.00" in text_of(page)
+    assert "note of o-1" in page.text
+    assert 'href="/paycheckout/static/pico.min.css">See the order' in page.text
+
+
+@pytest.mark.parametrize(("name", "words"), [("INES  Carvalho", "the same name"), ("Yuri Dahl", "another name")])
+def test_whoever_approves_is_told_whether_payee_and_customer_have_one_name(
+    shop: Shop, asked: list[list[str]], name: str, words: str
+) -> None:
+    refund = refunds(shop, shop.has_paid(), "5.00", to=bank(name))
+    shop.executes(shop.runtime.models.payouts.update().values(status="waiting", state="waiting"))
+    page = text_of(opens(shop, "/payout", reference=refund.reference))
+    assert f"The order's customer, {CANARY}, has {words}." in page
+    assert f"Order o-1, {CANARY}" in text_of(opens(shop)) or f"(order o-1, {CANARY})" in text_of(opens(shop))
+
+
+def test_the_file_for_accounting_names_the_customer(shop: Shop, asked: list[list[str]]) -> None:
+    shop.has_paid()
+    ran = shop.runs("export", "--format", "accounting")
+    assert f"Order o-1, {CANARY}" in ran.stdout
+
+
+def test_the_lines_of_an_order_are_there_for_its_receipt(shop: Shop, asked: list[list[str]]) -> None:
+    with shop.app.app_context():
+        assert shop.runtime.customers.lines_of("o-1") == [HONEY]
+
+
+def test_a_shop_that_fails_or_is_late_leaves_the_page_without_it_and_the_log_without_its_words(
+    shop: Shop, asked: list[list[str]], caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    shop.has_paid()
+    ended = threading.Event()
+
+    @shop.paycheckout.describe_orders
+    def fails(order_ids: Sequence[str]) -> Any:
+        raise LookupError(f"no {CANARY} here")
+
+    assert listed(opens(shop)) == ["o-1"]
+    assert "raised LookupError" in caplog.text
+
+    @shop.paycheckout.describe_orders
+    def waits(order_ids: Sequence[str]) -> dict[str, Described]:
+        ended.wait(10)
+        return {"o-1": Described(CANARY)}
+
+    shop.clock.advance(minutes=5)
+    monkeypatch.setattr(customers, "PATIENCE", 0.01)
+    page = opens(shop)
+    ended.set()
+    assert listed(page) == ["o-1"]
+    assert CANARY not in page.text
+    assert "did not answer" in caplog.text
+    assert CANARY not in caplog.text
+
+
+def test_nothing_of_it_is_stored_or_shown_by_repr(shop: Shop, asked: list[list[str]]) -> None:
+    checkout_id = shop.has_held()
+    refunds(shop, checkout_id, "0.50")
+    for path, query in (("", {}), ("/order", {"order_id": "o-1"}), ("/paybacks", {}), ("/payouts", {})):
+        assert opens(shop, path, **query).status_code == 200
+    with shop.engine.connect() as connection:
+        rows = [
+            str(row) for table in shop.db.metadata.sorted_tables for row in connection.execute(table.select()).all()
+        ]
+    assert CANARY not in "".join(rows)
+    assert "Forest" not in f"{HONEY!r}{Described(CANARY, lines=[HONEY])!r}"
+
+
+@pytest.mark.parametrize("url", ["javascript:alert(1)", "//evil.example/x", "/a\\b", "ftp://x", "/a b"])
+def test_no_other_address_is_linked(url: str) -> None:
+    assert Described(url=url).link is None
+    assert Described(url="https://shop.example/o/1").link == "https://shop.example/o/1"
+
+
+def test_wrong_types_are_refused_by_name() -> None:
+    with pytest.raises(TypeError, match=r"Described\.customer must be a string"):
+        Described(customer=7)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match=r"Line\.amount must be a Decimal, int or str, not float"):
+        Line("honey", 2.5)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match=r"Described\.lines"):
+        Described(lines="honey")  # type: ignore[arg-type]
+
+
+def test_the_shop_finds_orders_that_are_paid_for(shop: Shop, asked: list[list[str]]) -> None:
+    found: list[tuple[str, int]] = []
+
+    @shop.paycheckout.find_orders
+    def find(text: str, limit: int) -> list[Any]:
+        found.append((text, limit))
+        return ["nobody-paid", "o-2", "o-1", None, "x" * 999]
+
+    for order_id in ("o-1", "o-2"):
+        shop.has_paid(order_id)
+    page = opens(shop, search="carvalho")
+    assert listed(page) == ["o-2", "o-1"]
+    assert "nobody-paid" not in page.text
+    assert found == [("carvalho", 25)]

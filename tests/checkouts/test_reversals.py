@@ -1,0 +1,220 @@
+"""Payments that the service takes back after they have arrived: read for a webhook, told, booked, and not refunded."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from flask_paycheckout import NothingToRefund, Pay, TransitionRefused, payment_reversed
+from flask_paycheckout.testing import Signals
+from tests.alarming import alarms_of, urgent
+from tests.conftest import OpenShop
+from tests.payouts.shop import refunds
+from tests.scripted import Shop, number
+from tests.views.pages import heading, opens
+
+pytestmark = pytest.mark.on_each_database
+
+
+def has_money(shop: Shop, state: str) -> str:
+    """Brings the order "o-1" to this state of decided money; gives the checkout's id."""
+    if state == "part":
+        shop.totals["o-1"] = Pay("100", "USD", parts=True)
+        return str(shop.settles(shop.has_deposit("completed")).checkout_id)
+    if state == "paid":
+        return shop.has_paid()
+    held = shop.has_held()
+    if state == "rejected":
+        shop.resolves(held, accept=False)
+    return held
+
+
+def takes_back(shop: Shop, checkout_id: str, says: str = "failed") -> Any:
+    """The service reports something else, days later, and sends its webhook."""
+    shop.clock.advance(days=3)
+    shop.service.says(checkout_id, says)
+    assert shop.hears_of(checkout_id) == 200
+    return shop.attempt(checkout_id)
+
+
+def lines(shop: Shop) -> list[tuple[str, str]]:
+    with shop.app.app_context():
+        return [(line.kind.value, f"{line.gross:.2f}") for line in shop.paycheckout.books()]
+
+
+@pytest.mark.parametrize("state", ["part", "paid", "held", "rejected"])
+@pytest.mark.parametrize("says", ["failed", "pending", "charged back"])
+def test_money_that_is_taken_back_is_told_and_booked_and_the_state_stays(
+    shop: Shop, signals: Signals, state: str, says: str
+) -> None:
+    checkout_id = has_money(shop, state)
+    arrived = lines(shop)
+    gone = takes_back(shop, checkout_id, says)
+    assert (gone.status, gone.payment, f"{gone.taken_back.amount:.2f}") == (state, None, arrived[0][1])
+    assert signals.names[-1] == "payment_reversed"
+    assert lines(shop) == [*arrived, ("payment_returned", f"-{arrived[0][1]}")]
+    assert "reversed-payments" in urgent(shop)
+    assert alarms_of(shop)["reversed-payments"].severity == "now"
+    assert says in shop.runs("show", "o-1").output
+    with pytest.raises(NothingToRefund, match="no longer reports"):
+        refunds(shop, checkout_id)
+    assert "differs 0" in shop.runs("audit").output
+
+
+def test_the_comparison_of_the_month_notices_it_without_a_webhook(open_shop: OpenShop, signals: Signals) -> None:
+    shop = open_shop(PAYCHECKOUT_AUDIT_MONTHS=True)
+    checkout_id = shop.has_paid()
+    shop.service.says(checkout_id, "failed")
+    shop.clock.advance(days=32)
+    for _ in range(3):
+        shop.reconciles()
+        shop.clock.advance(minutes=10)
+    assert signals.names.count("payment_reversed") == 1
+    assert "reversed-payments" in urgent(shop)
+
+
+def test_the_customer_reads_that_the_payment_was_taken_back(shop: Shop) -> None:
+    checkout_id = shop.has_paid()
+    takes_back(shop, checkout_id)
+    assert heading(opens(shop).text) == "Your payment was taken back"
+
+
+def test_a_webhook_about_money_that_arrived_causes_one_read_in_a_cool_down(shop: Shop, signals: Signals) -> None:
+    checkout_id = shop.has_paid()
+    shop.clock.advance(minutes=1)
+    shop.service.reads.clear()
+    for _ in range(3):
+        shop.hears_of(checkout_id)
+    assert shop.service.reads == [checkout_id]
+    shop.service.says(checkout_id, "failed")
+    shop.reconciles()
+    assert len(shop.service.reads) == 1
+    shop.clock.advance(seconds=5)
+    shop.reconciles()
+    assert (len(shop.service.reads), signals.names[-1]) == (2, "payment_reversed"), "no webhook is lost"
+    shop.clock.advance(days=1)
+    shop.reconciles()
+    assert len(shop.service.reads) == 2
+
+
+def test_a_deferred_webhook_is_read_by_whoever_settles_it(open_shop: OpenShop, signals: Signals) -> None:
+    shop = open_shop(PAYCHECKOUT_DEFER_WEBHOOKS=True)
+    checkout_id = shop.has_paid()
+    takes_back(shop, checkout_id)
+    assert "payment_reversed" not in signals.names
+    shop.settles(checkout_id)
+    assert signals.names[-1] == "payment_reversed"
+    shop.service.reads.clear()
+    shop.settles(checkout_id)
+    assert shop.service.reads == []
+
+
+def test_one_not_found_is_no_proof_and_a_second_one_a_minute_later_is(shop: Shop, signals: Signals) -> None:
+    checkout_id = shop.has_paid()
+    shop.clock.advance(days=1)
+    del shop.service.deposits[checkout_id]
+    shop.hears_of(checkout_id)
+    assert (urgent(shop), shop.attempt(checkout_id).payment is None) == (set(), False)
+    shop.clock.advance(seconds=60)
+    shop.reconciles()
+    assert (signals.names[-1], shop.attempt(checkout_id).payment) == ("payment_reversed", None)
+
+
+def test_a_read_that_fails_is_tried_until_the_service_answers(shop: Shop, signals: Signals) -> None:
+    checkout_id = shop.has_paid()
+    shop.clock.advance(days=1)
+    shop.service.fails(checkout_id)
+    shop.hears_of(checkout_id)
+    for _ in range(8):
+        shop.clock.advance(minutes=1)
+        shop.reconciles()
+    assert "failing-service" in urgent(shop)
+    shop.service.says(checkout_id, "failed")
+    shop.clock.advance(minutes=10)
+    shop.reconciles()
+    assert (signals.names[-1], urgent(shop)) == ("payment_reversed", {"reversed-payments"})
+
+
+def test_what_comes_after_all_is_booked_again_and_ends_the_alarm(shop: Shop, signals: Signals) -> None:
+    checkout_id = shop.has_paid()
+    takes_back(shop, checkout_id)
+    takes_back(shop, checkout_id, "completed")
+    assert urgent(shop) == set()
+    assert lines(shop) == [("payment", "12.50"), ("payment_returned", "-12.50"), ("payment", "12.50")]
+    assert signals.names.count("order_paid") == 1
+    assert "differs 0" in shop.runs("audit").output
+    assert refunds(shop, checkout_id).amount == shop.attempt(checkout_id).payment.paid.amount
+
+
+def test_a_person_ends_the_alarm_of_money_that_is_gone(shop: Shop) -> None:
+    checkout_id = shop.has_paid()
+    takes_back(shop, checkout_id)
+    with shop.app.app_context():
+        shop.paycheckout.keep(checkout_id, by="Ada", why="the customer paid in cash")
+    assert urgent(shop) == set()
+
+
+def test_held_money_that_is_gone_can_only_be_rejected(shop: Shop) -> None:
+    held = shop.has_held()
+    takes_back(shop, held)
+    with pytest.raises(TransitionRefused, match="taken its money back"):
+        shop.resolves(held, accept=True)
+    assert shop.resolves(held, accept=False).status == "rejected"
+    assert "money-to-pay-back" not in urgent(shop)
+
+
+def test_a_part_that_is_taken_back_is_left_to_pay_again(shop: Shop) -> None:
+    shop.totals["o-1"] = Pay("100", "USD", parts=True)
+    first, _ = (shop.settles(shop.has_deposit("completed", inputAmount=number(each))) for each in ("60", "30"))
+    takes_back(shop, first.checkout_id)
+    with shop.app.app_context():
+        balance = shop.paycheckout.balance("o-1")
+    assert balance is not None
+    assert (f"{balance.paid:.2f}", f"{balance.left:.2f}") == ("30.00", "70.00")
+    assert shop.attempt(shop.starts()).due == Pay("70", "USD")
+
+
+def test_an_excess_that_is_gone_is_no_excess(shop: Shop) -> None:
+    shop.totals["o-1"] = Pay("100", "USD", parts=True)
+    first, _ = (shop.settles(shop.has_deposit("completed", inputAmount=number(each))) for each in ("50", "10"))
+    shop.totals["o-1"] = Pay("55", "USD", parts=True)
+    shop.reconciles()
+    assert "excess-payments" in urgent(shop)
+    takes_back(shop, first.checkout_id)
+    assert {"reversed-payments", "excess-payments"} & urgent(shop) == {"reversed-payments"}
+    shop.service.says(first.checkout_id, "completed", inputAmount=number("50"))
+    shop.clock.advance(minutes=1)
+    shop.hears_of(first.checkout_id)
+    assert {"reversed-payments", "excess-payments"} & urgent(shop) == {"excess-payments"}
+
+
+def test_an_atomic_receiver_takes_part_and_one_that_fails_loses_nothing(shop: Shop, signals: Signals) -> None:
+    checkout_id, tries = shop.has_paid(), list[str]()
+
+    @shop.paycheckout.atomic
+    def stop(app: object, *, checkout: Any, event_id: str, **facts: object) -> None:
+        tries.append(event_id)
+        if len(tries) == 1:
+            raise RuntimeError("not now")
+
+    with payment_reversed.connected_to(stop, sender=shop.app):
+        takes_back(shop, checkout_id)
+        assert shop.attempt(checkout_id).payment is not None
+        shop.clock.advance(seconds=10)
+        shop.reconciles()
+    assert shop.attempt(checkout_id).payment is None
+    assert len(tries) == 2
+    assert len(set(tries)) == 1
+
+
+def test_another_client_id_that_does_not_find_it_takes_nothing_back(open_shop: OpenShop) -> None:
+    checkout_id = open_shop(PAYCHECKOUT_CLIENT_ID="client-a").has_paid()
+    other = open_shop(PAYCHECKOUT_CLIENT_ID="client-b")
+    del other.service.deposits[checkout_id]
+    for _ in range(3):
+        other.clock.advance(minutes=2)
+        other.hears_of(checkout_id)
+        other.reconciles()
+    paid = other.attempt(checkout_id)
+    assert (paid.payment is None, paid.problem, paid.next_read_at) == (False, None, None)

@@ -1,0 +1,63 @@
+"""How many database connections of a pool one request needs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from sqlalchemy import text
+
+from flask_paycheckout import Pay, PayCheckout, order_paid
+from tests.conftest import OpenShop
+from tests.scripted import Shop
+
+# With the ids of a paid and of a held checkout, and the reference of a request.
+Ids = dict[str, str]
+CALLS: dict[str, Callable[[PayCheckout, Ids], object]] = {
+    "start": lambda shop, ids: shop.start("o-3"),
+    "settle": lambda shop, ids: shop.settle(ids["paid"]),
+    "reconcile": lambda shop, ids: shop.reconcile(),
+    "resolve": lambda shop, ids: shop.resolve(ids["held"], True, "Ada", "why"),
+    "balance": lambda shop, ids: shop.balance("o-1"),
+    "request": lambda shop, ids: shop.request(Pay("1", "USD"), title="a", by="Ada"),
+    "order_status": lambda shop, ids: shop.order_status("o-1"),
+    "explain": lambda shop, ids: shop.explain("o-1"),
+    "books": lambda shop, ids: shop.books(),
+    "figures": lambda shop, ids: shop.figures("2026-01-01", "2026-02-01"),
+    "pay_out": lambda shop, ids: shop.pay_out("p-2", "1", "USD"),
+    "refund": lambda shop, ids: shop.refund(ids["paid"], "1", by="Ada", why="broken"),
+    "claim_url": lambda shop, ids: shop.claim_url("p-1", by="Ada"),
+    "cancel_payout": lambda shop, ids: shop.cancel_payout("p-1", by="Ada", why="broken"),
+    "pay_url": lambda shop, ids: shop.pay_url("o-1"),
+    "erase": lambda shop, ids: shop.erase("o-1", by="Ada", why="asked"),
+    "stored_about": lambda shop, ids: shop.stored_about("o-1"),
+    "withdraw_request": lambda shop, ids: shop.withdraw_request(ids["request"], by="Ada", why="w"),
+}
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_a_call_after_a_read_takes_no_second_connection(open_shop: OpenShop, each_database: str, call: str) -> None:
+    one = {"pool_size": 1, "max_overflow": 0, "pool_timeout": 0.2}
+    shop = open_shop(SQLALCHEMY_DATABASE_URI=each_database, SQLALCHEMY_ENGINE_OPTIONS=one)
+    ids = {"paid": shop.has_paid("o-1"), "held": shop.has_held("o-2")}
+    shop.totals["o-3"] = Pay("3", "USD")
+    with shop.app.app_context():
+        shop.paycheckout.pay_out("p-1", "5.00", "USD", by="Ada")
+        ids["request"] = shop.paycheckout.request(Pay("1", "USD"), title="a", by="Ada").reference
+        shop.db.session.commit()
+    with shop.app.app_context():
+        shop.db.session.execute(text("SELECT 1"))
+        CALLS[call](shop.paycheckout, ids)
+
+
+@pytest.mark.on_each_database
+@pytest.mark.parametrize("call", ["start", "settle"])
+def test_a_receiver_keeps_its_transaction_when_it_calls_after_a_read(shop: Shop, call: str) -> None:
+    def receive(app: object, **facts: object) -> None:
+        shop.db.session.execute(text("SELECT 1"))
+        CALLS[call](shop.paycheckout, {"paid": "chk-1"})
+
+    shop.totals["o-3"] = Pay("3", "USD")
+    with order_paid.connected_to(receive, sender=shop.app):
+        shop.has_paid("o-1")
+    assert [event.delivered_at is not None for event in shop.events("order_paid")] == [True]

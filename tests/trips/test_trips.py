@@ -1,0 +1,95 @@
+"""A press of a button stays in few modules: each flow has a longest trip, so that a detour is seen when it is made."""
+
+from __future__ import annotations
+
+import html
+import re
+
+from flask import render_template_string
+from werkzeug.test import TestResponse
+
+from flask_paycheckout.sandbox.disbursements.banks import METHODS
+from flask_paycheckout.testing import Sandbox
+from tests.conftest import OpenShop
+from tests.payouts.claiming import FORM, Customer
+from tests.payouts.shop import refunds
+from tests.scripted import SAME_SITE, Shop
+from tests.trips.trip import Length, Trip
+from tests.views.test_owner import opens, opens_view
+from tests.views.test_owner_payouts import decides
+
+#: The longest trip of each flow, a twentieth above what was measured, because chance moves it by a few calls. The trip
+#: "approval" is the page with its form. Whoever shortens one lowers its figures.
+LONGEST = {
+    "button": Length(calls=55, modules=17, changes=26),
+    "start": Length(calls=290, modules=55, changes=163),
+    "webhook": Length(calls=584, modules=57, changes=246),
+    "refund": Length(calls=195, modules=28, changes=76),
+    "claim": Length(calls=1089, modules=62, changes=262),
+    "approval": Length(calls=1660, modules=58, changes=700),
+    "payout": Length(calls=1139, modules=58, changes=374),
+    "completion": Length(calls=440, modules=53, changes=189),
+    "explanation": Length(calls=93, modules=13, changes=39),
+    "idle round": Length(calls=115, modules=26, changes=60),
+    "list": Length(calls=1498, modules=55, changes=726),
+}
+
+
+def test_no_flow_takes_a_longer_way_than_its_longest(open_shop: OpenShop, paycheckout_sandbox: Sandbox) -> None:
+    shop, sandbox = opens_view(open_shop(sandbox=paycheckout_sandbox)), paycheckout_sandbox
+    shop.app.add_url_rule("/o/<order_id>", view_func=_page_of_an_order)
+    trips = {flow: Trip() for flow in LONGEST}
+    # What is made at its first use is no part of a trip.
+    sandbox.pay(first := _checkout(_presses(shop, shop.browser.get("/o/o-2"))))
+    shop.hears_of(first)
+
+    with trips["button"]:
+        page = shop.browser.get("/o/o-1")
+    with trips["start"]:
+        redirect = _presses(shop, page)
+    checkout_id = _checkout(redirect)
+    sandbox.pay(checkout_id)
+    with trips["webhook"]:
+        assert shop.hears_of(checkout_id) == 200
+    with trips["refund"]:
+        reference = refunds(shop, checkout_id).reference
+    bank = next(method.bank_name for method in METHODS if method.currency == "USD")
+    with trips["claim"]:
+        Customer(shop, reference).sends(**FORM | {"account_number": "4000123412", "bank_name": bank})
+    with trips["approval"]:
+        decides(shop, reference, "approve")
+    with shop.app.app_context():
+        with trips["payout"]:
+            assert shop.paycheckout.send_payouts().sent == 1
+        sandbox.finish(sandbox.payouts[-1], "completed")
+        sandbox.advance(minutes=30)
+        with trips["completion"]:
+            assert shop.paycheckout.send_payouts().completed == 1
+        with trips["explanation"]:
+            assert shop.paycheckout.explain("o-1").payouts
+        with trips["idle round"]:
+            shop.paycheckout.reconcile()
+    with trips["list"]:
+        assert opens(shop).status_code == 200
+
+    lengths = {flow: trip.length for flow, trip in trips.items()}
+    longer = {
+        flow: length
+        for flow, length in lengths.items()
+        if any(figure > most for figure, most in zip(length, LONGEST[flow], strict=True))
+    }
+    assert not longer
+
+
+def _page_of_an_order(order_id: str) -> str:
+    return render_template_string("{{ paycheckout_button(order_id) }}", order_id=order_id)
+
+
+def _presses(shop: Shop, page: TestResponse) -> TestResponse:
+    address = re.search(r'action="([^"]+)"', page.text)
+    assert address is not None
+    return shop.browser.post(html.unescape(address[1]), headers=SAME_SITE)
+
+
+def _checkout(redirect: TestResponse) -> str:
+    return redirect.headers["Location"].rpartition("/")[2]

@@ -1,0 +1,125 @@
+"""The owner's first page: what waits for this person, and the figures of today and of the month."""
+
+from __future__ import annotations
+
+import html
+import re
+from datetime import UTC, datetime
+
+import pytest
+
+from flask_paycheckout import Pay, Person, ToBank
+from flask_paycheckout.views.owner_overview import method_name
+from tests.books.test_alarms import orders
+from tests.conftest import OpenShop
+from tests.payouts.shop import refunds
+from tests.scripted import Shop, number
+from tests.views.test_owner import opens, opens_view, text_of
+
+ADAS_BANK = ToBank("Anna Klee", "40001234", "river", "River Bank")
+
+
+def waiting(page: str) -> list[str]:
+    """The lines of what waits, each with the words of its button."""
+    listed = page[page.index('id="waiting"') : page.index("</section>")]
+    return [
+        " ".join(html.unescape(re.sub(r"<textarea.*?</textarea>|<[^>]+>", " ", line, flags=re.DOTALL)).split())
+        for line in re.findall(r"<li>(.*?)</li>", listed, flags=re.DOTALL)
+    ]
+
+
+def test_what_a_person_decides_is_a_line_with_a_button_that_leads_to_its_end(shop: Shop) -> None:
+    opens_view(shop)
+    shop.has_held()
+    page = opens(shop).text
+    (line,) = [each for each in waiting(page) if "Order o-1" in each]
+    assert line == "today: Order o-1: 1 USD of 12.50 USD arrived Decide"
+    assert re.search(r'href="[^"]*/order\?order_id=o-1">Decide', page)
+    assert '<span class="count">1<' in opens(shop, "/books").text
+
+
+def test_the_pages_of_the_owner_have_the_name_logo_and_colour_of_the_shop(open_shop: OpenShop) -> None:
+    look = {"SHOP_NAME": "Ada Ink", "LOGO": "/static/logo.svg", "ACCENT": "#8a2b0b"}
+    shop = open_shop(**{f"PAYCHECKOUT_{key}": value for key, value in look.items()})
+    opens_view(shop)
+    for page in (opens(shop), opens(shop, "/order?order_id=nothing")):
+        assert '<img src="/static/logo.svg" alt="">Ada Ink' in page.text
+        assert "--paycheckout-accent: #8a2b0b" in page.text
+
+
+def test_who_may_not_decide_sees_a_count_and_no_button(shop: Shop) -> None:
+    opens_view(shop, lambda: Person("Bo", may=frozenset({"look"})))
+    shop.has_held()
+    assert "today: 1 payment waits for a decision. Show" in waiting(opens(shop).text)
+
+
+def test_who_asked_for_a_refund_is_told_that_it_waits_for_somebody_else(open_shop: OpenShop) -> None:
+    shop = open_shop(PAYCHECKOUT_APPROVE_BY_ANOTHER=True)
+    who = ["Ada"]
+    opens_view(shop, lambda: who[0])
+    refunds(shop, shop.has_paid(), "5.00", to=ADAS_BANK)
+    shop.executes(shop.runtime.models.payouts.update().values(status="waiting", state="waiting"))
+    assert "waits for somebody else, since you asked for it See it" in text_of(opens(shop))
+    who[0] = "Bo"
+    assert "waits for an approval Look and approve" in text_of(opens(shop))
+
+
+def test_no_line_speaks_to_developers_but_the_one_that_is_folded(shop: Shop) -> None:
+    opens_view(shop)
+    shop.starts()
+    shop.clock.advance(minutes=60)
+    page = opens(shop).text
+    assert waiting(page)[0].startswith("at once: Payments are noticed too late")
+    folded = re.findall(r"<textarea[^>]*>(.*?)</textarea>", page, flags=re.DOTALL)
+    assert any("flask paycheckout reconcile" in each for each in folded)
+    assert "flask paycheckout" not in re.sub(r"<textarea.*?</textarea>", "", page, flags=re.DOTALL)
+
+
+def test_today_and_the_month_stand_beside_as_many_days_of_the_month_before(shop: Shop) -> None:
+    opens_view(shop)
+
+    def pays(amount: str) -> None:
+        (order_id,) = orders(shop)
+        shop.totals[order_id] = Pay(amount, "USD")
+        shop.settles(shop.has_deposit("completed", order_id, inputAmount=number(amount)))
+
+    shop.clock.now = datetime(2026, 2, 10, 9, tzinfo=UTC)
+    pays("50.00")
+    shop.clock.now = datetime(2026, 2, 20, 9, tzinfo=UTC)
+    pays("7.00")
+    shop.clock.now = datetime(2026, 3, 9, 9, tzinfo=UTC)
+    pays("30.00")
+    shop.clock.now = datetime(2026, 3, 12, 9, tzinfo=UTC)
+    pays("10.00")
+    shop.starts(*orders(shop))
+    page = opens(shop)
+    words = text_of(page)
+    assert "Taken today $10.00 1 payment" in words
+    assert "March $40.00 2 payments -20 % against as many days of the month before ($50.00)" in words
+    assert "Begun and not paid 1 of 3" in words
+    assert "2026-03-09 $30.00 2026-03-12 $10.00" in words, "the table of the bars"
+    heights = re.findall(r'<rect x="[0-9]+" y="[0-9.]+" width="14" height="([0-9.]+)"', page.text)
+    assert heights == ["80.0", "26.7"]
+
+
+@pytest.mark.parametrize(
+    ("method", "words"),
+    [
+        ("us_bank_transfer", "US bank transfer"),
+        ("sepa_transfer", "SEPA transfer"),
+        ("open_banking", "Open banking"),
+        ("Nationalbank", "Nationalbank"),
+        ("crypto", "From a wallet"),
+    ],
+)
+def test_a_payment_method_is_named_in_words(method: str, words: str) -> None:
+    assert method_name(method) == words
+
+
+def test_the_filters_count_the_orders_of_each_state(shop: Shop) -> None:
+    opens_view(shop)
+    shop.has_held()
+    for order_id in orders(shop, 2):
+        shop.has_paid(order_id)
+    words = text_of(opens(shop, "/orders"))
+    assert "all paid 2 needs you 1 Today This week This month" in words

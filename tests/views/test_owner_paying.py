@@ -1,0 +1,109 @@
+"""The owner's pages: paying somebody, the lines that confirm what was done, links to send, and errors."""
+
+from __future__ import annotations
+
+import html
+import re
+from urllib.parse import parse_qs, unquote, urlsplit
+
+import pytest
+from werkzeug.test import TestResponse
+
+from flask_paycheckout import Described, Person
+from tests.payouts.shop import payout, payouts, refunds
+from tests.scripted import SAME_SITE, Shop
+from tests.views.test_owner import ROOT, opens, opens_view, text_of
+
+ASK = {"amount": "80.00", "currency": "usd", "note": "jars sold", "to": "ask"}
+BANK = {"account_name": "Zoë Quist", "account_number": "4000 1234", "bank_name": "River Bank", "bank_code": "river"}
+
+
+def form_of(shop: Shop) -> str:
+    (action,) = re.findall(r'action="([^"]*/pay/[^"]+)"', opens(shop, "/pay").text)
+    return html.unescape(action)
+
+
+def pays(shop: Shop, action: str, **typed: str) -> TestResponse:
+    return shop.browser.post(action, data=ASK | typed, headers=SAME_SITE)
+
+
+def mail_in(page: str) -> tuple[str, dict[str, list[str]]]:
+    """The address and the contents of the mail that a page begins."""
+    mails = [urlsplit(html.unescape(each)) for each in re.findall(r'href="(mailto:[^"]+body=[^"]*)"', page)]
+    return unquote(mails[0].path), parse_qs(mails[0].query)
+
+
+def test_a_receiver_is_paid_once_for_each_form_after_an_approval(shop: Shop) -> None:
+    opens_view(shop)
+    action = form_of(shop)
+    for _ in range(2):
+        answer = pays(shop, action, to="bank", **BANK)
+        assert answer.status_code == 303
+    (made,) = payouts(shop)
+    assert (made.status, made.exact_amount, made.currency, made.asked_by) == ("waiting", "80.00", "USD", "Ada")
+    page = text_of(shop.browser.get(answer.location))
+    assert "It waits for an approval" in page
+    assert "Send 80.00 USD to Zoë Quist?" in page
+
+
+def test_a_receiver_may_be_asked_and_gets_a_link(shop: Shop) -> None:
+    opens_view(shop)
+    page = shop.browser.get(pays(shop, form_of(shop)).location).text
+    assert [each.status for each in payouts(shop)] == ["claimable"]
+    assert "Send its receiver the link below" in page
+    assert "/paycheckout/refunds/" in mail_in(page)[1]["body"][0]
+
+
+@pytest.mark.parametrize(
+    ("typed", "words"),
+    [
+        ({"to": "bank"}, "Fill in the account name"),
+        ({"amount": "1,250"}, "amount"),
+        ({"to": "wallet", "wallet_address": "0x1"}, "wallet"),
+        ({"to": "nowhere"}, "Choose one"),
+        ({"account": "nobody"}, "nobody"),
+    ],
+)
+def test_what_cannot_be_paid_is_said_and_nothing_is_made(shop: Shop, typed: dict[str, str], words: str) -> None:
+    opens_view(shop)
+    answer = pays(shop, form_of(shop), **typed)
+    assert (answer.status_code, words.lower() in text_of(answer).lower()) == (400, True)
+    assert payouts(shop) == []
+
+
+def test_who_may_not_pay_gets_neither_link_nor_form(shop: Shop) -> None:
+    opens_view(shop, lambda: Person("Bo", may=frozenset({"look", "approve"})))
+    assert "Pay somebody" not in opens(shop, "/payouts").text
+    assert opens(shop, "/pay").status_code == 403
+
+
+def test_after_a_refund_the_page_writes_to_the_customer(shop: Shop) -> None:
+    shop.paycheckout.describe_orders(lambda ids: {each: Described("Ines", "ines@example.org") for each in ids})
+    opens_view(shop)
+    refund = refunds(shop, shop.has_paid(), "5.00")
+    page = opens(shop, "/payout", reference=refund.reference, done="refunded").text
+    assert "Write to the customer" in page
+    to, mail = mail_in(page)
+    assert (to, "o-1" in mail["subject"][0]) == ("ines@example.org", True)
+    assert "/paycheckout/refunds/" in mail["body"][0]
+    assert payout(shop, refund.reference).status == "claimable"
+
+
+def test_an_unpaid_order_has_a_link_to_pay_and_a_paid_one_has_none(shop: Shop) -> None:
+    opens_view(shop)
+    shop.starts()
+    page = opens(shop, "/order", order_id="o-1").text
+    assert "/paycheckout/orders/" in mail_in(page)[1]["body"][0]
+    shop.has_paid("o-2")
+    assert "mailto" not in opens(shop, "/order", order_id="o-2").text
+
+
+def test_errors_stand_in_the_frame_of_the_pages_and_nobody_is_led_to_the_login(shop: Shop) -> None:
+    people: list[str] = []
+    view = shop.paycheckout.owner_view(lambda: people[0] if people else None, home="/in")
+    shop.app.register_blueprint(view)
+    nobody = opens(shop)
+    assert (nobody.status_code, 'href="/in">Log in' in nobody.text, "Requests" in nobody.text) == (403, True, False)
+    people.append("Ada")
+    unknown = opens(shop, "/order", order_id="o-9")
+    assert (unknown.status_code, f'href="{ROOT}/requests"' in unknown.text) == (404, True)
