@@ -37,7 +37,7 @@ from flask_paycheckout.wiring import Wiring
 
 # The facts in a history that nobody typed: times, states, amounts, ids, and the names of staff.
 _FACTS = frozenset(
-    {"at", "what", "to", "rule", "by", "total", "counts", "replaces", "via", "deposit", "reason"}
+    {"at", "what", "to", "rule", "by", "total", "counts", "replaces", "via", "deposit", "reason", "gone"}
     | {"compared", "revision", "result", "missed", "received", "fee", "disbursement_id"}
 )
 _CHANGED = "it changed at the same moment; erase again"

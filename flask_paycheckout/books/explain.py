@@ -89,6 +89,8 @@ class Explanation:
             return "A payment was tried, and could not be started."
         if paying is None:
             return STATUS_TEXT[self.status]
+        if paying.taken_back is not None:
+            return f"The order was paid, and {paying.taken_back} of it were taken back by the payments service."
         if paying.reason not in (None, "excess"):
             return "The order is paid: a payment was held, and a person accepted it."
         if paying.reason == "excess" and paying.payback is None:

@@ -26,6 +26,16 @@ REASON_TEXT = {
     "order_total_failed": "the shop could not say what the order costs now (order_total raised)",
 }
 
+REASON_WORDS = {
+    "amount_mismatch": "not what was asked for",
+    "duplicate": "the order was paid already",
+    "order_changed": "the order costs something else now",
+    "order_not_payable": "the order is not wanted any more",
+    "order_total_failed": "the shop could not say what the order costs",
+    "excess": "more than the order costs",
+}
+"""The few words about a reason that an owner reads in a list."""
+
 _MOVE_TEXT = {
     "pending": "The customer picked a payment method; waiting for the money",
     "part": "A part is paid",
@@ -104,9 +114,13 @@ _CHECKOUT_TEXT: Texts = {
     "not applied": "Deposit read, but its result could not be applied, and is tried again: {error}",
     "moved": _moved_text,
     "resolved": lambda facts: (
-        f"{facts['by']} {_RESOLVED_TEXT.get(facts['to'], 'rejected the held payment')}: {facts['why']}"
+        f"{facts['by']} {_RESOLVED_TEXT.get(facts['to'], 'rejected the held payment')}{_if_any(': {why}', facts)}"
     ),
-    "payback": "{by} says that the money is kept: {why}",
+    # A reason that was erased is not there.
+    "payback": lambda facts: (
+        f"{facts['by']} says that"
+        f" {'it is dealt with' if 'gone' in facts else 'the money is kept'}{_if_any(': {why}', facts)}"
+    ),
 }
 
 _PAYOUT_TEXT: Texts = {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from sqlalchemy import ColumnElement, func, select
@@ -19,6 +19,7 @@ from flask_paycheckout.books.alarms import (
     alarm,
     subject,
 )
+from flask_paycheckout.books.happenings import REASON_WORDS
 from flask_paycheckout.books.service_alarms import DOCTOR, in_outage
 from flask_paycheckout.checkouts.payments import Amount, arrived_of, payment_of
 from flask_paycheckout.checkouts.states import OPEN, Reason, Status
@@ -91,6 +92,7 @@ def reversed_payments(look: Look) -> Waiting:
         ("payment that had arrived was taken back", "payments that had arrived were taken back"),
         "Ask the service and the customer: the order stays paid here, so ship nothing for it, and refund nothing.",
         f"Once it is dealt with: {_KEEP}",
+        name=lambda row: f"Order {row.order_id}: {row.payment_paid_amount} {row.payment_paid_currency}",
     )
 
 
@@ -130,24 +132,29 @@ def _checkouts(
     what: tuple[str, str],
     *remedies: str,
     calls: bool = False,
+    name: Callable[[Any], str] | None = None,
 ) -> Waiting:
     """One alarm for all checkouts that fulfil the conditions.
 
     :param since: the column of the time since when each waits.
     :param calls: whether they wait for reads; in an outage that is a mere note.
+    :param name: the name of each on the owner's pages; by default the money that arrived.
     """
     c = look.checkouts
     rows = select(look.models.checkouts).where(*where)
 
     def example(row: Any) -> Example:
-        text, name = subject(row), ""
+        text, named = subject(row), name(row) if name else ""
         if row.payment_completed_at is not None:
             arrived = _arrived(arrived_of(payment_of(row._mapping), row.total_kind))
             due = f"{row.due_amount or row.total_amount} {row.total_currency}"
             text += f": {row.reason or 'completed'}, {arrived} of {due}"
-            name = "" if row.problem else f"Order {row.order_id}: {arrived.removesuffix(' arrived')} of {due} arrived"
+            if not name and not row.problem:
+                of_all = f"{row.total_amount} {row.total_currency}" if row.status == Status.PART else due
+                why = f", {REASON_WORDS.get(row.reason, row.reason)}" if row.reason else ""
+                named = f"Order {row.order_id}: {arrived.removesuffix(' arrived')} of {of_all} arrived{why}"
         text += f", since {moment_text(getattr(row, since))}"
-        return Example(text, row.order_id, problem=row.problem, name=name)
+        return Example(text, row.order_id, problem=row.problem, name=named)
 
     outage = in_outage(look, c.account, c[since], READS) if calls else None
     return Waiting(rows, since, what, example, lambda _: remedies, outage=outage)
@@ -201,7 +208,7 @@ def _exceeds(look: Look) -> ColumnElement[bool]:
     return func.coalesce(look.checkouts.reason, "") == Reason.EXCESS
 
 
-@alarm(Severity.TODAY)
+@alarm(Severity.TODAY, OwnerPage("orders", "See what is part paid", "part"))
 def unfinished_parts(look: Look) -> Waiting:
     """Parts whose order nobody has paid the rest of for a week, until they are refunded or kept."""
     c = look.checkouts

@@ -160,7 +160,7 @@ def payouts_not_followed(look: Look) -> Waiting:
     )
 
 
-@alarm(Severity.TODAY)
+@alarm(Severity.TODAY, OwnerPage("payouts", "See what is on its way", "sent"))
 def slow_transfers(look: Look) -> Waiting:
     """Bank transfers that the service has neither completed nor failed for a week."""
     c = look.payouts

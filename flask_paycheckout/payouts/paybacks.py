@@ -68,11 +68,14 @@ class Paybacks:
         """
         by, why = who_and_why(by, why)
         now, models = self.wiring.clock(), self.wiring.models
-        c, entry = models.checkouts.c, line(now, Entry.PAYBACK, to=KEPT, by=by, why=why)
+        c = models.checkouts.c
         with begin_limited(self.wiring.engine()) as connection:
             row = locked(connection, models.checkouts, checkout_id)
             if refusal := _refusal_to_keep(row):
                 raise TransitionRefused(checkout_id, row["status"], "a person keeps the money", refusal)
+            # Money that the service took back is not here to be kept.
+            gone = row["payment_completed_at"] is None
+            entry = line(now, Entry.PAYBACK, to=KEPT, by=by, why=why, gone=gone)
             values = {"payback": KEPT, "history": appended(c.history, entry, always=True)}
             kept = update(models.checkouts).where(c.id == row["id"]).values(values).returning(*c)
             row = connection.execute(kept).mappings().one()

@@ -232,7 +232,7 @@ def resolve(checkout_id: str) -> Response:
 def keep(checkout_id: str) -> Response:
     """Record that money is kept, with name and reason."""
     kept = runtime().paybacks.keep(checkout_id, owner(), why_given())
-    return go_to("order", order_id=kept.order_id, done="kept")
+    return go_to("order", order_id=kept.order_id, done="kept" if kept.taken_back is None else "dealt_with")
 
 
 @form(_story)

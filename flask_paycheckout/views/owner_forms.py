@@ -17,6 +17,7 @@ from werkzeug.exceptions import HTTPException
 from werkzeug.wrappers import Response
 
 from flask_paycheckout.books.customers import Described
+from flask_paycheckout.books.happenings import REASON_WORDS
 from flask_paycheckout.books.payout_alarms import payout_name
 from flask_paycheckout.books.periods import Period, moment_of
 from flask_paycheckout.checkouts.states import Status
@@ -186,6 +187,7 @@ def frame() -> dict[str, object]:
         "state": state_text,
         "destination": destination,
         "personal": personal,
+        "reasons": REASON_WORDS,
         "facts_in": facts_in,
         "name_of": payout_name,
         "sum_of": payout_sum_text,
@@ -227,6 +229,7 @@ _DONE = {
     "accepted": "Accepted.",
     "rejected": "Refused. Give the money back, or keep it.",
     "kept": "Recorded: the money is kept.",
+    "dealt_with": "Recorded: it is dealt with.",
     "requested": "The request is made. Send its link to whoever pays.",
     "withdrawn": "Withdrawn. It cannot be paid any more.",
     "erased": "Erased.",

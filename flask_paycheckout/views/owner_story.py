@@ -41,6 +41,9 @@ def _of_attempt(attempt: CheckoutMixin, customer: str) -> Iterator[Told]:
     yield attempt.created_at, f"{customer} began to pay {total_text(attempt)}"
     if attempt.payment is not None and attempt.payment.completed_at is not None:
         yield attempt.payment.completed_at, arrived_text(attempt.payment)
+    if attempt.taken_back is not None:
+        gone = f"{attempt.taken_back} that had arrived was taken back by the payments service"
+        yield attempt.problem_since or attempt.moved_at, gone
     decisions = [each for each in happenings_of(attempt) if each.what in ("resolved", "payback")]
     yield from ((each.at, each.text) for each in decisions)
     if not decisions and attempt.status in _ENDS:

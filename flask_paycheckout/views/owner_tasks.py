@@ -16,6 +16,7 @@ from flask_paycheckout.views.owner_forms import owner, person
 # What a person decides: the ability that it wants, the words of the button, and the page where it ends, the most urgent
 # first.
 _DECISIONS = {
+    "reversed-payments": ("decide", "See what to do", "order"),
     "held-payments": ("decide", "Decide", "order"),
     "payouts-to-approve": ("approve", "Look and approve", "payout"),
     "unknown-payouts": ("approve", "Say what became of it", "payout"),
@@ -24,12 +25,17 @@ _DECISIONS = {
     "excess-payments": ("decide", "Give back or keep", "order"),
     "unfinished-parts": ("decide", "Remind, refund or keep", "order"),
     "refused-amounts": ("look", "See the order", "order"),
+    "stopped-refunds": ("approve", "See it", "payout"),
     "unclaimed-refunds": ("refund", "Send the link", "payout"),
     "slow-transfers": ("look", "See it", "payout"),
     "differing-months": ("look", "Compare", ""),
 }
 # The words for one, and for many, of which a number stands before.
 _WORDS = {
+    "reversed-payments": (
+        "payment that had arrived was taken back: ship nothing for it",
+        "payments that had arrived were taken back: ship nothing for them",
+    ),
     "held-payments": ("payment waits for a decision", "payments wait for a decision"),
     "payouts-to-approve": ("refund or payout waits for an approval", "refunds or payouts wait for an approval"),
     "unknown-payouts": (
@@ -65,6 +71,10 @@ _WORDS = {
         "refund or payout is ready, and the shop is not allowed to send it yet",
         "refunds or payouts are ready, and the shop is not allowed to send them yet",
     ),
+    "stopped-refunds": (
+        "refund is not sent, because its payment was taken back",
+        "refunds are not sent, because their payments were taken back",
+    ),
     "payouts-not-followed": (
         "transfer was sent, and there is no news of it",
         "transfers were sent, and there is no news of them",
@@ -83,10 +93,12 @@ _TROUBLES = {
     "silent-webhooks": "Payments are noticed some minutes late: the payments service does not tell the shop of them",
     "unheard-events": "Paid orders are not closed: nothing in the shop takes notice of payments",
     "late-reads": "Payments are noticed too late: the program that looks for them does not run beside the shop",
+    "copied-shop": "Refunds, payouts and reminders are not sent: another copy of the shop uses the same database",
     "owner-not-told": "Mails about troubles are not sent",
 }
 # The end of a line about one thing, where it is not the words for one.
 _MORE = {
+    "reversed-payments": " had arrived and was taken back: ship nothing for it",
     "held-payments": "",
     "money-to-pay-back": "",
     "failed-payouts": " failed: it did not arrive",
@@ -126,8 +138,8 @@ def orders_of(alarms: Sequence[Alarm]) -> list[str]:
 
 
 def _named(alarm: Alarm) -> Sequence[Example]:
-    """The things of an alarm that have lines of their own, where they are few."""
-    return alarm.examples if alarm.kind in _DECISIONS and alarm.count <= _LISTED else ()
+    """The things of an alarm that have lines of their own: where they are few, or no page lists them."""
+    return alarm.examples if alarm.kind in _DECISIONS and (alarm.count <= _LISTED or not alarm.page) else ()
 
 
 def _tasks(alarm: Alarm, orders: Mapping[str, Described]) -> Iterator[Task]:

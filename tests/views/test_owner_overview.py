@@ -11,10 +11,12 @@ import pytest
 from flask_paycheckout import Pay, Person, ToBank
 from flask_paycheckout.views.owner_overview import method_name
 from tests.books.test_alarms import orders
+from tests.checkouts.test_reversals import takes_back
 from tests.conftest import OpenShop
 from tests.payouts.shop import refunds
 from tests.scripted import Shop, number
 from tests.views.test_owner import opens, opens_view, text_of
+from tests.views.test_owner_payouts import sends
 
 ADAS_BANK = ToBank("Anna Klee", "40001234", "river", "River Bank")
 
@@ -33,9 +35,30 @@ def test_what_a_person_decides_is_a_line_with_a_button_that_leads_to_its_end(sho
     shop.has_held()
     page = opens(shop).text
     (line,) = [each for each in waiting(page) if "Order o-1" in each]
-    assert line == "today: Order o-1: 1 USD of 12.50 USD arrived Decide"
+    assert line == "today: Order o-1: 1 USD of 12.50 USD arrived, not what was asked for Decide"
     assert re.search(r'href="[^"]*/order\?order_id=o-1">Decide', page)
     assert '<span class="count">1<' in opens(shop, "/books").text
+
+
+def test_money_that_was_taken_back_is_told_by_its_order_and_ends_on_its_page(shop: Shop) -> None:
+    opens_view(shop)
+    takes_back(shop, shop.has_paid(), "failed")
+    (line,) = waiting(opens(shop).text)
+    assert line.startswith("at once: Order o-1: 12.50 USD had arrived and was taken back")
+    page = opens(shop, "/order", order_id="o-1")
+    assert "12.50 USD of it were taken back" in text_of(page)
+    assert sends(shop, page, why="she paid again").status_code == 303
+    assert waiting(opens(shop).text) == []
+    assert "Ada says that it is dealt with: she paid again" in text_of(opens(shop, "/order", order_id="o-1"))
+
+
+def test_a_decision_is_told_in_a_sentence_when_its_reason_was_erased(shop: Shop) -> None:
+    opens_view(shop)
+    shop.resolves(shop.has_held(), accept=False, why="Zoë told us")
+    with shop.app.app_context():
+        shop.paycheckout.erase("o-1", by="Ada", why="she asked")
+    page = text_of(opens(shop, "/order", order_id="o-1"))
+    assert ("Ada rejected the held payment" in page, "Zoë" in page, "{" in page) == (True, False, False)
 
 
 def test_the_pages_of_the_owner_have_the_name_logo_and_colour_of_the_shop(open_shop: OpenShop) -> None:
