@@ -93,11 +93,18 @@ def first_line(error: BaseException) -> str:
     Of an error of the database it is the driver's line, without SQLAlchemy's statement and PostgreSQL's refused row.
     """
     try:
-        message = str(getattr(error, "orig", None) or error).partition("\n")[0]
+        told = getattr(error, "orig", None) or error
+        message = str(reply_of(told).get("M") or told).partition("\n")[0]
     except Exception as fault:
         # Errors of the shop may fail even at that.
         message = f"its message raised {type(fault).__name__}"
     return storable(f"{type(error).__name__}: {message}")[:_MAX_ERROR]
+
+
+def reply_of(error: BaseException | None) -> dict[str, str]:
+    """The fields of the server's reply, which an error of pg8000 has in place of a message; empty for other errors."""
+    argument = next(iter(getattr(error, "args", ())), None)
+    return argument if isinstance(argument, dict) else {}
 
 
 def csv_text(text: str) -> str:

@@ -96,7 +96,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    config.addinivalue_line("markers", "on_each_database: the tests' shops run on SQLite and on PostgreSQL")
+    config.addinivalue_line(
+        "markers", "on_each_database(*drivers): the tests' shops run on SQLite, on PostgreSQL, and with these drivers"
+    )
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
@@ -106,8 +108,9 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    if metafunc.definition.get_closest_marker("on_each_database") and "database_kind" in metafunc.fixturenames:
-        metafunc.parametrize("database_kind", ["sqlite", "postgresql"])
+    marker = metafunc.definition.get_closest_marker("on_each_database")
+    if marker and "database_kind" in metafunc.fixturenames:
+        metafunc.parametrize("database_kind", ["sqlite", "postgresql", *marker.args])
 
 
 @pytest.fixture
@@ -126,7 +129,10 @@ def new_database(request: pytest.FixtureRequest, tmp_path: Path, database_kind: 
             if database_kind == "sqlite":
                 return f"sqlite:///{tmp_path / name}.db"
             if name not in made:
-                made[name] = stack.enter_context(empty_schema(request.getfixturevalue("postgres_server")))
+                server = request.getfixturevalue("postgres_server")
+                # The other driver takes no schema in an address.
+                new = empty_schema(server) if database_kind == "postgresql" else empty_database(server, database_kind)
+                made[name] = stack.enter_context(new)
             return made[name]
 
         yield make

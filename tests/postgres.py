@@ -125,9 +125,13 @@ def running_server(*, durable: bool = False) -> Iterator[str]:
         yield f"postgresql://postgres@/postgres?host={folder}&port={server.port}"
 
 
-def as_driver(address: str) -> str:
+def as_driver(address: str, driver: str = "psycopg") -> str:
     """This address for a shop's SQLALCHEMY_DATABASE_URI, which names the driver."""
-    return sa.make_url(address).set(drivername="postgresql+psycopg").render_as_string(hide_password=False)
+    url = sa.make_url(address).set(drivername=f"postgresql+{driver}")
+    if driver == "pg8000":
+        # It takes the path of a socket by an argument, and no folder in an address.
+        url = url.set(host=HOST, port=int(str(url.query["port"])), query={})
+    return url.render_as_string(hide_password=False)
 
 
 @contextmanager
@@ -148,10 +152,10 @@ def _made(server: str, kind: str, end: str) -> Iterator[str]:
 
 
 @contextmanager
-def empty_database(server: str) -> Iterator[str]:
+def empty_database(server: str, driver: str = "psycopg") -> Iterator[str]:
     """An empty database on this server, with the driver in its address; gone afterwards, whoever still uses it."""
     with _made(server, "DATABASE", "WITH (FORCE)") as name:
-        yield sa.make_url(as_driver(server)).set(database=name).render_as_string(hide_password=False)
+        yield sa.make_url(as_driver(server, driver)).set(database=name).render_as_string(hide_password=False)
 
 
 @contextmanager

@@ -19,10 +19,10 @@ from weakref import WeakSet
 
 from sqlalchemy import Connection, Engine, Executable, RootTransaction, StaticPool, Table, event
 from sqlalchemy.engine import ExceptionContext
-from sqlalchemy.exc import DBAPIError, IntegrityError
+from sqlalchemy.exc import DBAPIError
 from sqlalchemy.orm import ORMExecuteState, Session, SessionTransaction
 
-from flask_paycheckout.database.database_errors import READ_ONLY, cut_row, is_lost_race, trouble_of
+from flask_paycheckout.database.database_errors import READ_ONLY, cut_row, is_lost_race, is_refused_row, trouble_of
 
 # States of a transaction, as libpq numbers them: none is open, or a statement failed in it.
 _IDLE, _IN_ERROR = 0, 3
@@ -93,7 +93,7 @@ def schema_of(table: Table, bind: Engine | Connection) -> str | None:
 
 
 def _status(driver: Any) -> int | None:
-    """The state of the transaction in the database, as psycopg and psycopg2 tell it; None for other drivers."""
+    """The state of the transaction in the database, as psycopg and psycopg2 tell it; None for SQLite's and pg8000."""
     return getattr(getattr(driver, "info", None), "transaction_status", None)
 
 
@@ -206,6 +206,9 @@ class Begun:
     schema: str | None = field(default=None, init=False)
     """The schema of PostgreSQL that it leads to, once that was asked."""
 
+    began_at: object = field(default=None, init=False)
+    """When it began in PostgreSQL, once it is `put_under` a guard; None where the driver tells its state."""
+
     _transaction: RootTransaction | None = field(init=False)
 
     def __post_init__(self) -> None:
@@ -226,7 +229,21 @@ class Begun:
         lost = begun and not (self.is_open or isinstance(self.connection.engine.pool, StaticPool))
         if lost or self.connection.get_transaction() is not self._transaction:
             return ENDED
+        if self.began_at is not None:
+            return self._fault_in_database()
         return _BROKEN if self.changes is None and _status(self.driver) == _IN_ERROR else None
+
+    def _fault_in_database(self) -> str | None:
+        """The `fault`, as the database tells it, which answers no query in a broken transaction."""
+        try:
+            return ENDED if self._asked_beginning() != self.began_at else None
+        except DBAPIError as error:
+            if trouble_of(error) is not None:
+                raise
+            return _BROKEN
+
+    def _asked_beginning(self) -> object:
+        return self.connection.exec_driver_sql("SELECT now()").scalar_one()
 
     @property
     def has_changed(self) -> bool:
@@ -244,6 +261,9 @@ class Begun:
     def put_under(self, guard: Guard) -> None:
         """Guard its statements and its commit, and count from now on what it changes."""
         self.guard, self.started = guard, _status(self.driver) != _IDLE
+        silent = self.changes is None and _status(self.driver) is None
+        if silent and not getattr(self.driver, "autocommit", False):
+            self.began_at = self._asked_beginning()
         if self.changes is not None and not self.driver.in_transaction:
             # What the shop has written in a savepoint before is committed.
             self.changes = self.driver.total_changes
@@ -349,7 +369,7 @@ def _on_error(context: ExceptionContext) -> None:
     if context.dialect.name == "postgresql" and trouble_of(error) is READ_ONLY:
         # A connection to a server that became a replica works on for reading, so the pool would keep it for ever.
         context.is_disconnect = True
-    if isinstance(error, IntegrityError) and connection is not None and _OPTION in connection.get_execution_options():
+    if is_refused_row(error) and connection is not None and _OPTION in connection.get_execution_options():
         # Logs show it with what a function of the shop raised from it. A row of our tables contains the payment URL, or
         # where a payout goes.
         cut_row(error)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import NamedTuple, TypeGuard
 
 from sqlalchemy import Connection
 from sqlalchemy.exc import (
@@ -14,10 +14,12 @@ from sqlalchemy.exc import (
     TimeoutError as NoFreeConnection,
 )
 
-from flask_paycheckout.text import first_line
+from flask_paycheckout.text import first_line, reply_of
 
 # SQLSTATEs of PostgreSQL: the server rolled the transaction back because of another one, and it may be repeated.
 _SERIALIZATION_FAILURE, _DEADLOCK_DETECTED = "40001", "40P01"
+# The class of those with which a constraint refuses a row.
+_REFUSED_ROW = "23"
 
 
 def is_lost_race(error: BaseException) -> bool:
@@ -35,28 +37,39 @@ def is_passing(error: BaseException) -> bool:
     return trouble_of(error) is not None or is_lost_race(error)
 
 
-def cut_row(error: IntegrityError) -> None:
+def is_refused_row(error: BaseException) -> TypeGuard[DBAPIError]:
+    """Whether a constraint refuses a row; of pg8000's errors only those of unique ones are an `IntegrityError`."""
+    if not isinstance(error, DBAPIError):
+        return False
+    return isinstance(error, IntegrityError) or _class_of(error) == _REFUSED_ROW
+
+
+def cut_row(error: DBAPIError) -> None:
     """Cut an error's message, and that of the driver's error in it, to its first line, and hide the parameters."""
     error.hide_parameters = True
-    message = _reply_of(error.orig).get("M")
-    for one in filter(None, (error, error.orig)):
-        one.args = tuple(message or str(argument).partition("\n")[0] for argument in one.args)
+    reply = reply_of(error.orig)
+    # pg8000 raises its error while it handles another one with the same reply, whose code tells later what it was.
+    for one in filter(None, (error, error.orig, error.orig and error.orig.__context__)):
+        if reply_of(one):
+            one.args = ({field: text for field, text in reply.items() if field in ("C", "M")},)
+        else:
+            one.args = tuple(reply.get("M") or str(argument).partition("\n")[0] for argument in one.args)
 
 
 def _code_of(error: DBAPIError) -> str | int | None:
     """PostgreSQL's SQLSTATE of an error, or SQLite's primary code of it; None when the error has none."""
     # The names in psycopg and in psycopg2, and the field in pg8000.
     state: str | None = getattr(error.orig, "sqlstate", None) or getattr(error.orig, "pgcode", None)
-    state = state or _reply_of(error.orig).get("C")
+    state = state or reply_of(error.orig).get("C")
     code: int | None = getattr(error.orig, "sqlite_errorcode", None)
     # SQLite's extended codes have further bits above the lowest eight.
     return state or (None if code is None else code & 0xFF)
 
 
-def _reply_of(error: BaseException | None) -> dict[str, str]:
-    """The fields of the server's reply, which an error of pg8000 has in place of a message; empty for other drivers."""
-    argument = next(iter(getattr(error, "args", ())), None)
-    return argument if isinstance(argument, dict) else {}
+def _class_of(error: DBAPIError) -> str | None:
+    """The first two characters of a SQLSTATE; None for an error of SQLite, or without a code."""
+    code = _code_of(error)
+    return code[:2] if isinstance(code, str) else None
 
 
 class Trouble(NamedTuple):
@@ -116,6 +129,8 @@ _BY_CODE: dict[str | int | None, Trouble] = {
     "57P03": _AWAY,
     "26000": _POOLED,
     "42P05": _POOLED,
+    # The server knows no such database, or not this role or its password; psycopg has no codes of these.
+    **{"3D000": _AWAY, "28": _AWAY},
     # The classes of PostgreSQL's other codes: connections, resources, acts of its operator, and its system.
     **{"08": _CLOSED, "53": _SHORT, "57": _CLOSED, "58": _UNSAVED},
     # SQLite's.
@@ -131,13 +146,14 @@ def trouble_of(error: BaseException) -> Trouble | None:
     if not isinstance(error, DBAPIError):
         return None
     code = _code_of(error)
-    trouble = _BY_CODE.get(code) or _BY_CODE.get(str(code)[:2])
+    trouble = _BY_CODE.get(code) or _BY_CODE.get(_class_of(error))
     if trouble is not None:
         return trouble
     if error.connection_invalidated:
         return _CLOSED
-    # Only a connection that was never made has an error without a code.
-    return _AWAY if isinstance(error, OperationalError) and code is None else None
+    # Only a connection that was never made has an error without a code, or in pg8000 one that came of the socket's.
+    never_made = isinstance(error, OperationalError) or isinstance(getattr(error.orig, "__cause__", None), OSError)
+    return _AWAY if never_made and code is None else None
 
 
 def database_text(error: SQLAlchemyError) -> str:

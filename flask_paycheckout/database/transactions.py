@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sqlalchemy import Connection, Engine
-from sqlalchemy.exc import IntegrityError
+from sqlalchemy.exc import DBAPIError
 from sqlalchemy.orm import Session
 
 from flask_paycheckout.database.connections import (
@@ -28,6 +28,7 @@ from flask_paycheckout.database.connections import (
     begin_limited,
     begun_in,
 )
+from flask_paycheckout.database.database_errors import is_refused_row
 from flask_paycheckout.database.shop_session import ShopSessions
 from flask_paycheckout.errors import ReceiverFailed
 from flask_paycheckout.shop_functions import CallShop
@@ -151,9 +152,10 @@ class ShopTransactions:
             yield opened
             try:
                 opened.commit()
-            except (BrokenTransaction, IntegrityError) as error:
+            except (BrokenTransaction, DBAPIError) as error:
+                of_receiver = isinstance(error, BrokenTransaction) or is_refused_row(error)
                 # Our own constraints are not deferred.
-                if opened.last_run is None:
+                if opened.last_run is None or not of_receiver:
                     raise
                 raise ReceiverFailed(*opened.last_run, error) from error
 

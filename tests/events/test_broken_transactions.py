@@ -19,7 +19,8 @@ from tests.hosts import FLASK_SQLALCHEMY
 from tests.races.effects import add_effects, counts, writes
 from tests.scripted import Shop
 
-pytestmark = pytest.mark.on_each_database
+# The driver pg8000 does not tell the state of a transaction.
+pytestmark = pytest.mark.on_each_database("pg8000")
 
 Way = Callable[[Shop], Any]
 
@@ -315,5 +316,5 @@ def test_a_row_that_the_database_refuses_is_told_to_nobody(
     with breaking(shop, says("UPDATE paycheckout_checkout SET order_id = NULL"), atomic=atomic):
         shop.settles(checkout_id)
         told = text_of(shop) + caplog.text
-    assert "IntegrityError" in told
+    assert "constraint" in told
     assert "/checkout/" not in told
