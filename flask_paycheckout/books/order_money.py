@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from flask_paycheckout.books.explain import Explanation
 from flask_paycheckout.books.ledger import MONEY_OUT
-from flask_paycheckout.checkouts.payments import Amount, amount_of, sums_of
+from flask_paycheckout.checkouts.payments import Amount, amount_of, sums_of, whole_units
 from flask_paycheckout.payouts.payout_model import PayoutMixin
 from flask_paycheckout.payouts.payout_states import RELEASING, PayoutKind
 
@@ -32,7 +32,7 @@ class OrderMoney(NamedTuple):
 
     paid_out: Sums
     left: Sums
-    """The part of the money that arrived which no refund takes."""
+    """The part of the money that arrived which no refund takes, as far as it can be paid in its currency."""
 
 
 def money_of(story: Explanation) -> OrderMoney:
@@ -43,6 +43,7 @@ def money_of(story: Explanation) -> OrderMoney:
     out = [each for each in story.payouts if each.status in MONEY_OUT]
     arrived = sums_of(payment.paid for payment in payments)
     back = map(_counted, refunds)
+    left = sums_of([*arrived, *(taken and Amount(-taken.amount, taken.currency) for taken in back)])
     return OrderMoney(
         arrived,
         sums_of(Amount(fee.amount, fee.currency) for fee in fees if fee.amount is not None and fee.currency),
@@ -50,7 +51,7 @@ def money_of(story: Explanation) -> OrderMoney:
         sums_of(_counted(each) for each in out if each in refunds),
         sums_of(_counted(each) for each in refunds if each not in out),
         sums_of(amount_of(each.exact_amount, each.currency) for each in out if each not in refunds),
-        sums_of([*arrived, *(taken and Amount(-taken.amount, taken.currency) for taken in back)]),
+        tuple(Amount(whole_units(each.amount, each.currency), each.currency) for each in left),
     )
 
 

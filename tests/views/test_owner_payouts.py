@@ -14,7 +14,7 @@ import httpx
 import pytest
 from werkzeug.test import TestResponse
 
-from flask_paycheckout import ToBank, ToRecipient, ToWallet
+from flask_paycheckout import Receive, ToBank, ToRecipient, ToWallet
 from flask_paycheckout.database.history import lines
 from flask_paycheckout.testing import Sandbox
 from tests.conftest import OpenShop
@@ -272,6 +272,19 @@ def wallet_desk(open_shop: OpenShop, paycheckout_sandbox: Sandbox) -> tuple[Shop
     paycheckout_sandbox.pay(checkout_id)
     shop.settles(checkout_id)
     return shop, checkout_id
+
+
+def test_nothing_is_left_once_a_refund_takes_all_that_can_be_paid(desk: Shop) -> None:
+    desk.totals["o-1"] = Receive("10.00", "USD", pay_in="EUR")
+    said = {"inputCurrency": "EUR", "inputAmount": number("9.2734"), "outputAmount": number("10.00")}
+    checkout_id = desk.has_deposit("completed", **said)
+    assert desk.settles(checkout_id).status == "paid"
+    assert "Refund it, or a part of it" in opens(desk, "/order", order_id="o-1").text
+    with committing(desk) as paycheckout:
+        paycheckout.refund(checkout_id, by="Ada", why="broken")
+    page = opens(desk, "/order", order_id="o-1")
+    assert "To be refunded 9.27 EUR Left for refunds 0.00 EUR" in text_of(page)
+    assert "Refund it, or a part of it" not in page.text
 
 
 def test_who_paid_from_a_wallet_is_paid_back_to_one(wallet_desk: tuple[Shop, str]) -> None:
