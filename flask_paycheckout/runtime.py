@@ -180,7 +180,7 @@ class Runtime(Wiring):
 
     @made_once
     def customers(self) -> Customers:
-        return Customers(self)
+        return Customers(self, self.order_problems)
 
     @made_once
     def order_problems(self) -> OrderProblems:
@@ -336,7 +336,7 @@ class Runtime(Wiring):
 
     @made_once
     def problem_round(self) -> ProblemRound:
-        return ProblemRound(self, self.order_problems, self.answers, self.starter)
+        return ProblemRound(self, self.order_problems, self.answers, self.starter, self.customers)
 
     @made_once
     def reminders(self) -> Reminders:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from traceback import extract_tb
@@ -16,6 +16,7 @@ from typing import Any
 
 from flask import has_request_context, request
 
+from flask_paycheckout.checkouts.order_problems import OrderProblems, ProblemKind
 from flask_paycheckout.database.order_ids import is_order_id, request_of
 from flask_paycheckout.shop_functions import name_of, personal
 from flask_paycheckout.wiring import Wiring
@@ -24,6 +25,8 @@ from flask_paycheckout.wiring.logs import about
 PATIENCE = 0.3
 """The seconds that a page waits for the shop's answer."""
 
+# The seconds that reconcile waits for it.
+_PATIENT = 5.0
 # The questions of a process that wait for the shop at once. More threads would not help a shop that hangs.
 _AT_ONCE = threading.BoundedSemaphore(8)
 _ADDRESS = re.compile(r"(https?://|/(?!/))[^\s\x00-\x1f\\]*", re.IGNORECASE)
@@ -83,6 +86,10 @@ class Described:
         return self.url if self.url is not None and _ADDRESS.fullmatch(self.url) else None
 
 
+class WrongAnswer(TypeError):
+    """A function of the shop returned something else; the message tells only of its type."""
+
+
 DescribeOrders = Callable[[Sequence[str]], Mapping[str, Described]]
 FindOrders = Callable[[str, int], Sequence[str]]
 
@@ -92,6 +99,7 @@ class Customers:
     """Asks the shop of one app about its orders."""
 
     wiring: Wiring
+    problems: OrderProblems
 
     def described(self, order_ids: Sequence[str], patience: float = PATIENCE) -> Mapping[str, Described]:
         """The shop's descriptions of orders that it knows, by id; none where it fails or is late.
@@ -101,12 +109,24 @@ class Customers:
         :param order_ids: asked at once; payment requests, which the shop does not know, are left out.
         """
         asked = [order_id for order_id in dict.fromkeys(order_ids) if request_of(order_id) is None]
+        known = self._describe(asked, patience) if asked else None
+        return personal(known) if known else {}
+
+    def describes(self, order_id: str) -> bool:
+        """Whether the shop can describe an order, of which it may know nothing."""
+        return self._describe([order_id], _PATIENT) is not None
+
+    def _describe(self, order_ids: Sequence[str], patience: float) -> Mapping[str, Described] | None:
         describe = self.wiring.callbacks.describe_orders
-        if describe is None or not asked:
+        if describe is None:
             return {}
-        found = self._ask(describe, patience, asked)
-        known = {} if found is None else {each: found[each] for each in asked if isinstance(found.get(each), Described)}
-        return personal(known) if known else known
+
+        def ask() -> Mapping[str, Described]:
+            return _known(order_ids, self.wiring.call_shop(describe, order_ids))
+
+        found: Mapping[str, Described] | None
+        found = self._ask(ask, name_of(describe), patience, ProblemKind.DESCRIBE_ORDERS, order_ids[0])
+        return found
 
     def lines_of(self, order_id: str) -> Sequence[Line]:
         """What the customer of an order has ordered, for the receipt; empty where the shop does not say."""
@@ -116,27 +136,38 @@ class Customers:
     def find(self, text: str, limit: int) -> Sequence[str]:
         """The ids of the orders that the shop finds for a text, the best first; none where it fails or is late."""
         find = self.wiring.callbacks.find_orders
-        found = None if find is None else self._ask(find, PATIENCE, text, limit)
-        return [each for each in found or () if isinstance(each, str) and is_order_id(each)][:limit]
+        if find is None:
+            return ()
 
-    def _ask(self, function: Callable[..., Any], patience: float, *arguments: Any) -> Any:
+        def ask() -> Sequence[str]:
+            return _ids(self.wiring.call_shop(find, text, limit))
+
+        found: Sequence[str] | None = self._ask(ask, name_of(find), PATIENCE, ProblemKind.FIND_ORDERS, "")
+        if found is None:
+            return ()
+        self.problems.works(ProblemKind.FIND_ORDERS)
+        return [each for each in found if is_order_id(each)][:limit]
+
+    def _ask(self, ask: Callable[[], Any], name: str, patience: float, kind: ProblemKind, order_id: str) -> Any:
         """Call a function of the shop in a thread of its own, with a request of nobody, by which `url_for` works.
 
+        :param name: the function's own.
+        :param order_id: recorded as its problem when it raises.
         :returns: its answer; None where it fails or is late.
         """
         if not _AT_ONCE.acquire(blocking=False):
-            self._log_late(function)
+            self._log_late(name)
             return None
         # At the address of this page, so that a path has the prefix under which the shop is served.
         base_url = request.root_url if has_request_context() else self.wiring.settings.public_url
-        answers: list[Any] = []
+        answers, faults = list[Any](), list[str]()
 
         def call() -> None:
             try:
                 with self.wiring.app.test_request_context(base_url=base_url):
-                    answers.append(self.wiring.call_shop(function, *arguments))
+                    answers.append(ask())
             except Exception as error:
-                self._log_error(function, error)
+                faults.append(self._logged(name, error))
             finally:
                 _AT_ONCE.release()
 
@@ -144,19 +175,45 @@ class Customers:
         thread.start()
         thread.join(patience)
         if thread.is_alive():
-            self._log_late(function)
+            self._log_late(name)
+        elif faults:
+            self.problems.record(kind, order_id, faults[0])
         return answers[0] if answers else None
 
-    def _log_late(self, function: Callable[..., Any]) -> None:
+    def _log_late(self, name: str) -> None:
         line = "%s did not answer within %s s, so that the page was shown without its answer"
-        self.wiring.log.warning("descriptions of orders", line, name_of(function), PATIENCE, extra=about())
+        self.wiring.log.warning("descriptions of orders", line, name, PATIENCE, extra=about())
 
-    def _log_error(self, function: Callable[..., Any], error: Exception) -> None:
-        """Log where a function failed, without its message: that may have words about a customer."""
+    def _logged(self, name: str, error: Exception) -> str:
+        """Log where a function failed, without its message, which may have words about a customer; the text of that."""
         place = extract_tb(error.__traceback__)[-1]
-        line = "%s raised %s in %s, line %s, so that the page was shown without its answer"
-        facts = name_of(function), type(error).__name__, place.filename, place.lineno
-        self.wiring.log.warning("descriptions of orders", line, *facts, extra=about(), error=error)
+        where = f"{type(error).__name__} in {place.filename}, line {place.lineno}"
+        fault = str(error) if isinstance(error, WrongAnswer) else where
+        line = "%s failed, so that the page was shown without its answer: %s"
+        self.wiring.log.warning("descriptions of orders", line, name, fault, extra=about(), error=error)
+        return fault
+
+
+def _known(order_ids: Sequence[str], answer: object) -> Mapping[str, Described]:
+    """The shop's answer of `describe_orders`, which may be None."""
+    if not isinstance(answer, (Mapping, type(None))):
+        raise WrongAnswer(f"describe_orders must return a dict, not {type(answer).__name__}")
+    known = {order_id: answer[order_id] for order_id in order_ids if order_id in answer} if answer else {}
+    for each in known.values():
+        if not isinstance(each, (Described, type(None))):
+            raise WrongAnswer(f"describe_orders must give a Described for an order, not {type(each).__name__}")
+    return {order_id: each for order_id, each in known.items() if each is not None}
+
+
+def _ids(answer: object) -> Sequence[str]:
+    """The shop's answer of `find_orders`, which may be None."""
+    if isinstance(answer, (str, bytes)) or not isinstance(answer, (Iterable, type(None))):
+        raise WrongAnswer(f"find_orders must return a list of order ids, not {type(answer).__name__}")
+    found = list(answer or ())
+    for each in found:
+        if not isinstance(each, str):
+            raise WrongAnswer(f"find_orders must return ids of orders as strings, not {type(each).__name__}")
+    return found
 
 
 def _require_text(name: str, value: object) -> None:

@@ -85,7 +85,7 @@ class Explanation:
         paying = next((attempt for attempt in self.attempts if attempt.paid_order_id is not None), None)
         if self.status == "unpaid" and self.attempts:
             return "The order is not paid: each payment of it was rejected."
-        if self.status == "unpaid" and self.problems:
+        if self.status == "unpaid" and any(problem.stops_sale for problem in self.problems):
             return "A payment was tried, and could not be started."
         if paying is None:
             return STATUS_TEXT[self.status]

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from sqlalchemy import select
 
 from flask_paycheckout.books.alarms import EXAMPLES, PATIENCE, Alarm, Example, Look, Severity, alarm, number
-from flask_paycheckout.checkouts.order_problems import OrderProblem, ProblemKind
+from flask_paycheckout.checkouts.order_problems import DESCRIBING, OrderProblem, ProblemKind
 from flask_paycheckout.clock import as_utc
 from flask_paycheckout.text import account_text, moment_text
 
@@ -19,17 +19,26 @@ _SEVERAL = 2
 @alarm(Severity.NOW)
 def failing_functions(look: Look) -> Iterator[Alarm]:
     """A function of the shop that raises: orders cannot be paid, or people not let in. One alarm for each function."""
+    yield from _failing(look, *(kind for kind in ProblemKind if kind not in (ProblemKind.REFUSED, *DESCRIBING)))
+
+
+@alarm(Severity.TODAY)
+def failing_descriptions(look: Look) -> Iterator[Alarm]:
+    """A function of the shop that raises, so that pages show no customers, or find none. One alarm for each."""
+    yield from _failing(look, *DESCRIBING)
+
+
+def _failing(look: Look, *kinds: ProblemKind) -> Iterator[Alarm]:
     # One that the next try repairs is none.
     rows = [
         problem
         for problem in look.order_problems
-        if problem.kind != ProblemKind.REFUSED
-        and (problem.last_at > problem.since or problem.since <= look.now - PATIENCE)
+        if problem.kind in kinds and (problem.last_at > problem.since or problem.since <= look.now - PATIENCE)
     ]
     for kind in dict.fromkeys(row.kind for row in rows):
         failing = [row for row in rows if row.kind == kind]
         orders = number(len(failing), "order", "orders")
-        of = "the owner's pages" if kind == ProblemKind.PERMISSION else orders
+        of = orders if failing[0].order_id else "the owner's pages"
         remedy = f"Repair {kind}: the log of the shop has the traceback"
         yield _alarm_of(f"The shop's function {kind} fails for {of}", failing, remedy, of=kind)
 

@@ -62,7 +62,7 @@ def request_lines(request: RequestMixin) -> Iterator[str]:
 
 
 def problem_line(problem: OrderProblem) -> str:
-    """Why the order cannot be paid."""
+    """Why the order cannot be paid, or which function of the shop fails for it."""
     refused = f"The service refuses a checkout of {problem.due}"
     what = refused if problem.due else f"The shop's function {problem.kind} fails"
     last = moment_text(problem.last_at)

@@ -47,7 +47,15 @@ class ProblemKind(StrEnum):
     PERMISSION = "permission"
     """It is asked for no order."""
 
+    DESCRIBE_ORDERS = "describe_orders"
+    FIND_ORDERS = "find_orders"
+    """It is asked for no order."""
+
     REFUSED = "refused"
+
+
+DESCRIBING = (ProblemKind.DESCRIBE_ORDERS, ProblemKind.FIND_ORDERS)
+"""Functions without which pages show less."""
 
 
 class OrderProblem(NamedTuple):
@@ -66,6 +74,11 @@ class OrderProblem(NamedTuple):
     """The total that was asked for when the service refused it."""
 
     error: str
+
+    @property
+    def stops_sale(self) -> bool:
+        """Whether no payment of the order can be started."""
+        return self.kind not in (ProblemKind.ORDER_URL, *DESCRIBING)
 
 
 def order_problem_table(beside: Table) -> Table:
@@ -98,17 +111,18 @@ class OrderProblems:
         return self.wiring.models.order_problems
 
     def record(
-        self, kind: ProblemKind, order_id: str, error: Exception, *, account: str = "", due: object = None
+        self, kind: ProblemKind, order_id: str, error: Exception | str, *, account: str = "", due: object = None
     ) -> None:
         """Store a problem; an error of the database is logged, since a customer waits for the answer.
 
+        :param error: its text, where its message may tell of a person.
         :param due: the total that the service refused.
         """
         now, key = self.wiring.clock(), {"kind": kind.value, "order_id": order_id}
         if not self._lately.begin(f"{kind} {order_id}", now):
             return
-        text = visible(str(error) if isinstance(error, PaymentsError) else first_line(error))[:_MAX_TEXT]
-        values = {"account": account, "last_at": now, "due": due and str(due), "error": text}
+        text = str(error) if isinstance(error, (PaymentsError, str)) else first_line(error)
+        values = {"account": account, "last_at": now, "due": due and str(due), "error": visible(text)[:_MAX_TEXT]}
         try:
             with begin_limited(self.wiring.engine()) as connection:
                 stored = insert_in(connection, self.table).values(key | {"since": now, "next_look_at": now} | values)

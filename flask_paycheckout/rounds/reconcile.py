@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import SingletonThreadPool, StaticPool
 
+from flask_paycheckout.books.customers import Customers
 from flask_paycheckout.checkouts.checkout_model import CheckoutMixin, about_checkout
 from flask_paycheckout.checkouts.due_reading import AccountLimits, DueRound
 from flask_paycheckout.checkouts.order_problems import OrderProblem, OrderProblems, ProblemKind
@@ -192,15 +193,18 @@ class ProblemRound:
     problems: OrderProblems
     answers: ShopAnswers
     starter: Starter
+    customers: Customers
 
     def run(self) -> None:
         """Look at the problems that are due, and remove those that are over."""
         self.problems.look_again(self._is_over)
 
     def _is_over(self, problem: OrderProblem) -> bool | None:
-        if problem.kind == ProblemKind.PERMISSION:
-            # Nobody is logged in here: the next person at the owner's pages shows it.
+        if problem.kind in (ProblemKind.PERMISSION, ProblemKind.FIND_ORDERS):
+            # Nobody is logged in here, or looks for anything: the next person at the owner's pages shows it.
             return None
+        if problem.kind == ProblemKind.DESCRIBE_ORDERS:
+            return self.customers.describes(problem.order_id)
         try:
             if problem.kind == ProblemKind.ORDER_URL:
                 # It makes an address, which a request gives it elsewhere too.

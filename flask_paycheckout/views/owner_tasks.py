@@ -89,6 +89,7 @@ _TROUBLES = {
     "refused-starts": "Customers cannot pay: the shop stops each payment before it begins",
     "refused-customers": "Customers were turned away because too many paid at the same time",
     "refused-orders": "Nobody can pay: the payments service refuses each order",
+    "failing-descriptions": "A part of the shop fails, so that pages show no customers' names, or do not find them",
     "failing-functions": "A part of the shop fails, so that orders cannot be paid, or pages not be seen",
     "silent-webhooks": "Payments are noticed some minutes late: the payments service does not tell the shop of them",
     "unheard-events": "Paid orders are not closed: nothing in the shop takes notice of payments",

@@ -12,9 +12,11 @@ from flask import url_for
 
 from flask_paycheckout import Described, Line, ToBank
 from flask_paycheckout.books import customers
+from tests.alarming import alarms_of, examples, text_of as text_of_report
 from tests.books.test_alarms import orders
 from tests.payouts.shop import refunds
 from tests.scripted import Shop
+from tests.views.pages import opens as customers_page
 from tests.views.test_owner import listed, opens, opens_view, text_of
 
 CANARY = "Ines Carvalho"
@@ -91,7 +93,7 @@ def test_a_shop_that_fails_or_is_late_leaves_the_page_without_it_and_the_log_wit
         raise LookupError(f"no {CANARY} here")
 
     assert listed(opens(shop)) == ["o-1"]
-    assert "raised LookupError" in caplog.text
+    assert "LookupError in" in caplog.text
 
     @shop.paycheckout.describe_orders
     def waits(order_ids: Sequence[str]) -> dict[str, Described]:
@@ -106,6 +108,48 @@ def test_a_shop_that_fails_or_is_late_leaves_the_page_without_it_and_the_log_wit
     assert CANARY not in page.text
     assert "did not answer" in caplog.text
     assert CANARY not in caplog.text
+
+
+def raises(*asked: object) -> Any:
+    raise LookupError(f"no {CANARY} here")
+
+
+WRONG_ANSWERS = {
+    "raises": ("describe_orders", raises, "LookupError in "),
+    "a list": ("describe_orders", lambda ids: [Described(CANARY)], "must return a dict, not list"),
+    "names": ("describe_orders", lambda ids: dict.fromkeys(ids, CANARY), "must give a Described for an order, not str"),
+    "finding raises": ("find_orders", raises, "LookupError in "),
+    "finds a number": ("find_orders", lambda text, limit: 1, "must return a list of order ids, not int"),
+    "finds a text": ("find_orders", lambda text, limit: "o-1", "must return a list of order ids, not str"),
+    "finds numbers": ("find_orders", lambda text, limit: [1, 2], "ids of orders as strings, not int"),
+}
+
+
+@pytest.mark.parametrize(("function", "fails", "told"), WRONG_ANSWERS.values(), ids=WRONG_ANSWERS)
+def test_one_that_fails_is_an_alarm_until_it_works(
+    shop: Shop, asked: list[list[str]], function: str, fails: Any, told: str
+) -> None:
+    shop.has_paid()
+    works = shop.runtime.callbacks.describe_orders if function == "describe_orders" else lambda text, limit: ["o-1"]
+    register = getattr(shop.paycheckout, function)
+    register(fails)
+    for _ in range(2):
+        assert opens(shop, "/order", order_id="o-1").status_code == customers_page(shop).status_code == 200
+        assert opens(shop, search="carvalho").status_code == 404, "nothing is found"
+        assert shop.runs("export", "--format", "accounting").exit_code == 0
+        shop.clock.advance(minutes=6)
+        shop.reconciles()
+    alarm = alarms_of(shop)[key := f"failing-descriptions:{function}"]
+    assert alarm.severity == "today"
+    (example,) = examples(shop, key)
+    assert told in example
+    assert ("Order o-1" if function == "describe_orders" else "The owner's pages") in example
+    assert CANARY not in text_of_report(shop)
+    register(works)
+    shop.clock.advance(minutes=10)
+    shop.reconciles()
+    opens(shop, search="carvalho")
+    assert key not in alarms_of(shop)
 
 
 def test_nothing_of_it_is_stored_or_shown_by_repr(shop: Shop, asked: list[list[str]]) -> None:
@@ -142,7 +186,7 @@ def test_the_shop_finds_orders_that_are_paid_for(shop: Shop, asked: list[list[st
     @shop.paycheckout.find_orders
     def find(text: str, limit: int) -> list[Any]:
         found.append((text, limit))
-        return ["nobody-paid", "o-2", "o-1", None, "x" * 999]
+        return ["nobody-paid", "o-2", "o-1", "x" * 999]
 
     for order_id in ("o-1", "o-2"):
         shop.has_paid(order_id)

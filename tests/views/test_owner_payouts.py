@@ -276,7 +276,7 @@ def wallet_desk(open_shop: OpenShop, paycheckout_sandbox: Sandbox) -> tuple[Shop
 
 def test_nothing_is_left_once_a_refund_takes_all_that_can_be_paid(desk: Shop) -> None:
     desk.totals["o-1"] = Receive("10.00", "USD", pay_in="EUR")
-    said = {"inputCurrency": "EUR", "inputAmount": number("9.2734"), "outputAmount": number("10.00")}
+    said: dict[str, Any] = {"inputCurrency": "EUR", "inputAmount": number("9.2734"), "outputAmount": number("10.00")}
     checkout_id = desk.has_deposit("completed", **said)
     assert desk.settles(checkout_id).status == "paid"
     assert "Refund it, or a part of it" in opens(desk, "/order", order_id="o-1").text
