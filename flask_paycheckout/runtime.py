@@ -66,6 +66,7 @@ from flask_paycheckout.payouts.refund_limits import RefundLimits
 from flask_paycheckout.payouts.refunds import Refunds
 from flask_paycheckout.payouts.sealing import Sealing
 from flask_paycheckout.payouts.sending import PayoutSender
+from flask_paycheckout.rounds.key_probe import KeyProbe
 from flask_paycheckout.rounds.reconcile import ProblemRound, Reconciler
 from flask_paycheckout.rounds.reminders import Reminders
 from flask_paycheckout.security.signed_links import SignedLinks
@@ -315,6 +316,7 @@ class Runtime(Wiring):
             self.payout_sender,
             self.month_audits,
             self.owner_telling,
+            KeyProbe(self, self.service),
         )
         return Reconciler(self, *collaborators, limits)
 

@@ -31,6 +31,7 @@ from flask_paycheckout.service.record import (
     PAYOUT,
     READS,
     REFUSED,
+    SIGNED,
     START,
     UNTRIED,
     WEB_CALL,
@@ -80,7 +81,7 @@ def failing_service(look: Look) -> Iterator[Alarm]:
 @alarm(Severity.NOW)
 def refused_keys(look: Look) -> Iterator[Alarm]:
     """Accounts of which the service refuses the keys, or for which the shop gives none."""
-    return _by_account(look, "the keys were refused, or the shop gives none", START + KEYS, CLAIM + KEYS, READS + KEYS)
+    return _by_account(look, "the keys were refused, or the shop gives none", *SIGNED)
 
 
 @alarm(Severity.NOW)
@@ -117,9 +118,12 @@ def _by_account(
 
 
 def _alarm_of(look: Look, failing: Sequence[FailingCalls], account: str | None, why: str, remedy: str) -> Alarm:
-    """The alarm for failing calls; a mere note when nobody has tried for an hour, as they may be possible again."""
+    """The alarm for failing calls; a mere note when nobody has tried for an hour, as they may be possible again.
+
+    Not so with refused keys, which reconcile tries itself.
+    """
     count, last = sum(calls.count for calls in failing), max(calls.last_failure_at for calls in failing)
-    untried = last <= look.now - UNTRIED
+    untried = last <= look.now - UNTRIED and not all(calls.operation in SIGNED for calls in failing)
     where = {None: " with several accounts", "": ""}.get(account, f" with account {account}")
     words = {calls: _WORDS[calls.operation.removesuffix(KEYS).removesuffix(REFUSED)] for calls in failing}
     effects, names = (dict.fromkeys(each) for each in zip(*words.values(), strict=True))
@@ -140,14 +144,21 @@ def _alarm_of(look: Look, failing: Sequence[FailingCalls], account: str | None, 
 
 
 def _failing(look: Look, *operations: str) -> list[FailingCalls]:
-    """Calls that have failed more than once, and for more than five minutes, since they were last answered."""
+    """Calls that have failed more than once, and for more than five minutes, since they were last answered.
+
+    Refused keys, which were asked of the shop again before, count at once: no second try accepts them.
+    """
     found = [
-        replace(calls, since=_failing_since(look, calls))
+        replace(calls, since=since)
         for name in operations
         for calls in look.failing_calls
-        if calls.operation == name
+        if calls.operation == name and (since := _failing_since(look, calls)) is not None
     ]
-    return [calls for calls in found if calls.count > 1 and calls.since <= look.now - PATIENCE]
+    return [
+        calls
+        for calls in found
+        if calls.operation in SIGNED or (calls.count > 1 and calls.since <= look.now - PATIENCE)
+    ]
 
 
 def in_outage(
@@ -174,8 +185,8 @@ def in_outage(
     return or_(ended, *lasts)
 
 
-def _failing_since(look: Look, calls: FailingCalls) -> datetime:
-    """The time since when calls fail; now, where other calls show that they are possible again.
+def _failing_since(look: Look, calls: FailingCalls) -> datetime | None:
+    """The time since when calls fail; None where other calls show that they are possible again.
 
     Any signed call that is answered shows that service and keys work, unless these fail all the time. Sends are tried
     again after pauses. An answer of the same operation ends the series in the record itself.
@@ -185,9 +196,9 @@ def _failing_since(look: Look, calls: FailingCalls) -> datetime:
         return since
     answered_at = _answered_at(look, calls.account)
     if answered_at > last and last <= look.now - (ALL_TRIED if operation == PAYOUT else PATIENCE):
-        return look.now
+        return None
     if answered_at > since and calls.resumed_at:
-        return look.now if calls.resumed_at == last else calls.resumed_at
+        return None if calls.resumed_at == last else calls.resumed_at
     return since
 
 

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from flask_paycheckout.books.audit.months import MonthAudits
     from flask_paycheckout.books.telling import OwnerTelling
     from flask_paycheckout.payouts.sending import PayoutSender
+    from flask_paycheckout.rounds.key_probe import KeyProbe
     from flask_paycheckout.rounds.reminders import Reminders
 
 # Seconds that a round of a watch waits for its payouts before it leaves them to the next one.
@@ -93,6 +94,7 @@ class Reconciler:
     payouts: PayoutSender
     months: MonthAudits
     telling: OwnerTelling
+    keys: KeyProbe
     limits: AccountLimits
     """The limits of this process's reads."""
 
@@ -162,11 +164,15 @@ class Reconciler:
         # After the reads: what they have found needs no reminder.
         for reminder in self.reminders.store():
             report += _delivered(self.outbox.deliver([reminder]))
-        for name, task in (("audits of months", self.months.compare_some), ("tell_owner", self.telling.tell)):
+        for name, task in (
+            ("refused keys", self.keys.run),
+            ("audits of months", self.months.compare_some),
+            ("tell_owner", self.telling.tell),
+        ):
             try:
                 task()
             except Exception:
-                # Neither keeps the other, nor a round, from its end.
+                # None keeps the others, nor a round, from its end.
                 self.wiring.log.exception(name, "a part of the round failed", extra=about())
         return report
 

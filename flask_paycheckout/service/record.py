@@ -52,6 +52,9 @@ UNTRIED = timedelta(hours=1)
 KEYS = " keys"
 """Ends the name of an operation of which the service refuses the account's keys, or for which the shop gives none."""
 
+SIGNED = START + KEYS, CLAIM + KEYS, READS + KEYS
+"""The operations that fail when an account's keys are refused; sends of payouts have a token of their own."""
+
 REFUSED = " refused"
 """Ends the name of an operation that the service answers, and always with a refusal of what is asked for."""
 

@@ -142,20 +142,26 @@ def test_a_read_that_is_answered_ends_the_alarm_that_nobody_can_start_a_payment(
     service.refused = {"id-ada"}
     with pytest.raises(Exception, match="Unknown client"):
         market.shop.starts("a-1")
-    assert urgent(market.shop) == set(), "after a day of answers one failure is an accident"
+    assert urgent(market.shop) == {"refused-keys:ada"}, "after a day of answers, too"
 
 
-def test_starts_that_nobody_tries_again_are_a_note_after_an_hour(market: Sellers, service: SigningService) -> None:
-    began = market.shop.clock()
-    an_outage(market, service)
-    market.shop.clock.advance(minutes=57)
-    [note] = alarms_of(market.shop).values()
-    assert (note.key, note.severity, note.since) == ("refused-keys:ada", "note", began)
-    assert note.what == (
-        "The last 3 starts with account ada failed, the last at 2026-01-01 12:06:00Z; none was tried since"
-    )
-    market.shop.starts("o-1")
-    assert alarms_of(market.shop) == {}
+def test_refused_keys_are_told_at_the_first_refusal_and_as_long_as_they_are_refused(
+    market: Sellers, service: SigningService
+) -> None:
+    service.refused, began = {"id-ada"}, market.shop.clock()
+    with pytest.raises(Exception, match="Unknown client"):
+        market.shop.starts("o-1")
+    for _ in range(2):
+        [alarm] = alarms_of(market.shop).values()
+        assert (alarm.key, alarm.severity, alarm.since) == ("refused-keys:ada", "now", began)
+        market.shop.clock.advance(hours=2)
+        market.shop.reconciles()
+    service.refused = set()
+    market.shop.reconciles()
+    assert "refused-keys:ada" in urgent(market.shop), "a round tries them every ten minutes"
+    market.shop.clock.advance(minutes=10)
+    market.shop.reconciles()
+    assert alarms_of(market.shop) == {}, "though nobody has tried to pay"
 
 
 def test_starts_that_the_service_refuses_are_not_made_possible_by_its_answers_to_reads(market: Sellers) -> None:
