@@ -28,7 +28,8 @@ from flask_paycheckout.books.customers import Customers
 from flask_paycheckout.books.ledger import Line, LineKind
 from flask_paycheckout.books.lists import pages
 from flask_paycheckout.books.periods import Period, month_period, months_until
-from flask_paycheckout.checkouts.payments import EXACT
+from flask_paycheckout.checkouts.payments import EXACT, number_of
+from flask_paycheckout.checkouts.states import Status
 from flask_paycheckout.clock import EPOCH, as_utc
 from flask_paycheckout.database.connections import begin_limited
 from flask_paycheckout.database.deeds import record_deed
@@ -247,6 +248,19 @@ class Books:
                 else:
                     sums.add(line, row["lines"])
         return sums
+
+    def given_back(self, period: Period) -> dict[tuple[str, str], Decimal]:
+        """By account and currency, the sum of the refunds of money that paid no order, negative like their lines."""
+        c, paid, found = self.wiring.models.bookings.c, self.wiring.models.checkouts.c, dict[tuple[str, str], Decimal]()
+        unpaid = paid.status.in_([Status.PAID, Status.REJECTED]) & paid.paid_order_id.is_(None)
+        rows = select(c.account, c.currency, c.gross).join(paid.id.table, paid.checkout_id == c.checkout_id)
+        refunds = rows.where(c.kind.in_([LineKind.REFUND, LineKind.REFUND_RETURNED]), unpaid, *self._within(period))
+        with self._reading.connect() as connection:
+            for account, currency, gross in connection.execute(refunds):
+                if currency is not None:
+                    sum_before = found.get((account, currency), _ZERO)
+                    found[account, currency] = EXACT.add(sum_before, number_of(gross) or _ZERO)
+        return found
 
     def is_closed(self, period: Period, at: datetime) -> bool:
         """Whether, at a time, everything that could add a movement to the period has ended."""

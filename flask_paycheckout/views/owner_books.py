@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import date, timedelta
 from typing import Any
 
@@ -30,6 +31,8 @@ from flask_paycheckout.views.owner_forms import (
 from flask_paycheckout.views.owner_overview import method_name
 
 _SPREADSHEET = "spreadsheet"
+# The most accounts of which a month's payments are told by method.
+_BY_METHOD = 6
 _FORMATS = {
     Format.ACCOUNTING: ("For accounting", "text/csv"),
     _SPREADSHEET: ("For a spreadsheet", "text/csv"),
@@ -50,8 +53,7 @@ def show_books(fault: Fault | None = None, month: str | None = None) -> Page:
         fault,
         asked=asked,
         months={each: f"{date.fromisoformat(f'{each}-01'):%B %Y}" for each in months},
-        month=books.month(month, asked.account) if month else None,
-        **(_days_of(month, asked.account) if month else {}),
+        **_days_of(month, asked.account),
         method_name=method_name,
         # The newest month comes first.
         earlier=next(iter(months[place + 1 :]), None),
@@ -61,13 +63,26 @@ def show_books(fault: Fault | None = None, month: str | None = None) -> Page:
     )
 
 
-def _days_of(month: str, account: str | None) -> dict[str, Any]:
-    """The first and last day of a month, and its payments by currency and method."""
-    shop, zone = runtime(), runtime().books.zone_of(account)
-    period, first = month_period(month, zone, account), date.fromisoformat(f"{month}-01")
-    figures = figures_of(shop.engine(), shop.models, period, zone, with_checkouts=False)
-    last = (first + timedelta(days=31)).replace(day=1) - timedelta(days=1)
-    return {"first_day": first, "last_day": last, "by_method": {each.currency: each.by_method for each in figures}}
+def _days_of(name: str, account: str | None) -> dict[str, Any]:
+    """A month, its first and last day, and what its story tells of it besides its sums."""
+    if not name:
+        return {"month": None}
+    shop, zone, first = runtime(), runtime().books.zone_of(account), date.fromisoformat(f"{name}-01")
+    month = shop.books.month(name, account)
+    accounts = sorted({of for of, _ in month.sums.totals})[:_BY_METHOD]
+    return {
+        "month": month,
+        "first_day": first,
+        "last_day": (first + timedelta(days=31)).replace(day=1) - timedelta(days=1),
+        "told_accounts": accounts,
+        "by_method": {
+            (of, each.currency): each.by_method
+            for of in accounts
+            for period in [replace(month.period, account=of)]
+            for each in figures_of(shop.engine(), shop.models, period, zone, with_checkouts=False)
+        },
+        "given_back": shop.books.given_back(month.period),
+    }
 
 
 @form(lambda month, fault: show_books(fault, month))

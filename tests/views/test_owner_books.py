@@ -9,8 +9,10 @@ from typing import Any
 
 import pytest
 
-from flask_paycheckout import ByHand
+from flask_paycheckout import ByHand, Pay
+from tests.accounts.conftest import Sellers
 from tests.books.test_export import books
+from tests.checkouts.test_reversals import takes_back
 from tests.conftest import OpenShop
 from tests.payouts.shop import refunds
 from tests.scripted import Shop
@@ -113,3 +115,25 @@ def test_a_month_is_told_from_sales_to_what_is_left_each_number_with_its_lines(s
         text_of(page)
     )
     assert "kind=refund&amp;from=2026-01-01&amp;to=2026-01-31" in page.text
+
+
+def test_the_lines_of_a_month_come_to_its_sales_though_money_was_taken_back_or_paid_no_order(shop: Shop) -> None:
+    opens_view(shop)
+    shop.has_paid()
+    takes_back(shop, shop.has_paid("o-2"), "failed")
+    shop.totals["o-3"] = Pay("12.50", "USD")
+    rejected = shop.has_held("o-3")
+    shop.resolves(rejected, accept=False)
+    refunds(shop, rejected, "0.40", to=ByHand())
+    assert (
+        "Sales $12.50 not said, 2 $25.00 taken back by the payments service -$12.50 Refunds of sales $0.00 Fees $0.00"
+        " Left of sales $12.50 Money that paid no order $1.00 Given back of it -$0.40 In all $13.10"
+    ) in text_of(opens(shop, "/books"))
+
+
+def test_each_account_has_the_payment_methods_of_its_own_sales(open_shop: OpenShop) -> None:
+    market = Sellers(open_shop())
+    market.shop.has_paid("o-1")
+    market.shop.has_paid("o-2")
+    page = text_of(opens(opens_view(market.shop), "/books"))
+    assert page.count("Sales $12.50 not said, 1 $12.50 Refunds of sales") == 2
