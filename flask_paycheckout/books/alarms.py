@@ -80,6 +80,12 @@ class Example:
     name: str = ""
     """Its name on the owner's page; `text` where that is empty."""
 
+    checkout_id: str = ""
+    """The payment of the order that it is about, to which the owner's page leads; empty for none."""
+
+    is_postponed: bool = False
+    """Whether it is a payout that goes on by itself on the next day."""
+
     def __str__(self) -> str:
         return self.text if self.problem is None else f"{self.text}: {' '.join(self.problem.split())}"
 
@@ -145,7 +151,7 @@ class Alarm:
         for inner in ("of", "is_note", "page", "url"):
             del values[inner]
         for example in values["examples"]:
-            del example["name"]
+            del example["name"], example["checkout_id"], example["is_postponed"]
         return {"key": self.key} | values
 
 

@@ -26,7 +26,7 @@ from flask_paycheckout.database.deeds import Deed
 from flask_paycheckout.database.models import Models
 from flask_paycheckout.database.state_table import Row
 from flask_paycheckout.payouts.payout_model import PayoutMixin
-from flask_paycheckout.payouts.payout_states import PayoutKind, PayoutStatus
+from flask_paycheckout.payouts.payout_states import PayoutKind, PayoutState, PayoutStatus
 from flask_paycheckout.payouts.payout_table import Payouts
 
 T = TypeVar("T")
@@ -35,6 +35,8 @@ MANY = 100
 """The most orders of a status that are counted."""
 
 _PAGE = 25
+# Of these refunds no word is left to say in a list.
+_SETTLED = (PayoutState.CANCELLED, PayoutState.REPLACED)
 # The deeds that are read together.
 _DEEDS = 1000
 # Microseconds since the epoch and a row's id, with no more digits than databases and `datetime` accept.
@@ -147,10 +149,13 @@ def count_of_orders(checkouts: Checkouts, period: Period = ALWAYS) -> dict[str, 
 
 
 def refunds_of_orders(payouts: Payouts, order_ids: Sequence[str]) -> dict[str, list[tuple[str, Amount | None]]]:
-    """The state of each refund of these orders, with the sum that it takes of its payment."""
+    """The state of each refund of these orders, with the sum that it takes of its payment.
+
+    Without those that were cancelled, or that failed and have another in their place.
+    """
     c, found = payouts.table.c, dict[str, list[tuple[str, Amount | None]]]()
     rows = select(c.order_id, c.status, c.counts, c.counts_currency)
-    refunds = rows.where(c.order_id.in_(order_ids), c.kind == PayoutKind.REFUND, c.status != PayoutStatus.CANCELLED)
+    refunds = rows.where(c.order_id.in_(order_ids), c.kind == PayoutKind.REFUND, c.state.not_in(_SETTLED))
     for order_id, status, amount, currency in read_rows(payouts.single, refunds) if order_ids else ():
         found.setdefault(order_id, []).append((status, amount_of(amount, currency)))
     return found
@@ -231,6 +236,13 @@ def approvers_of(engine: Engine, models: Models, references: Sequence[str]) -> d
     c = models.deeds.c
     approved = select(c.subject, c.by).where(c.subject.in_(references), c.deed == "approved").order_by(c.id)
     return {row.subject: row.by for row in read_rows(engine, approved)}
+
+
+def links_of(engine: Engine, models: Models, references: Sequence[str]) -> list[tuple[datetime, str, str]]:
+    """Who was shown the link of each of these payouts, and when, oldest first; "" is the shop's code."""
+    c = models.deeds.c
+    shown = select(c.at, c.by, c.subject).where(c.subject.in_(references), c.deed == "linked").order_by(c.id)
+    return [(as_utc(at), by, reference) for at, by, reference in read_rows(engine, shown)] if references else []
 
 
 # Requests

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from sqlalchemy import ColumnElement, func, select
+from sqlalchemy import ColumnElement, exists, func, select
 
 from flask_paycheckout.books.alarms import (
     PATIENCE,
@@ -25,6 +25,7 @@ from flask_paycheckout.checkouts.payments import Amount, arrived_of, payment_of
 from flask_paycheckout.checkouts.states import OPEN, Reason, Status
 from flask_paycheckout.clock import EPOCH
 from flask_paycheckout.payouts.paybacks import money_of, select_to_pay_back
+from flask_paycheckout.payouts.payout_states import PayoutKind, PayoutState
 from flask_paycheckout.service.record import READS
 from flask_paycheckout.text import moment_text
 
@@ -154,7 +155,7 @@ def _checkouts(
                 why = f", {REASON_WORDS.get(row.reason, row.reason)}" if row.reason else ""
                 named = f"Order {row.order_id}: {arrived.removesuffix(' arrived')} of {of_all} arrived{why}"
         text += f", since {moment_text(getattr(row, since))}"
-        return Example(text, row.order_id, problem=row.problem, name=named)
+        return Example(text, row.order_id, problem=row.problem, name=named, checkout_id=row.checkout_id)
 
     outage = in_outage(look, c.account, c[since], READS) if calls else None
     return Waiting(rows, since, what, example, lambda _: remedies, outage=outage)
@@ -175,10 +176,10 @@ def money_to_pay_back(look: Look) -> Waiting:
         asked, since = f"{row.total_amount} {row.total_currency}", moment_text(row.moved_at)
         arrived = f"{_arrived(money.paid)} of {asked}, {row.reason}, {decided} {since}{left}"
         name = f"Order {row.order_id}: {_arrived(money.paid)}, {decided}{left}"
-        return Example(f"{subject(row)}: {arrived}", row.order_id, name=name)
+        return Example(f"{subject(row)}: {arrived}", row.order_id, name=name, checkout_id=row.checkout_id)
 
     return Waiting(
-        select_to_pay_back(look.models).where(~_exceeds(look)),
+        select_to_pay_back(look.models).where(~_exceeds(look), ~_failed_refund(look, "refund_of", "checkout_id")),
         "moved_at",
         ("payment paid no order: pay the money back or keep it", "payments paid no order: pay them back or keep them"),
         example,
@@ -193,15 +194,23 @@ def excess_payments(look: Look) -> Waiting:
     def example(row: Any) -> Example:
         more = f"{row.excess} {row.total_currency} more arrived than it costs"
         text = f"{subject(row)}: {more}, since {moment_text(row.moved_at)}"
-        return Example(text, row.order_id, name=f"Order {row.order_id}: {more}")
+        return Example(text, row.order_id, name=f"Order {row.order_id}: {more}", checkout_id=row.checkout_id)
 
     return Waiting(
-        select_to_pay_back(look.models).where(_exceeds(look)),
+        # What is too much may be refunded of any payment of the order.
+        select_to_pay_back(look.models).where(_exceeds(look), ~_failed_refund(look, "order_id", "order_id")),
         "moved_at",
         ("order is paid with more than it costs", "orders are paid with more than they cost"),
         example,
         lambda _: _PAY_BACK_OR_KEEP,
     )
+
+
+def _failed_refund(look: Look, of: str, column: str) -> ColumnElement[bool]:
+    """Whether a refund of a row has failed, which is an alarm of its own: followed both, it would be refunded twice."""
+    c = look.payouts
+    failed = c[of] == look.checkouts[column], c.kind == PayoutKind.REFUND, c.state == PayoutState.FAILED
+    return exists().where(*failed)
 
 
 def _exceeds(look: Look) -> ColumnElement[bool]:

@@ -24,8 +24,9 @@ from flask_paycheckout.books.payout_remedies import remedies
 from flask_paycheckout.books.service_alarms import in_outage
 from flask_paycheckout.clock import as_utc
 from flask_paycheckout.errors import payout_status_text
+from flask_paycheckout.payouts.destinations import facts_in
 from flask_paycheckout.payouts.payout_model import PayoutMixin
-from flask_paycheckout.payouts.payout_states import PayoutState, PayoutStatus
+from flask_paycheckout.payouts.payout_states import PayoutKind, PayoutState, PayoutStatus
 from flask_paycheckout.payouts.payout_table import is_stopped
 from flask_paycheckout.service.record import PAYOUT, READS
 from flask_paycheckout.text import account_text, moment_text, payout_sum_text
@@ -240,9 +241,20 @@ def _payouts(
         text = f"{row.reference}: {row.kind}{of_order}{account_text(row.account)}, {sent}, {status}"
         text += f": {' '.join(row.problem.split())}" if row.problem else ""
         text += f" ({more.format(row)})" if more else ""
-        return Example(text, row.order_id, row.reference, name=f"{payout_name(row)}: {sent}")
+        is_postponed = row.state == PayoutState.POSTPONED
+        return Example(text, row.order_id, row.reference, name=_line_of(row), is_postponed=is_postponed)
 
     return Waiting(rows, "since", what, example, told, note, outage)
+
+
+def _line_of(payout: PayoutMixin) -> str:
+    """A payout in one line for its owner: a refund by its order, another one by who is paid, and for what."""
+    sent = payout_sum_text(payout)
+    if payout.kind == PayoutKind.REFUND:
+        return f"{payout_name(payout)}: {sent}"
+    payee = facts_in(payout.destination).get("Name")
+    of_order = f" (order {payout.order_id})" if payout.order_id else ""
+    return f"Payout of {sent}{f' to {payee}' if payee else ''}{of_order}{f', {payout.note}' if payout.note else ''}"
 
 
 def _in_outage(look: Look, payer: ColumnElement[str]) -> ColumnElement[bool]:

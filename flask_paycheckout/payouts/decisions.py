@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
@@ -92,13 +92,18 @@ class PayoutDecisions:
         Where two persons are needed, these may not: who asked for it, who saw its link, and who said what became of it,
         nor the system's user who did that by a command. Deeds tell that, also once the history was pruned.
         """
-        if not self.wiring.settings.approve_by_another:
-            return True
-        c = self.wiring.models.deeds.c
-        barring = select(c.by, c.system_user).where(c.subject == payout.reference, c.deed.in_(_BARRING))
-        names = [payout.asked_by, *(name for row in read_rows(self.wiring.engine(), barring) for name in row)]
-        barred = {_compared(name) for name in names if name}
-        return barred.isdisjoint(map(_compared, (stored_name(by), present_door().by)))
+        return payout.reference not in self.barred([payout.reference], by)
+
+    def barred(self, references: Sequence[str], by: str) -> set[str]:
+        """Those of these payouts that this person may not approve; as for `may_approve`."""
+        if not self.wiring.settings.approve_by_another or not references:
+            return set()
+        c, payouts = self.wiring.models.deeds.c, self.wiring.models.payouts.c
+        deeds = select(c.subject, c.by, c.system_user).where(c.subject.in_(references), c.deed.in_(_BARRING))
+        asked = select(payouts.reference, payouts.asked_by).where(payouts.reference.in_(references))
+        here = {_compared(stored_name(by)), _compared(present_door().by)}
+        rows = [row for statement in (deeds, asked) for row in read_rows(self.wiring.engine(), statement)]
+        return {reference for reference, *names in rows if not here.isdisjoint(map(_compared, filter(None, names)))}
 
     def cancel(self, reference: str, by: str, why: str) -> PayoutMixin:
         """Cancel a payout of which nothing was sent."""

@@ -5,8 +5,9 @@ Every request first asks the shop's permission function for the person's name.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache, partial, wraps
+from operator import itemgetter
 from typing import cast
 
 from flask import Blueprint, Flask, abort, current_app, g, request, url_for
@@ -15,6 +16,8 @@ from sqlalchemy.exc import SQLAlchemyError
 from werkzeug.exceptions import HTTPException, NotFound, ServiceUnavailable
 from werkzeug.wrappers import Response
 
+from flask_paycheckout.books.customers import Described
+from flask_paycheckout.books.explain import Explanation
 from flask_paycheckout.books.happenings import happenings_of
 from flask_paycheckout.books.lists import page_of_deeds, sums_of_deeds
 from flask_paycheckout.books.order_money import money_of, refunded_of
@@ -50,7 +53,8 @@ from flask_paycheckout.views.owner_forms import (
     person,
     why_given,
 )
-from flask_paycheckout.views.owner_story import arrived_text, story_of
+from flask_paycheckout.views.owner_story import Told, arrived_text, story_of
+from flask_paycheckout.views.owner_told import links_told, reminders_told
 from flask_paycheckout.views.pages import answer_owner
 from flask_paycheckout.wiring.logs import about
 
@@ -178,7 +182,7 @@ def _story(order_id: str, fault: Fault | None = None) -> Page:
         described=described,
         pay_link=pay_link,
         mail=pay_link and mail_with(pay_link, order_id, story.attempts[-1].account, described, PAY_MAIL),
-        told=story_of(story, described),
+        told=sorted([*story_of(story, described), *_sent(story, described)], key=itemgetter(0)),
         problems=map(problem_line, story.problems),
         money=money_of(story),
         accepting=accepting,
@@ -193,6 +197,11 @@ def _story(order_id: str, fault: Fault | None = None) -> Page:
         action=form_url,
         erase_url=form_url("erase", order_id),
     )
+
+
+def _sent(story: Explanation, described: Described | None) -> Iterator[Told]:
+    yield from reminders_told(story.events, (described and described.customer) or "the customer")
+    yield from links_told(story.payouts)
 
 
 def _story_of(checkout_id: str, fault: Fault) -> Page:

@@ -7,8 +7,9 @@ from flask import g
 from flask_paycheckout.books.alarms import Alarm, Severity
 from flask_paycheckout.books.report import find_alarms
 from flask_paycheckout.runtime import runtime
+from flask_paycheckout.views.owner_forms import owner
 
-_NAME = "paycheckout_alarms"
+_NAME, _BARRED = "paycheckout_alarms", "paycheckout_barred"
 
 
 def alarms_of_page(account: str | None = None) -> tuple[Alarm, ...]:
@@ -20,7 +21,21 @@ def alarms_of_page(account: str | None = None) -> tuple[Alarm, ...]:
 
 
 def number_waiting() -> int:
-    """The number of things that a person has to decide, and of troubles, for the navigation of each page."""
+    """The number of things that a person has to decide, and of troubles, for the navigation of each page.
+
+    Without the approvals that only others may give.
+    """
     account = next(iter(g.get(_NAME, {})), None)
     urgent = [alarm for alarm in alarms_of_page(account) if alarm.severity is not Severity.NOTE]
-    return sum(alarm.count if alarm.page else 1 for alarm in urgent)
+    return sum((alarm.count if alarm.page else 1) - len(for_others(alarm)) for alarm in urgent)
+
+
+def for_others(alarm: Alarm) -> set[str]:
+    """The references of payouts that wait for an approval which this person may not give."""
+    if alarm.kind != "payouts-to-approve":
+        return set()
+    barred: dict[str, set[str]] = g.setdefault(_BARRED, {})
+    if alarm.key not in barred:
+        references = [each.reference for each in alarm.examples if each.reference]
+        barred[alarm.key] = runtime().payout_decisions.barred(references, owner())
+    return barred[alarm.key]

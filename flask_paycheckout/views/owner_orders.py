@@ -67,6 +67,9 @@ class Row:
     refund: str
     """The words of a badge about refunds; empty without any."""
 
+    taken_back: bool
+    """Whether money that had arrived was taken back by the service."""
+
     attempts: int
     at: datetime
 
@@ -166,6 +169,7 @@ def _row(order: ListedOrder, described: Described | None, refunds: Sequence[tupl
         arrived,
         due,
         _refund_text(refunds),
+        any(each.taken_back for each in order.attempts),
         len(order.attempts),
         order.attempts[0].moved_at,
     )

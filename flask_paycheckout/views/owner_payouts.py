@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from decimal import ROUND_CEILING, Decimal
+from operator import itemgetter
 
 from flask import abort, request
 from werkzeug.wrappers import Response
@@ -52,6 +53,7 @@ from flask_paycheckout.views.owner_forms import (
     why_given,
 )
 from flask_paycheckout.views.owner_story import story_of_payout
+from flask_paycheckout.views.owner_told import links_told
 
 _Sum = tuple[Decimal, str]
 
@@ -118,8 +120,8 @@ def _shown(reference: str, fault: Fault | None = None) -> Page:
     status, order_id = payout.status, payout.order_id
     described = runtime().customers.described([order_id]).get(order_id) if order_id else None
     may_link = status == PayoutStatus.CLAIMABLE and "refund" in person().may
-    # Whoever has been shown the link cannot approve, so it is shown to those who ask for it.
-    asks_for_link = may_link and runtime().settings.approve_by_another and "link" not in request.args
+    # Whoever has been shown the link cannot approve, so it is shown to those who ask for it, or cannot anyway.
+    asks_for_link = may_link and "link" not in request.args and _loses_approval(payout)
     url = claim_url(payout.reference) if may_link and not asks_for_link else None
     return owner_page(
         "payout",
@@ -128,7 +130,9 @@ def _shown(reference: str, fault: Fault | None = None) -> Page:
         described=described,
         payee=_payee_text(payout, described) if status == PayoutStatus.WAITING else "",
         steps=happenings_of(payout),
-        story=story_of_payout(payout),
+        trouble=_trouble_text(payout),
+        asked_why=happenings_of(payout)[0].facts.get("why") if payout.history else None,
+        story=sorted([*story_of_payout(payout), *links_told([payout])], key=itemgetter(0)),
         choices=_choices(payout),
         # A choice that was refused is taken back: what it was made for is no longer shown.
         chosen=request.form.get("decision") if fault and fault.code == 400 else None,
@@ -139,6 +143,33 @@ def _shown(reference: str, fault: Fault | None = None) -> Page:
         can_refund=payout.state == PayoutState.FAILED and payout.kind == PayoutKind.REFUND,
         has_proof=status == PayoutStatus.COMPLETED and not payout.is_token and payout.disbursement_id,
     )
+
+
+def _loses_approval(payout: PayoutMixin) -> bool:
+    """Whether this person may approve the payout, and may no more after being shown its link."""
+    return runtime().settings.approve_by_another and runtime().payout_decisions.may_approve(payout, owner())
+
+
+_TROUBLES = {
+    PayoutStatus.UNKNOWN: "Nobody here knows whether it went out. Look at the payments service, and say what it says.",
+    PayoutStatus.READY: "It could not be sent yet, and is tried again.",
+    PayoutStatus.SENDING: "The payments service has not said yet whether it was sent.",
+    PayoutStatus.SENT: "It was sent, and there is no certain news of it.",
+}
+
+
+def _trouble_text(payout: PayoutMixin) -> str:
+    """What is wrong with a payout, and what to do, for its owner."""
+    problem = payout.problem or ""
+    if payout.status in (PayoutStatus.WAITING, PayoutStatus.CLAIMABLE):
+        return f"{problem[:1].upper()}{problem[1:]}{'' if problem.endswith('.') else '.'}"
+    if payout.status != PayoutStatus.FAILED:
+        return _TROUBLES.get(PayoutStatus(payout.status), "It needs a look.")
+    other = "refund it to another destination" if payout.refund_of else "pay it to another account"
+    bank = destination(payout).get("Bank")
+    if bank and payout.disbursement_id is None:
+        return f"It was not sent. The payments service may not pay to {bank}: {other}, try it again, or give it up."
+    return f"It did not arrive. Try it again, {other}, or give it up."
 
 
 def _payee_text(payout: PayoutMixin, described: Described | None) -> str:
@@ -210,21 +241,26 @@ def _refund_form(checkout_id: str, fault: Fault | None = None, send: _Sum | None
     except (UnknownCheckout, NothingToRefund):
         abort(404, "No money of such a payment can be refunded.")
     money, given, excess = payment.checkout.payment, request.values, _excess_in(payment.checkout)
+    refunds = runtime().payouts.of_checkout(checkout_id)
+    # A new refund beside one that failed, and that somebody tries again, would give the same money back twice.
+    failed = next((each for each in reversed(refunds) if each.state == PayoutState.FAILED), None)
+    usual = excess or (failed and amount_of(failed.exact_counts, failed.counts_currency)) or payment.left
     received = money and money.received
     token = received.currency if received and is_token(received.currency) else ""
     return owner_page(
         "refund",
         fault,
         payment=payment,
-        refunds=runtime().payouts.of_checkout(checkout_id),
+        refunds=refunds,
+        others=_to_give_back_first(payment.checkout),
         costs=_COSTS[runtime().settings.payout_fees],
         excess=excess,
-        amount=request.form.get("amount", _proposed(excess or payment.left, payment.left)),
+        amount=request.form.get("amount", _proposed(usual, payment.left)),
         # A customer who paid from a wallet can be paid back to one.
         offers_tokens=(money and money.method == "crypto") or given.get("send_amount"),
         send={"amount": given.get("send_amount", ""), "currency": given.get("send_currency", token)},
         estimate=send and _estimate(payment.checkout.account, *send),
-        replaces=given.get("replaces", ""),
+        replaces=given.get("replaces", failed.reference if failed else ""),
         by_hand="by_hand" in given,
         action=form_url("refund", checkout_id),
     )
@@ -278,6 +314,14 @@ def _excess_in(checkout: CheckoutMixin) -> Amount | None:
     exceeding = next((each for each in attempts if is_excess(each) and waits_for_payback(each)), None)
     refunds = [] if exceeding is None else refunds_to_make(exceeding, attempts)
     return next((amount for paid, amount in refunds if paid.id == checkout.id), None)
+
+
+def _to_give_back_first(checkout: CheckoutMixin) -> Sequence[CheckoutMixin]:
+    """Other payments of the order that paid no order: a person who refunds this one may have meant one of them."""
+    if waits_for_payback(checkout):
+        return ()
+    attempts = runtime().checkouts.of_order(checkout.order_id)
+    return [each for each in attempts if waits_for_payback(each) and not is_excess(each)]
 
 
 def _proposed(usual: Amount, left: Amount) -> str:

@@ -9,9 +9,9 @@ from flask import url_for
 
 from flask_paycheckout.books.alarms import Alarm, Example, Severity
 from flask_paycheckout.books.customers import Described
-from flask_paycheckout.runtime import runtime
 from flask_paycheckout.text import moment_text, visible
-from flask_paycheckout.views.owner_forms import owner, person
+from flask_paycheckout.views.owner_alarms import for_others
+from flask_paycheckout.views.owner_forms import person
 
 # What a person decides: the ability that it wants, the words of the button, and the page where it ends, the most urgent
 # first.
@@ -105,6 +105,8 @@ _MORE = {
     "failed-payouts": " failed: it did not arrive",
     "unclaimed-refunds": ": the receiver has not said yet where it goes",
 }
+_BARRED = "for somebody else, since you asked for it, or have seen its link"
+_POSTPONED = "over the limit of today, so it is sent tomorrow, or today if somebody approves that"
 _LISTED = 3
 _EXAMPLES = 10
 
@@ -153,7 +155,11 @@ def _tasks(alarm: Alarm, orders: Mapping[str, Described]) -> Iterator[Task]:
     if alarm.page:
         url = url_for(f".{alarm.page.endpoint}", status=alarm.page.status, account=alarm.account or None)
         words = "Show"
-    yield Task(_text(alarm), alarm.severity, url or None, words, developer)
+    others = len(for_others(alarm))
+    if others < alarm.count:
+        yield Task(_text(alarm, alarm.count - others), alarm.severity, url or None, words, developer)
+    if others:
+        yield Task(f"{_text(alarm, others).removesuffix('.')}: {_BARRED}.", Severity.NOTE, url or None, words)
 
 
 def _for_developer(alarm: Alarm) -> Iterator[str]:
@@ -165,22 +171,25 @@ def _for_developer(alarm: Alarm) -> Iterator[str]:
     yield from alarm.remedies
 
 
-def _text(alarm: Alarm) -> str:
+def _text(alarm: Alarm, count: int) -> str:
+    if alarm.kind == "failing-service" and alarm.severity is Severity.NOTE:
+        return "The payments service did not answer the last time, and nobody has tried since."
     if alarm.kind in _TROUBLES:
         return f"{_TROUBLES[alarm.kind]}."
     one, many = _WORDS.get(alarm.kind, ("trouble that a developer has to look at",) * 2)
-    return f"{alarm.count} {one if alarm.count == 1 else many}."
+    return f"{count} {one if count == 1 else many}."
 
 
 def _task(alarm: Alarm, example: Example, words: str, page: str, orders: Mapping[str, Described]) -> Task:
     text = with_customer(example.name or example.text, example.order_id, orders)
     if page == "payout" and example.reference:
         url = url_for(".payout", reference=example.reference)
-        payout = runtime().payouts.find(example.reference) if alarm.kind == "payouts-to-approve" else None
-        if payout is not None and not runtime().payout_decisions.may_approve(payout, owner()):
-            return Task(f"{text}: waits for somebody else, since you asked for it", alarm.severity, url, "See it")
+        if example.reference in for_others(alarm):
+            return Task(f"{text}: waits {_BARRED}", Severity.NOTE, url, "See it")
+        if example.is_postponed:
+            return Task(f"{text}: {_POSTPONED}", alarm.severity, url, words)
     else:
-        url = url_for(".order", order_id=example.order_id)
+        url = url_for(".order", order_id=example.order_id, _anchor=example.checkout_id or None)
     one, _ = _WORDS[alarm.kind]
     told = _MORE.get(alarm.kind, f": {one}")
     return Task(f"{text}{told}", alarm.severity, url, words)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from flask_paycheckout import ByHand, RefundTooLarge, TransitionRefused, UnknownCheckout
-from tests.alarming import examples
+from tests.alarming import examples, urgent
 from tests.books.test_report import has_second
 from tests.payouts.books import Books
 from tests.payouts.paying import BANK
@@ -93,7 +93,10 @@ def test_what_the_bank_gave_back_is_listed_again_beside_what_was_given_by_hand(s
     refunds(shop, rejected, to=ByHand())
     assert waiting(shop) == []
     assert decides(shop, "resolve", refund.reference, False)
-    assert waiting(shop) == [rejected]
+    count, (money,) = shop.runtime.paybacks.listed(9)
+    assert (count, money.checkout.checkout_id, str(money.left)) == (1, rejected, "0.40 USD")
+    assert urgent(shop) >= {"failed-payouts"}
+    assert waiting(shop) == [], "the refund that failed is told, and who followed both would refund it twice"
     with pytest.raises(RefundTooLarge):
         refunds(shop, rejected, "0.50", to=BANK)
     refunds(shop, rejected, "0.40", to=BANK)

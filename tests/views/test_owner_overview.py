@@ -13,7 +13,7 @@ from flask_paycheckout.views.owner_overview import method_name
 from tests.books.test_alarms import orders
 from tests.checkouts.test_reversals import takes_back
 from tests.conftest import OpenShop
-from tests.payouts.shop import refunds
+from tests.payouts.shop import pays_out, refunds, stands
 from tests.scripted import Shop, number
 from tests.views.test_owner import opens, opens_view, text_of
 from tests.views.test_owner_payouts import sends
@@ -36,7 +36,8 @@ def test_what_a_person_decides_is_a_line_with_a_button_that_leads_to_its_end(sho
     page = opens(shop).text
     (line,) = [each for each in waiting(page) if "Order o-1" in each]
     assert line == "today: Order o-1: 1 USD of 12.50 USD arrived, not what was asked for Decide"
-    assert re.search(r'href="[^"]*/order\?order_id=o-1">Decide', page)
+    (payment,) = re.findall(r'href="[^"]*/order\?order_id=o-1#([^"]+)">Decide', page)
+    assert f'id="{payment}"' in opens(shop, "/order", order_id="o-1").text
     assert '<span class="count">1<' in opens(shop, "/books").text
 
 
@@ -82,9 +83,13 @@ def test_who_asked_for_a_refund_is_told_that_it_waits_for_somebody_else(open_sho
     opens_view(shop, lambda: who[0])
     refunds(shop, shop.has_paid(), "5.00", to=ADAS_BANK)
     shop.executes(shop.runtime.models.payouts.update().values(status="waiting", state="waiting"))
-    assert "waits for somebody else, since you asked for it See it" in text_of(opens(shop))
+    page = opens(shop).text
+    assert "waits for somebody else, since you asked for it" in waiting(page)[0]
+    assert 'class="count"' not in page, "nothing waits for her"
     who[0] = "Bo"
-    assert "waits for an approval Look and approve" in text_of(opens(shop))
+    page = opens(shop).text
+    assert "waits for an approval Look and approve" in waiting(page)[0]
+    assert '<span class="count">1<' in page
 
 
 def test_no_line_speaks_to_developers_but_the_one_that_is_folded(shop: Shop) -> None:
@@ -146,3 +151,25 @@ def test_the_filters_count_the_orders_of_each_state(shop: Shop) -> None:
         shop.has_paid(order_id)
     words = text_of(opens(shop, "/orders"))
     assert "all paid 2 needs you 1 Today This week This month" in words
+
+
+def test_a_payout_is_named_by_who_is_paid_and_one_over_the_limit_says_when_it_goes(shop: Shop) -> None:
+    opens_view(shop)
+    pays_out(shop, to=ADAS_BANK, note="jars")
+    stands(shop, "maker-1", status="waiting", state="postponed", problem="it would exceed the daily limit")
+    (line,) = waiting(opens(shop).text)
+    assert line.startswith(
+        "today: Payout of 80.00 USD to Anna Klee, jars: over the limit of today, so it is sent tomorrow"
+    )
+
+
+def test_many_refunds_are_told_apart_by_who_may_approve_them(open_shop: OpenShop) -> None:
+    shop = open_shop(PAYCHECKOUT_APPROVE_BY_ANOTHER=True)
+    opens_view(shop, lambda: "Ada")
+    for place, by in enumerate(("Ada", "Ada", "Ada", "Bo")):
+        pays_out(shop, f"maker-{place}", by=by, approve=True)
+    page = opens(shop).text
+    mine, others = waiting(page)
+    assert mine.startswith("today: 1 refund or payout waits for an approval. Show")
+    assert others.startswith("to know: 3 refunds or payouts wait for an approval: for somebody else")
+    assert '<span class="count">1<' in page

@@ -17,6 +17,7 @@ from werkzeug.test import TestResponse
 from flask_paycheckout import Receive, ToBank, ToRecipient, ToWallet
 from flask_paycheckout.database.history import lines
 from flask_paycheckout.testing import Sandbox
+from tests.books.test_report import has_second
 from tests.conftest import OpenShop
 from tests.payouts.claiming import TOKEN, WALLET, refunded
 from tests.payouts.shop import MAKER, committing, payout, payouts, pays_out, refunds, stands
@@ -133,7 +134,7 @@ def test_a_payout_that_is_not_stored_is_not_found(desk: Shop) -> None:
 
 def test_a_payout_shows_what_a_person_needs_and_no_account_number(desk: Shop) -> None:
     pays_out(desk, to=ToBank("Bo <b>", ACCOUNT, "nwb", "NatWest"), note="jars", order_id="o-1", approve=True)
-    stands(desk, "maker-1", fee="0.58", problem="the bank <i>slept", problem_since=desk.clock())
+    stands(desk, "maker-1", fee="0.58", problem="The bank <i>slept", problem_since=desk.clock())
     page = opens(desk, "/payout", reference="maker-1")
     shown = text_of(page)
     for told in (
@@ -141,7 +142,7 @@ def test_a_payout_shows_what_a_person_needs_and_no_account_number(desk: Shop) ->
         "0.58 USD",
         "Name Bo <b> Bank NatWest IBAN United Kingdom, NWBK Number ends with 6819",
         "jars",
-        "the bank <i>slept",
+        "The bank <i>slept",
         "Made for 80.00 USD",
     ):
         assert told in shown
@@ -470,3 +471,55 @@ def test_a_service_that_fails_is_told_and_no_transaction_is_open_meanwhile(desk:
     assert "The service gave no transfer proof:" in answer.text
     assert "closed <b>for lunch" in text_of(answer)
     assert "<b>" not in answer.text
+
+
+def test_a_refund_beside_one_that_failed_takes_its_place(desk: Shop) -> None:
+    checkout_id = desk.has_paid()
+    failed = refunds(desk, checkout_id, "5.00", to=MAKER)
+    stands(desk, failed.reference, status="failed")
+    page = opens(desk, "/refund", checkout=checkout_id)
+    _, carried = form_of(page)
+    assert (carried["amount"], carried["replaces"]) == ("5.00", failed.reference)
+    assert sends(desk, page, why="to another bank").status_code == 303
+    assert payout(desk, failed.reference).state == "replaced"
+    assert "replaces" not in form_of(opens(desk, "/refund", checkout=checkout_id))[1]
+
+
+def test_who_refunds_the_payment_of_an_order_is_told_of_the_other_that_paid_none(desk: Shop) -> None:
+    second = has_second("o-1", desk)
+    desk.resolves(second, accept=False)
+    first = next(each for each in desk.attempts() if each.status == "paid").checkout_id
+    there = f"checkout={second}"
+    assert there in opens(desk, "/refund", checkout=first).text
+    assert there not in opens(desk, "/refund", checkout=second).text
+    assert f"o-1#{second}" in opens(desk).text
+    refunds(desk, second, to=MAKER)
+    assert there not in opens(desk, "/refund", checkout=first).text
+    assert there not in opens(desk, "/order", order_id="o-1").text, "nothing of it is left to refund"
+
+
+def test_who_asked_for_a_refund_and_why_stands_above_the_buttons(desk: Shop) -> None:
+    refund = refunds(desk, desk.has_paid(), to=MAKER, why="one jar broke")
+    stands(desk, refund.reference, status="waiting", problem="it waits for the next day")
+    page = text_of(opens(desk, "/payout", reference=refund.reference))
+    assert "Asked for by Ada: one jar broke" in page.partition("What becomes of")[0]
+    assert "It waits for the next day." in page
+
+
+def test_a_bank_that_the_service_does_not_pay_to_is_named(desk: Shop) -> None:
+    pays_out(desk, to=ToBank("Zoë Quist", "40001234", "nowhere", "Bank of Nowhere"))
+    stands(desk, "maker-1", status="failed", problem="POST /v2/disbursement/fiat: 400 Bad Request: no bank")
+    page = text_of(opens(desk, "/payout", reference="maker-1"))
+    assert "The payments service may not pay to Bank of Nowhere: pay it to another account" in page
+    stands(desk, "maker-1", disbursement_id="dis_1")
+    assert "It did not arrive" in text_of(opens(desk, "/payout", reference="maker-1"))
+
+
+def test_only_who_may_approve_a_refund_is_asked_before_its_link_is_shown(open_shop: OpenShop) -> None:
+    shop = open_shop(PAYCHECKOUT_APPROVE_BY_ANOTHER=True)
+    who = ["Ada"]
+    opens_view(shop, lambda: who[0])
+    page = {"reference": refunds(shop, shop.has_paid()).reference}
+    assert "/paycheckout/refunds/" in opens(shop, "/payout", **page).text, "who asked for it cannot approve it anyway"
+    who[0] = "Bo"
+    assert "/paycheckout/refunds/" not in opens(shop, "/payout", **page).text

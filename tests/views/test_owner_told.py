@@ -1,0 +1,50 @@
+"""The owner's pages say what a customer was sent: reminders that went out, and links that were shown."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from flask_paycheckout import Described, payment_reminder
+from tests.conftest import OpenShop
+from tests.payouts.shop import refunds
+from tests.scripted import Shop
+from tests.views.test_owner import opens, opens_view, text_of
+
+
+def story(shop: Shop) -> str:
+    return text_of(opens(shop, "/order", order_id="o-1")).partition("Technical history")[0]
+
+
+def test_a_reminder_is_told_when_the_shop_has_sent_it(open_shop: OpenShop) -> None:
+    shop = opens_view(open_shop(PAYCHECKOUT_REMIND_AFTER=[3600]))
+    shop.paycheckout.describe_orders(lambda ids: {each: Described(customer="Ines Carvalho") for each in ids})
+    works = [False]
+
+    def writes(app: Any, **given: Any) -> None:
+        if not works[0]:
+            raise ConnectionError("no mail server")
+
+    shop.starts()
+    shop.clock.advance(hours=1)
+    shop.reconciles()
+    assert "reminde" not in story(shop), "nobody has listened to it"
+    with payment_reminder.connected_to(writes, sender=shop.app):
+        shop.clock.advance(minutes=10)
+        shop.reconciles()
+        assert "A reminder for Ines Carvalho could not be sent yet" in story(shop)
+        works[0] = True
+        shop.clock.advance(hours=1)
+        shop.reconciles()
+    assert "The shop reminded Ines Carvalho to pay" in story(shop)
+    assert "could not be sent" not in story(shop)
+
+
+def test_who_was_shown_the_link_of_a_refund_is_told(open_shop: OpenShop) -> None:
+    shop = opens_view(open_shop(PAYCHECKOUT_APPROVE_BY_ANOTHER=True), lambda: "Bo")
+    refund = refunds(shop, shop.has_paid())
+    shown = "Bo was shown the link on which the customer says where the money goes"
+    page = {"reference": refund.reference}
+    assert shown not in story(shop) + text_of(opens(shop, "/payout", **page))
+    opens(shop, "/payout", link="1", **page)
+    assert shown in story(shop)
+    assert shown in text_of(opens(shop, "/payout", **page))
