@@ -52,6 +52,7 @@ from flask_paycheckout.events.event_queue import EventQueue
 from flask_paycheckout.events.outbox import Outbox
 from flask_paycheckout.events.receiver_runs import ReceiverRuns
 from flask_paycheckout.events.receivers import EventWriter, Receivers
+from flask_paycheckout.payouts.banks import Banks
 from flask_paycheckout.payouts.calls import PayoutCalls
 from flask_paycheckout.payouts.claims import RefundClaims
 from flask_paycheckout.payouts.decisions import PayoutDecisions
@@ -423,6 +424,10 @@ class Runtime(Wiring):
     @made_once
     def payout_calls(self) -> PayoutCalls:
         return PayoutCalls(self, self.accounts, self.payouts, self.sealing, self.record, self.service)
+
+    @made_once
+    def banks(self) -> Banks:
+        return Banks(self, self.accounts, self.service)
 
     @made_once
     def payout_sender(self) -> PayoutSender:

@@ -31,6 +31,7 @@ from flask_paycheckout.wiring.observations import Observed
 T = TypeVar("T")
 
 CREATE, READ, RECIPIENT = "POST /v1/checkout", "GET /v1/deposit/{id}", "POST /v1/recipient"
+BANKS = "GET /v1/disbursement/fiat/payment-method"
 PROOF, ESTIMATE = "GET /v1/disbursement/fiat/{id}/report", "GET /v1/disbursement/crypto/estimate"
 
 # Seconds that a request waits for a slot while the service is quick; too short to slow down the shop's other pages.
@@ -70,7 +71,7 @@ class Service:
         slow_after = self.slow_after = _SLOW * self.web_timeout
         # Twice the time of a call, to allow for what happens between permission and call.
         probe_lasts = 2 * self.web_timeout + _MOMENT
-        shares = self.wiring.several_accounts, (RECIPIENT, PROOF, ESTIMATE)
+        shares = self.wiring.several_accounts, (RECIPIENT, PROOF, ESTIMATE, BANKS)
         self.limits = PerProcess(lambda: WebLimits(settings.web_calls, slow_after, probe_lasts, *shares, elapsed))
 
     @contextmanager

@@ -36,6 +36,7 @@ def ask_to_pay(fault: Fault | None = None) -> Page:
         fault,
         typed=typed,
         accounts=shop.merchants.names() if shop.several_accounts() else [],
+        banks=shop.banks.named(""),
         action=form_url("pay", f"payout-{new_reference()}"),
     )
 
@@ -65,7 +66,8 @@ def _destination(way: str) -> Destination | None:
         return None
     if way == "wallet":
         return ToWallet(_required("wallet_address"))
-    return ToBank(*(_required(name) for name in ("account_name", "account_number", "bank_code", "bank_name")))
+    name, number, code = (_required(each) for each in ("account_name", "account_number", "bank_code"))
+    return ToBank(name, number, code, runtime().banks.named("").get(code) or _required("bank_name"))
 
 
 def _required(name: str) -> str:

@@ -174,9 +174,11 @@ def _trouble_text(payout: PayoutMixin) -> str:
 
 def _payee_text(payout: PayoutMixin, described: Described | None) -> str:
     """The question of an approval: the sum and the payee, beside the order's customer."""
-    name = destination(payout).get("Name")
+    name, bank = destination(payout).get("Name"), destination(payout).get("Bank")
     whom = name or ("the wallet above" if payout.is_token else "the account above")
     question = f"Send {payout_sum_text(payout)} to {whom}?"
+    if bank and runtime().banks.lacks(payout.account, payout.currency, bank):
+        question += f" The payments service does not list {bank} among the banks that it pays to."
     customer = described and described.customer
     if not name or not customer:
         return question

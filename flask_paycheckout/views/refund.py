@@ -41,7 +41,7 @@ _REMEDY = "Please open the link that the shop sent you again, and use its own fo
 _ATTRIBUTES: dict[str, dict[str, str]] = {
     "account_name": {"autocomplete": "name"},
     ACCOUNT_NUMBER: {"autocomplete": "off", "autocapitalize": "characters", "spellcheck": "false", "maxlength": "64"},
-    "bank_name": {"autocomplete": "off"},
+    "bank_name": {"autocomplete": "off", "list": "paycheckout-banks"},
     "country": {"autocomplete": "country-name"},
     "email": {"autocomplete": "email", "type": "email", "inputmode": "email"},
     "address": {"autocomplete": "address-line1"},
@@ -153,8 +153,14 @@ def _page(payout: PayoutMixin, form: RefundForm = _EMPTY, **problem: str) -> Res
         replace(texts.refund_text(payout), **problem),
         state=state,
         final=sent_for_good or state in (PayoutStatus.COMPLETED, PayoutStatus.CANCELLED),
-        fields=_fields(payout, form),
+        fields=(fields := _fields(payout, form)),
+        banks=_banks(payout) if fields else [],
     )
+
+
+def _banks(payout: PayoutMixin) -> list[str]:
+    """The names that a browser proposes for the bank."""
+    return [] if payout.is_token else sorted({*runtime().banks.named(payout.account, payout.currency).values()})
 
 
 def _fields(payout: PayoutMixin, form: RefundForm = _EMPTY) -> list[_Field]:
