@@ -32,7 +32,7 @@ _ACCEPTING: dict[str, str] = {
     Reason.ORDER_TOTAL_FAILED: "the order is paid, although order_total could not say what it costs",
 }
 _ACCEPTING_SECOND = (
-    "the order stays paid by its other payment, and order_paid does not fire again;"
+    "the order stays paid by its other payment, and the shop is not told of a second payment;"
     " this money stays listed until it is refunded, or somebody says that it was paid back or is kept"
 )
 ACCEPTING_PART = "the order is partly paid with it, and its customer is asked for the rest"

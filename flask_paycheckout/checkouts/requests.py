@@ -7,6 +7,7 @@ it is, so the shop's `order_total` and `account_of` are not asked.
 from __future__ import annotations
 
 import secrets
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple, cast
@@ -18,7 +19,7 @@ from sqlalchemy.orm import Mapped, declared_attr, mapped_column
 from flask_paycheckout.checkouts.checkout_model import TotalMixin, total_columns
 from flask_paycheckout.checkouts.states import UNREMINDED, Status
 from flask_paycheckout.clock import moment_after
-from flask_paycheckout.database.connections import begin_limited
+from flask_paycheckout.database.connections import begin_limited, read_rows
 from flask_paycheckout.database.deeds import record_deed, stored_name, who_and_why
 from flask_paycheckout.database.mapping import MOMENT, ROW_ID, PaymentTable, partial_index
 from flask_paycheckout.database.order_ids import MAX_ID, order_of_request, request_of, require_order_id
@@ -211,6 +212,13 @@ class PaymentRequests(StateTable[RequestMixin]):
             return made
 
     # Questions
+
+    def titles(self, order_ids: Iterable[str]) -> dict[str, str]:
+        """The titles of requests by their order's id; without those that are none, or were erased."""
+        references = {reference: order_id for order_id in order_ids if (reference := request_of(order_id))}
+        c = self.table.c
+        rows = select(c.reference, c.title).where(c.reference.in_([*references]), c.title != "")
+        return {references[row.reference]: row.title for row in read_rows(self.single, rows)} if references else {}
 
     def of_an_order(self, order_id: str, connection: Connection | None = None) -> RequestMixin | None:
         """The request whose order id this is; None for an order of the shop, and where there is none.

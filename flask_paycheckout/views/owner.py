@@ -234,7 +234,11 @@ def resolve(checkout_id: str) -> Response:
         _require_ability("refund")
     resolutions, accepts = runtime().resolutions, decision in HOW_TO_ACCEPT
     decided = resolutions.resolve(checkout_id, accepts, owner(), why, as_part=part, refund_excess=excess)
-    return go_to("order", order_id=decided.order_id, done="accepted" if accepts else "rejected")
+    if excess:
+        refund = runtime().payouts.of_checkout(checkout_id)[-1]
+        return go_to("payout", reference=refund.reference, done="excess")
+    done = "part" if part else "accepted" if accepts else "rejected"
+    return go_to("order", order_id=decided.order_id, done=done)
 
 
 @form(_story_of)

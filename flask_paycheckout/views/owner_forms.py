@@ -227,6 +227,9 @@ _DONE = {
     "amended": "Recorded: it is right as the service reports it.",
     "returned": "Recorded: it came back, and has failed.",
     "accepted": "Accepted.",
+    "part": "Accepted as a part. Write to the customer: the link below leads to the payment of the rest.",
+    "excess": "Accepted, and the refund of what came too much is made. Write to the customer: the link below asks where"
+    " the money goes.",
     "rejected": "Refused. Give the money back, or keep it.",
     "kept": "Recorded: the money is kept.",
     "dealt_with": "Recorded: it is dealt with.",

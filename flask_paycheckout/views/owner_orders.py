@@ -67,6 +67,9 @@ class Row:
     refund: str
     """The words of a badge about refunds; empty without any."""
 
+    needs_decision: bool
+    """Whether money of the order is held beside what its status says."""
+
     taken_back: bool
     """Whether money that had arrived was taken back by the service."""
 
@@ -116,10 +119,12 @@ def _orders_page(*, with_figures: bool) -> Page | Response:
         code=404 if text and not (hits.orders or hits.payouts) else 200,
         hits=hits,
         most_hits=MOST_HITS,
+        payouts=[payout for each in hits.payouts if (payout := shop.payouts.find(each)) is not None],
         page=page,
         # Payment requests that nobody began to pay have no row.
         unlisted=[each for each in hits.orders if each not in listed],
         rows=rows,
+        titles=shop.requests.titles(listed),
         together=_sums_of_list(rows, page.rows, chain.from_iterable(refunds.values())),
         sums=owner_books.sums_of_days(asked),
         tasks=[task for task in tasks if task.severity is not Severity.NOTE],
@@ -169,6 +174,7 @@ def _row(order: ListedOrder, described: Described | None, refunds: Sequence[tupl
         arrived,
         due,
         _refund_text(refunds),
+        order.status != Status.HELD and any(each.status == Status.HELD for each in order.attempts),
         any(each.taken_back for each in order.attempts),
         len(order.attempts),
         order.attempts[0].moved_at,

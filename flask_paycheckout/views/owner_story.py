@@ -29,6 +29,10 @@ _ENDS = {
 }
 
 
+# The states of a checkout whose money is here.
+_CAME = (Status.PAID, Status.PART, Status.HELD)
+
+
 def story_of(story: Explanation, described: Described | None) -> list[Told]:
     """The sentences about an order with their times, oldest first."""
     customer = (described and described.customer) or "The customer"
@@ -42,8 +46,9 @@ def _of_attempt(attempt: CheckoutMixin, customer: str) -> Iterator[Told]:
     if attempt.payment is not None and attempt.payment.completed_at is not None:
         yield attempt.payment.completed_at, arrived_text(attempt.payment)
     if attempt.taken_back is not None:
-        gone = f"{attempt.taken_back} that had arrived was taken back by the payments service"
-        yield attempt.problem_since or attempt.moved_at, gone
+        came = next((each.at for each in happenings_of(attempt) if each.facts.get("to") in _CAME), attempt.moved_at)
+        yield came, f"{attempt.taken_back} arrived"
+        yield attempt.problem_since or attempt.moved_at, f"{attempt.taken_back} was taken back by the payments service"
     decisions = [each for each in happenings_of(attempt) if each.what in ("resolved", "payback")]
     yield from ((each.at, each.text) for each in decisions)
     if not decisions and attempt.status in _ENDS:

@@ -11,6 +11,8 @@ import pytest
 from flask_paycheckout import Pay, Person, ToBank
 from flask_paycheckout.views.owner_overview import method_name
 from tests.books.test_alarms import orders
+from tests.books.test_report import has_second
+from tests.checkouts.test_requests import asks
 from tests.checkouts.test_reversals import takes_back
 from tests.conftest import OpenShop
 from tests.payouts.shop import pays_out, refunds, stands
@@ -173,3 +175,39 @@ def test_many_refunds_are_told_apart_by_who_may_approve_them(open_shop: OpenShop
     assert mine.startswith("today: 1 refund or payout waits for an approval. Show")
     assert others.startswith("to know: 3 refunds or payouts wait for an approval: for somebody else")
     assert '<span class="count">1<' in page
+
+
+def test_an_order_that_is_paid_shows_the_payment_that_still_needs_a_decision(shop: Shop) -> None:
+    opens_view(shop)
+    second = has_second("o-1", shop)
+    assert "paid needs you" in text_of(opens(shop, "/orders"))
+    page = opens(shop, "/order", order_id="o-1")
+    assert f'href="#{second}">Decide about 13.00 USD' in page.text
+    shop.resolves(second, accept=False)
+    assert "needs you" not in text_of(opens(shop, "/orders")).partition("When")[2]
+    assert f'href="#{second}">Give back or keep 13.00 USD' in opens(shop, "/order", order_id="o-1").text
+
+
+def test_the_next_step_after_accepting_too_much_is_the_link_of_its_refund(shop: Shop) -> None:
+    opens_view(shop)
+    held = shop.has_deposit("completed", inputAmount=number("20"))
+    shop.settles(held)
+    answer = sends(shop, opens(shop, "/order", order_id="o-1"), decision="excess", why="gave too much")
+    page = shop.browser.get(answer.location).text
+    assert "the refund of what came too much is made" in page
+    assert "/paycheckout/refunds/" in page
+
+
+def test_a_paid_request_is_listed_by_its_title(shop: Shop) -> None:
+    opens_view(shop)
+    asked = asks(shop, title="Workshop for the choir")
+    shop.has_paid(asked.order_id)
+    assert "Workshop for the choir" in text_of(opens(shop, "/orders"))
+
+
+def test_payouts_that_are_found_are_told_by_sum_and_payee(shop: Shop) -> None:
+    opens_view(shop)
+    for reference in ("maker-1", "maker-2"):
+        pays_out(shop, reference, to=ADAS_BANK, approve=True)
+    found = text_of(opens(shop, "/orders", search="Anna Klee"))
+    assert found.count("80.00 USD to Anna Klee waits for approval") == 2
