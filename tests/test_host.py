@@ -53,11 +53,18 @@ def with_delimiters() -> Flask:
     return app
 
 
+def without_escapes() -> Flask:
+    app = Flask("shop")
+    app.jinja_env.autoescape = False
+    return app
+
+
 @pytest.mark.parametrize(
     ("app", "message"),
     [
         (lambda: app_with(lambda: Flask("shop", host_matching=True, static_host="shop.example")), "host_matching"),
         (lambda: app_with(with_delimiters), "delimiters of app.jinja_env"),
+        (lambda: app_with(without_escapes), "app.jinja_env escapes nothing"),
         *(
             (
                 lambda name=name: app_with(
@@ -73,7 +80,7 @@ def with_delimiters() -> Flask:
             r"sqlite 3\.34\.1, which is too old",
         ),
     ],
-    ids=["host_matching", "delimiters", "MySQL", "MariaDB", "old SQLite"],
+    ids=["host_matching", "delimiters", "no escapes", "MySQL", "MariaDB", "old SQLite"],
 )
 def test_what_init_app_can_know_is_refused_there(app: Callable[[], Flask], message: str) -> None:
     made = app()

@@ -18,6 +18,7 @@ _OLDEST = {"sqlite": (3, 35), "postgresql": (13,)}
 _DELIMITERS = tuple(
     f"{part}_{end}_string" for part in ("block", "variable", "comment") for end in ("start", "end")
 )  # fmt: skip
+_A_PAGE = "paycheckout/order.html"
 
 
 class Unsupported(NamedTuple):
@@ -58,6 +59,14 @@ def unsupported(
         yield Unsupported(
             "the delimiters of app.jinja_env are not Jinja's usual ones, so that pages of payments would show code",
             "Leave them, and give templates that need others an environment of their own: app.jinja_env.overlay(...).",
+        )
+    escapes = app.jinja_env.autoescape
+    if not (escapes(_A_PAGE) if callable(escapes) else escapes):
+        yield Unsupported(
+            "app.jinja_env escapes nothing in templates whose names end in .html, so that what customers type would be"
+            " code in pages of payments",
+            "Leave its autoescape, and give templates that need none an environment of their own:"
+            " app.jinja_env.overlay(autoescape=False).",
         )
     yield from _two_databases(models, app.config, settings.separate_database)
     if engine is not None:
