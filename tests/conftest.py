@@ -192,7 +192,7 @@ class UsualDatabase:
 
     def share_statements(self, engine: Engine) -> None:
         """Let an engine with the usual options compile no statement that another one has compiled."""
-        engine.dialect = self._dialects.setdefault(engine.name, engine.dialect)
+        engine.dialect = self._dialects.setdefault(engine.driver, engine.dialect)
         engine.update_execution_options(compiled_cache=self._statements)
 
 

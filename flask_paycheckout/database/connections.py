@@ -255,7 +255,13 @@ class Begun:
         if self.changes is not None or not self.is_open:
             return self.has_changed
         asked = "SELECT txid_current_if_assigned(), current_schema()"
-        transaction_id, self.schema = self.connection.exec_driver_sql(asked).one()
+        try:
+            transaction_id, self.schema = self.connection.exec_driver_sql(asked).one()
+        except DBAPIError as error:
+            if trouble_of(error) is not None:
+                raise
+            # It is broken, of which only pg8000 does not tell.
+            return True
         return transaction_id is not None
 
     def put_under(self, guard: Guard) -> None:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 
 import pytest
 from sqlalchemy import text
+from sqlalchemy.exc import SQLAlchemyError
 
 from flask_paycheckout import Pay, PayCheckout, order_paid
 from tests.conftest import OpenShop
@@ -47,6 +49,17 @@ def test_a_call_after_a_read_takes_no_second_connection(open_shop: OpenShop, eac
         shop.db.session.commit()
     with shop.app.app_context():
         shop.db.session.execute(text("SELECT 1"))
+        CALLS[call](shop.paycheckout, ids)
+
+
+@pytest.mark.on_each_database("pg8000")
+@pytest.mark.parametrize("call", ["start", "settle", "explain"])
+def test_a_call_works_beside_a_transaction_of_the_shop_that_is_broken(shop: Shop, call: str) -> None:
+    ids = {"paid": shop.has_paid("o-1")}
+    shop.totals["o-3"] = Pay("3", "USD")
+    with shop.app.app_context():
+        with suppress(SQLAlchemyError):
+            shop.db.session.execute(text("SELECT * FROM nowhere"))
         CALLS[call](shop.paycheckout, ids)
 
 
