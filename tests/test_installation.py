@@ -44,7 +44,10 @@ def test_a_copy_sends_no_payout_until_it_is_told_that_the_shop_has_moved(
     assert "belongs to the shop at shop.example" in copy.shop.runs("doctor").output
     copy.sends()
     assert copy.status() == "ready"
+    copy.shop.clock.advance(minutes=30)
+    paycheckout_sandbox.advance(minutes=30)
     assert report(copy.shop)[0] == 2
+    assert "Keep this running" not in report(copy.shop)[1], "reconcile does run"
     assert "flask paycheckout doctor --moved-here" in report(copy.shop)[1]
 
     copy.shop.runs(*MOVED)
@@ -52,6 +55,21 @@ def test_a_copy_sends_no_payout_until_it_is_told_that_the_shop_has_moved(
     assert "moved" in copy.shop.runs("deeds").output
     copy.sends()
     assert copy.status() == "sent"
+
+
+@pytest.mark.parametrize(
+    "address", ["https://shop.example:443/", "https://Shop.Example.", "http://shop.example:80", "http://shop.example"]
+)
+def test_another_spelling_of_the_address_is_no_copy(
+    open_shop: OpenShop, paycheckout_sandbox: Sandbox, address: str
+) -> None:
+    shop = open_shop("shop", sandbox=paycheckout_sandbox, **SHOP)
+    shop.reconciles()
+    other = {"SQLALCHEMY_DATABASE_URI": shop.app.config["SQLALCHEMY_DATABASE_URI"], "PAYCHECKOUT_PUBLIC_URL": address}
+    same = Payer(open_shop("same", sandbox=paycheckout_sandbox, **other), paycheckout_sandbox)
+    same.owes()
+    same.sends()
+    assert same.status() == "sent"
 
 
 def test_a_copy_reminds_nobody_and_still_delivers_what_was_paid(

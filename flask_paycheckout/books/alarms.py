@@ -41,7 +41,7 @@ part whose rest nobody has paid, is worth a question.
 RECONCILE = "Keep this running beside the shop: flask paycheckout reconcile --watch"
 """The remedy for what only reconcile finds."""
 
-_GOES_ON = "It goes on by itself once the service answers, or takes the keys, again; see the alarm about that."
+_GOES_ON = "It goes on by itself once its cause is over, which has an alarm of its own."
 
 EXAMPLES = 100
 """The most examples of an alarm; its count covers all."""

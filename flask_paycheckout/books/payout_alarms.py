@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
-from sqlalchemy import ColumnElement, case, func, or_, select
+from sqlalchemy import ColumnElement, case, func, or_, select, true
 
 from flask_paycheckout.books.account_names import payer_of
 from flask_paycheckout.books.alarms import (
@@ -48,14 +48,18 @@ _NOT_SENT = (
 @alarm(Severity.NOW)
 def copied_shop(look: Look) -> Iterator[Alarm]:
     """Rounds of an app whose public address is another one than that of the shop that the database belongs to."""
-    c = look.models.services.c
-    for row in look.rows(select(c.words, c.failing_since).where(c.operation == ANOTHER)):
+    for row in _copies(look):
         yield Alarm(
             f"payouts and reminders are not sent from {row.words}: the database belongs to a shop at another address",
             as_utc(row.failing_since),
             account=None,
             remedies=(_MOVED,),
         )
+
+
+def _copies(look: Look) -> Sequence[Any]:
+    c = look.models.services.c
+    return look.rows(select(c.words, c.failing_since).where(c.operation == ANOTHER))
 
 
 @alarm(Severity.TODAY, OwnerPage("payouts", "See what to approve", "waiting"))
@@ -89,12 +93,13 @@ def unclaimed_refunds(look: Look) -> Waiting:
 def unsent_payouts(look: Look) -> Waiting:
     """Payouts that are ready, and that no call sends."""
     payers, unsent = ready_payouts(look, _is_late(look), ~is_stopped(look.models), lacks_token=False)
+    payer = case(payers or {"": ""}, value=payer_of(look.payouts))
     return _payouts(
         look,
         unsent,
         ("payout is ready and not sent", "payouts are ready and not sent"),
         RECONCILE,
-        outage=_in_outage(look, case(payers or {"": ""}, value=payer_of(look.payouts))),
+        outage=true() if _copies(look) else _in_outage(look, payer),
     )
 
 

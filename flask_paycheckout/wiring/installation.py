@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
@@ -16,6 +17,8 @@ from flask_paycheckout.wiring import Wiring
 # Rows of the table of failing calls that never fail; their `words` are addresses without a scheme.
 _OWN, ANOTHER = "public address", "another address"
 _UNKNOWN = "an address that it is not told"
+# Of a host's name; the address means the same without it.
+_USUAL_END = re.compile(r"\.?(?::(?:80|443))?$")
 
 
 @dataclass(frozen=True)
@@ -26,12 +29,13 @@ class Installation:
 
     @property
     def address(self) -> str | None:
-        """The public address of this app, without its scheme; None where only requests know it."""
+        """The public address of this app, without scheme and usual port; None where only requests know it."""
         config = self.wiring.app.config
         public = urlsplit(self.wiring.settings.public_url or "")
         trusted = config.get("TRUSTED_HOSTS") or [""]
         named: str = public.netloc + public.path or config.get("SERVER_NAME") or trusted[0]
-        return named.lower() or None
+        host, slash, path = named.lower().partition("/")
+        return _USUAL_END.sub("", host) + slash + path or None
 
     def stored(self) -> str | None:
         """The address of the shop that the database belongs to; None before the first round of one that has one."""

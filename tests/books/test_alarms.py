@@ -101,6 +101,22 @@ def unknown_deposit_status(shop: Shop) -> None:
     shop.has_deposit("on_holiday", *orders(shop))
 
 
+def function_fails(name: str) -> Trouble:
+    """A function of the shop raises while a customer tries to pay."""
+
+    def trouble(shop: Shop) -> None:
+        getattr(shop.paycheckout, name)(lambda order_id: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            shop.starts("o-1")
+
+    return trouble
+
+
+def describe_orders_fails(shop: Shop) -> None:
+    shop.paycheckout.describe_orders(lambda order_ids: 1 / 0)
+    assert shop.runs("export", "--format", "accounting").exit_code == 0
+
+
 def wrong_amount(shop: Shop) -> None:
     paid_with_webhook(shop, inputAmount=number("1"))
 
@@ -133,6 +149,9 @@ TROUBLES = {
     "webhooks never come": (webhooks_never_come, "webhook", "today"),
     "reconcile does not run": (reconcile_does_not_run, "reconcile", "now"),
     "starts fail": (starts_answered(refusal(503, "no checkouts today")), "no checkouts today", "now"),
+    "order_total fails": (function_fails("order_total"), "order_total fails", "now"),
+    "account_of fails": (function_fails("account_of"), "account_of fails", "now"),
+    "describe_orders fails": (describe_orders_fails, "describe_orders fails", "today"),
     "one order is refused": (starts_answered(refusal(400, "amount too small"), "o-1"), "amount too small", "today"),
 }
 
