@@ -354,6 +354,18 @@ def test_the_first_try_of_a_payout_that_was_tried_again_must_have_failed(payer: 
     assert "It may be paid twice" in ran.stdout
 
 
+def test_what_failed_and_was_given_up_agrees_until_the_service_pays_it(payer: Payer) -> None:
+    payer.owes("p-1")
+    payer.sends()
+    payer.sandbox.finish(payer.payout(), "failed")
+    payer.sends(minutes=2)
+    payer.decides("cancel_payout")
+    assert (payer.status(), audits(payer.shop)[0]) == ("cancelled", 0)
+    with payer.sandbox.app.app_context(), transaction() as session:
+        session.execute(sa.update(Disbursement).values(status="completed"))
+    assert "The service pays it, or has paid it." in payer.shop.runs("audit").stdout
+
+
 def test_what_was_paid_past_the_shop_is_missing_here(payer: Payer) -> None:
     strangers(payer, 3)
     ran = payer.shop.runs("audit")

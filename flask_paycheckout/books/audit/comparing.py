@@ -277,9 +277,12 @@ def _state_of(payout: PayoutMixin, now: datetime) -> str:
     """The row of `_DISBURSEMENTS` for a payout."""
     if payout.status == PayoutStatus.SENDING and payout.due_at is not None and payout.due_at > now:
         return "being sent"
-    if payout.status == PayoutStatus.FAILED and payout.problem == PayoutEvidence.RETURNED:
+    sent = payout.disbursement_id is not None
+    # What was sent and is cancelled has failed, and was given up.
+    status = PayoutStatus.FAILED if payout.status == PayoutStatus.CANCELLED and sent else payout.status
+    if status == PayoutStatus.FAILED and payout.problem == PayoutEvidence.RETURNED:
         return "returned"
-    return "refused" if payout.status == PayoutStatus.FAILED and payout.disbursement_id is None else payout.status
+    return status if status != PayoutStatus.FAILED or sent else "refused"
 
 
 def _agreed_payout(payout: PayoutMixin, made: FiatDisbursement | None) -> Finding:
