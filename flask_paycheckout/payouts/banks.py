@@ -39,7 +39,7 @@ class Banks:
 
     def lacks(self, account: str, currency: str, bank: str) -> bool:
         """Whether the service lists banks, and none of this name."""
-        known = {drawn(name).casefold() for name in self.named(account, currency).values()}
+        known = {name.casefold() for name in self.named(account, currency).values()}
         return bool(known) and drawn(bank).casefold() not in known
 
     def _listed(self, account: str) -> Sequence[FiatPaymentMethod]:

@@ -123,15 +123,16 @@ def _shown(reference: str, fault: Fault | None = None) -> Page:
     # Whoever has been shown the link cannot approve, so it is shown to those who ask for it, or cannot anyway.
     asks_for_link = may_link and "link" not in request.args and _loses_approval(payout)
     url = claim_url(payout.reference) if may_link and not asks_for_link else None
+    steps = happenings_of(payout)
     return owner_page(
         "payout",
         fault,
         payout=payout,
         described=described,
         payee=_payee_text(payout, described) if status == PayoutStatus.WAITING else "",
-        steps=happenings_of(payout),
-        trouble=_trouble_text(payout),
-        asked_why=happenings_of(payout)[0].facts.get("why") if payout.history else None,
+        steps=steps,
+        trouble=payout.problem and _trouble_text(payout),
+        asked_why=next((each.facts.get("why") for each in steps), None),
         story=sorted([*story_of_payout(payout), *links_told([payout])], key=itemgetter(0)),
         choices=_choices(payout),
         # A choice that was refused is taken back: what it was made for is no longer shown.
@@ -174,7 +175,8 @@ def _trouble_text(payout: PayoutMixin) -> str:
 
 def _payee_text(payout: PayoutMixin, described: Described | None) -> str:
     """The question of an approval: the sum and the payee, beside the order's customer."""
-    name, bank = destination(payout).get("Name"), destination(payout).get("Bank")
+    facts = destination(payout)
+    name, bank = facts.get("Name"), facts.get("Bank")
     whom = name or ("the wallet above" if payout.is_token else "the account above")
     question = f"Send {payout_sum_text(payout)} to {whom}?"
     if bank and runtime().banks.lacks(payout.account, payout.currency, bank):
