@@ -108,10 +108,12 @@ def _add_payments(figures: Figures, amount: Decimal, fees: Decimal, method: str,
 
 def _add_checkouts(engine: Engine, models: Models, period: Period, found: dict[str, Figures]) -> None:
     c = models.checkouts.c
-    same = c.total_currency, c.payment_completed_at.is_not(None), c.status == Status.PENDING
+    # By its name: pg8000 sends the value twice, and PostgreSQL takes the two for different conditions.
+    is_pending = (c.status == Status.PENDING).label("is_pending")
+    same = c.total_currency, c.payment_completed_at.is_not(None)
     asked = _listed(func.coalesce(c.due_amount, c.total_amount))
     within = period.conditions(models.checkouts, c.created_at)
-    made = select(*same, asked, func.count()).where(*within).group_by(*same)
+    made = select(*same, is_pending, asked, func.count()).where(*within).group_by(*same, "is_pending")
     with engine.connect() as connection:
         for currency, paid, pending, amounts, number in connection.execute(made):
             figures, total = _of(found, currency), sum_of(amounts)

@@ -55,6 +55,7 @@ def test_refunds_count_in_the_currency_that_was_paid_less_what_came_back(shop: S
     assert (found["USD"].refunded, "usdc-polygon" in found) == (Decimal("4.00"), False)
 
 
+@pytest.mark.on_each_database("pg8000")
 def test_checkouts_without_money_are_unpaid_or_on_their_way(shop: Shop) -> None:
     shop.totals["o-1"] = Pay("100.00", "USD", now="30.00")
     shop.starts("o-1")
