@@ -42,6 +42,7 @@ from flask_paycheckout.translations.catalogues import choose
 from flask_paycheckout.views.headers import nonce
 from flask_paycheckout.views.language import amount_format, page_settings, use_settings
 from flask_paycheckout.views.shop_shown import shop_shown
+from flask_paycheckout.wiring.logs import about
 
 Page = tuple[str, int]
 """A page of the owner's view, and its HTTP status."""
@@ -209,7 +210,12 @@ def error_page(error: HTTPException) -> Response | HTTPException | Page:
         # To count what waits takes twenty queries.
         "number_waiting": lambda: 0,
     }
-    return render_template("paycheckout/owner/error.html", **facts), error.code
+    try:
+        return render_template("paycheckout/owner/error.html", **facts), error.code
+    except Exception:
+        # A context processor of the shop, whose error may be the one that is told here.
+        runtime().log.exception("owner's error pages", "an error page could not be rendered", extra=about())
+        return error
 
 
 _DONE = {

@@ -13,6 +13,7 @@ from werkzeug.exceptions import HTTPException
 from tests.conftest import OpenShop
 from tests.scripted import SAME_SITE, Shop
 from tests.views.pages import PRODUCTION, heading, opens, pay_path, presses_pay, status_path
+from tests.views.test_owner import opens_view
 from tests.views.test_templates import writes
 
 
@@ -61,6 +62,14 @@ def test_what_nobody_handles_is_a_page_and_a_problem_of_ours(
     assert problem.get_json()["code"] == "shop_failed"
     assert "at this moment" in caplog.text
     assert path.split("/")[3] not in caplog.text
+
+
+def test_the_owner_gets_an_error_page_while_the_shop_is_broken(live: Shop) -> None:
+    opens_view(live)
+    live.app.context_processor(breaks)
+    page = live.browser.get("/paycheckout/owner/")
+    assert (page.status_code, page.mimetype) == (500, "text/html")
+    assert live.browser.get("/paycheckout/owner/order?id=unknown").status_code == 404
 
 
 def test_a_developer_sees_the_error_itself(shop: Shop) -> None:
