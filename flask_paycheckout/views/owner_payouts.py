@@ -123,18 +123,20 @@ def _shown(reference: str, fault: Fault | None = None) -> Page:
     # Whoever has been shown the link cannot approve, so it is shown to those who ask for it, or cannot anyway.
     asks_for_link = may_link and "link" not in request.args and _loses_approval(payout)
     url = claim_url(payout.reference) if may_link and not asks_for_link else None
-    steps = happenings_of(payout)
+    steps, choices = happenings_of(payout), _choices(payout)
+    approves = not choices.keys().isdisjoint(_APPROVING)
     return owner_page(
         "payout",
         fault,
         payout=payout,
         described=described,
-        payee=_payee_text(payout, described) if status == PayoutStatus.WAITING else "",
+        payee=_payee_text(payout, described) if approves else "",
+        for_another=status == PayoutStatus.WAITING and not approves and _is_barred(payout),
         steps=steps,
         trouble=payout.problem and _trouble_text(payout),
         asked_why=next((each.facts.get("why") for each in steps), None),
         story=sorted([*story_of_payout(payout), *links_told([payout])], key=itemgetter(0)),
-        choices=_choices(payout),
+        choices=choices,
         # A choice that was refused is taken back: what it was made for is no longer shown.
         chosen=request.form.get("decision") if fault and fault.code == 400 else None,
         action=form_url("decide_payout", payout.reference),
@@ -144,6 +146,11 @@ def _shown(reference: str, fault: Fault | None = None) -> Page:
         can_refund=payout.state == PayoutState.FAILED and payout.kind == PayoutKind.REFUND,
         has_proof=status == PayoutStatus.COMPLETED and not payout.is_token and payout.disbursement_id,
     )
+
+
+def _is_barred(payout: PayoutMixin) -> bool:
+    """Whether somebody else has to approve a payout, since this person asked for it or has seen its link."""
+    return "approve" in person().may and not runtime().payout_decisions.may_approve(payout, owner())
 
 
 def _loses_approval(payout: PayoutMixin) -> bool:

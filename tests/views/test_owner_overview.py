@@ -88,6 +88,9 @@ def test_who_asked_for_a_refund_is_told_that_it_waits_for_somebody_else(open_sho
     page = opens(shop).text
     assert "waits for somebody else, since you asked for it" in waiting(page)[0]
     assert 'class="count"' not in page, "nothing waits for her"
+    (address,) = set(re.findall(r'href="([^"]*/payout\?reference=[^"]*)">See it', page))
+    told = text_of(shop.browser.get(html.unescape(address)))
+    assert ("It waits for somebody else: you asked for it" in told, "Send 5.00 USD" in told) == (True, False)
     who[0] = "Bo"
     page = opens(shop).text
     assert "waits for an approval Look and approve" in waiting(page)[0]
