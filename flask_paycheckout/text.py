@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from decimal import Decimal, InvalidOperation
 from typing import Any
@@ -28,6 +28,15 @@ _SPACES = re.compile("[ \u00a0\u1680\u2000-\u200a\u202f\u205f\u3000]+")
 _FORMULA = re.compile(r"(^|[;\t\r\n])(?=\s*[=+\-@\uff1d\uff0b\uff0d\uff20\u2212]|')")
 
 
+Show = Callable[[Decimal, str], str]
+"""Formats an amount with its currency: plainly for terminals and files, in the reader's notation for pages."""
+
+
+def plain_sum(amount: Decimal, currency: str) -> str:
+    """An amount in digits, with its currency."""
+    return f"{amount:f} {currency}"
+
+
 def moment_text(moment: datetime) -> str:
     """Format a time for people: UTC, to the second."""
     return as_utc(moment).strftime("%Y-%m-%d %H:%M:%S") + "Z"
@@ -38,12 +47,20 @@ def account_text(account: str) -> str:
     return f" (account {account})" if account else ""
 
 
-def payout_sum_text(payout: Any) -> str:
+def payout_sum_text(payout: Any, show: Show = plain_sum) -> str:
     """The sum that a payout sends, and what that counts of a payment in another currency."""
-    sent = f"{amount_text(payout.exact_amount)} {payout.currency}"
+    sent = stored_sum_text(payout.exact_amount, payout.currency, show)
     if payout.counts_currency in (None, payout.currency):
         return sent
-    return f"{sent} for {amount_text(payout.exact_counts)} {payout.counts_currency}"
+    return f"{sent} for {stored_sum_text(payout.exact_counts, payout.counts_currency, show)}"
+
+
+def stored_sum_text(stored: str, currency: str, show: Show = plain_sum) -> str:
+    """A stored amount with its currency; a text that is no number, which another program wrote, as it is."""
+    try:
+        return show(Decimal(stored), currency)
+    except InvalidOperation:
+        return f"{amount_text(stored)} {currency}"
 
 
 def amount_text(stored: str) -> str:

@@ -289,22 +289,34 @@ def page_of_deeds(engine: Engine, models: Models, place: str | None, limit: int,
     return Page(tuple(_deed_of(row._mapping) for row in found.rows), found.next_place)
 
 
-def sums_of_deeds(models: Models, engine: Engine, deeds: Sequence[Deed]) -> list[Amount | None]:
-    """The sum that each of some deeds is about: that of a payout, a refund, or a payment that was decided about."""
+class About(NamedTuple):
+    """What a deed is about, beside its order."""
+
+    amount: Amount | None = None
+    """The sum of the payout, or of the payment that was decided about."""
+
+    payout: Any = None
+    """The payout's columns that its name needs; None for a deed about something else."""
+
+
+def subjects_of_deeds(models: Models, engine: Engine, deeds: Sequence[Deed]) -> list[About]:
+    """What each of some deeds is about."""
     subjects = {deed.subject for deed in deeds}
     p, c = models.payouts.c, models.checkouts.c
-    payouts = select(p.reference, p.refund_of, p.created_at, p.amount, p.currency)
+    payouts = select(p.reference, p.id, p.kind, p.order_id, p.refund_of, p.created_at, p.amount, p.currency)
     payments = select(c.checkout_id, c.payment_paid_amount, c.payment_paid_currency)
-    sums: dict[Any, Amount | None] = {
-        ("decided", checkout_id): amount_of(*paid)
+    known: dict[Any, About] = {
+        ("decided", checkout_id): About(amount_of(*paid))
         for checkout_id, *paid in read_rows(engine, payments.where(c.checkout_id.in_(subjects)))
     }
     for row in read_rows(engine, payouts.where(p.reference.in_(subjects) | p.refund_of.in_(subjects))):
+        about = About(amount_of(row.amount, row.currency), row)
         # A refund and its deed are stored with one time, and the deed names the payment.
-        sums[row.reference] = sums[row.refund_of, as_utc(row.created_at)] = amount_of(row.amount, row.currency)
+        known[row.reference] = known[row.refund_of, as_utc(row.created_at)] = about
     return [
-        sums.get(
-            {"refunded": (deed.subject, deed.at), "decided": ("decided", deed.subject)}.get(deed.deed, deed.subject)
+        known.get(
+            {"refunded": (deed.subject, deed.at), "decided": ("decided", deed.subject)}.get(deed.deed, deed.subject),
+            About(),
         )
         for deed in deeds
     ]

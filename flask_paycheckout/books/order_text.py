@@ -17,12 +17,14 @@ from flask_paycheckout.payouts.payout_model import PayoutMixin
 from flask_paycheckout.payouts.payout_states import PayoutStatus
 from flask_paycheckout.text import (
     PRUNED_TEXT,
+    Show,
     account_text,
     amount_text,
     moment_text,
     payout_sum_text,
+    plain_sum,
 )
-from flask_paycheckout.totals import amount_to_type
+from flask_paycheckout.totals import Receive, amount_to_type
 
 STATUS_TEXT = {
     "unpaid": "Nobody has started to pay this order. (Abandoned attempts may have been pruned.)",
@@ -41,14 +43,16 @@ _ACCEPTING = {
 _TO_DECIDE = (PayoutStatus.WAITING, PayoutStatus.FAILED, PayoutStatus.UNKNOWN)
 
 
-def total_text(attempt: CheckoutMixin) -> str:
+def total_text(attempt: CheckoutMixin, show: Show = plain_sum) -> str:
     """The total that the customer was asked for, as text.
 
     When another program stored an invalid total, its raw columns are shown, so that the rest can still be read.
     """
     try:
         total, due = attempt.total, attempt.due
-        return str(total) if due.amount == total.amount else f"{due} of {total}"
+        part = "" if due.amount == total.amount else f"{show(due.amount, due.currency)} of "
+        after = f" after the fee, paid in {total.pay_in}" if isinstance(total, Receive) else ""
+        return f"{part}{show(total.amount, total.currency)}{after}"
     except (ValueError, TypeError, ArithmeticError):
         return f"{attempt.total_amount} {attempt.total_currency} (no total)"
 

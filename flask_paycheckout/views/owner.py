@@ -19,7 +19,7 @@ from werkzeug.wrappers import Response
 from flask_paycheckout.books.customers import Described
 from flask_paycheckout.books.explain import Explanation
 from flask_paycheckout.books.happenings import happenings_of
-from flask_paycheckout.books.lists import page_of_deeds, sums_of_deeds
+from flask_paycheckout.books.lists import page_of_deeds, subjects_of_deeds
 from flask_paycheckout.books.order_money import money_of, refunded_of
 from flask_paycheckout.books.order_text import problem_line, total_text
 from flask_paycheckout.checkouts.decisions import HOW_TO_ACCEPT, REJECTING, accepting
@@ -51,6 +51,7 @@ from flask_paycheckout.views.owner_forms import (
     owner,
     owner_page,
     person,
+    sum_in_sentence,
     why_given,
 )
 from flask_paycheckout.views.owner_story import Told, arrived_text, story_of
@@ -189,7 +190,7 @@ def _story(order_id: str, fault: Fault | None = None) -> Page:
         rejecting=REJECTING,
         refunded_of=partial(refunded_of, story),
         balance=shop.part_payments.balance(order_id) if has_part else None,
-        total_of=total_text,
+        total_of=partial(total_text, show=sum_in_sentence),
         arrived=arrived_text,
         history_of=happenings_of,
         waits=waits_for_payback,
@@ -219,9 +220,9 @@ def list_deeds() -> Page:
     with_views = "views" in request.args
     engine, models = runtime().engine(), runtime().models
     page = page_of_deeds(engine, models, request.args.get("after"), _LISTED, with_views)
-    deeds = list(zip(page.rows, sums_of_deeds(models, engine, page.rows), strict=True))
+    deeds = list(zip(page.rows, subjects_of_deeds(models, engine, page.rows), strict=True))
     # A payout that was approved twice counts once.
-    approved = {deed.subject: amount for deed, amount in deeds if deed.deed == "approved"}
+    approved = {deed.subject: about.amount for deed, about in deeds if deed.deed == "approved"}
     return owner_page("deeds", page=page, deeds=deeds, with_views=with_views, approved=sums_of(approved.values()))
 
 

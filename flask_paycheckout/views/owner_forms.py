@@ -7,6 +7,7 @@ from collections.abc import Callable, Container, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
 from functools import partial, wraps
 from itertools import groupby
 from typing import Any, TypeVar
@@ -20,6 +21,7 @@ from flask_paycheckout.books.customers import Described
 from flask_paycheckout.books.happenings import REASON_WORDS
 from flask_paycheckout.books.payout_alarms import payout_name
 from flask_paycheckout.books.periods import Period, moment_of
+from flask_paycheckout.checkouts.payments import Amount
 from flask_paycheckout.checkouts.states import Status
 from flask_paycheckout.database.deeds import MAX_BY, MAX_WHY
 from flask_paycheckout.errors import (
@@ -36,11 +38,11 @@ from flask_paycheckout.runtime import for_writing, runtime
 from flask_paycheckout.security.permission import Person
 from flask_paycheckout.security.signed_links import FORMS
 from flask_paycheckout.shop_functions import personal
-from flask_paycheckout.text import moment_text, payout_sum_text, trimmed, visible
+from flask_paycheckout.text import moment_text, payout_sum_text, stored_sum_text, trimmed, visible
 from flask_paycheckout.totals import typed_amount
 from flask_paycheckout.translations.catalogues import choose
 from flask_paycheckout.views.headers import nonce
-from flask_paycheckout.views.language import amount_format, page_settings, use_settings
+from flask_paycheckout.views.language import amount_format, format_amount, page_settings, use_settings
 from flask_paycheckout.views.shop_shown import shop_shown
 from flask_paycheckout.wiring.logs import about
 
@@ -146,6 +148,16 @@ def when(at: datetime) -> str:
     return f"{day}, {local:%H:%M}" if local.year == today.year else f"{day} {local.year}"
 
 
+def shown(amount: Amount) -> str:
+    """An amount in the notation of the page's language."""
+    return format_amount(amount.amount, amount.currency)
+
+
+def sum_in_sentence(amount: Decimal, currency: str) -> str:
+    """An amount in the same notation with plain spaces, because `visible` escapes all others."""
+    return " ".join(format_amount(amount, currency).split())
+
+
 def owner() -> str:
     """The name of the person who makes this request, as decisions record it."""
     return person().name[:MAX_BY]
@@ -178,11 +190,11 @@ def owner_page(template: str, fault: Fault | None = None, code: int = 200, **fac
 
 def frame() -> dict[str, object]:
     """The variables and functions of all templates of the owner's view."""
-    who = g.get("paycheckout_owner")
+    who, show = g.get("paycheckout_owner"), amount_format()
     return {
         "moment": moment,
         "when": when,
-        "format_amount": amount_format(),
+        "format_amount": show,
         "shop": shop_shown(),
         "visible": visible,
         "state": state_text,
@@ -191,7 +203,9 @@ def frame() -> dict[str, object]:
         "reasons": REASON_WORDS,
         "facts_in": facts_in,
         "name_of": payout_name,
-        "sum_of": payout_sum_text,
+        "sum_of": partial(payout_sum_text, show=show),
+        "shown": shown,
+        "stored_sum": partial(stored_sum_text, show=show),
         "folded": folded,
         "who": who and who.name,
         "nonce": nonce(),

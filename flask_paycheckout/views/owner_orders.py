@@ -29,7 +29,7 @@ from flask_paycheckout.runtime import runtime
 from flask_paycheckout.views import owner_books
 from flask_paycheckout.views.language import page_settings
 from flask_paycheckout.views.owner_alarms import alarms_of_page
-from flask_paycheckout.views.owner_forms import Page, asked_for, chosen, go_to, owner_page
+from flask_paycheckout.views.owner_forms import Page, asked_for, chosen, go_to, owner_page, shown
 from flask_paycheckout.views.owner_overview import method_name, overviews
 from flask_paycheckout.views.owner_tasks import orders_of, tasks_of
 
@@ -188,7 +188,7 @@ def _refund_text(refunds: Sequence[tuple[str, Amount | None]]) -> str:
     if any(status not in _PAID_BACK for status, _ in refunds):
         return "refund waits"
     back = sums_of(amount for status, amount in refunds if status in _PAID_BACK)
-    return f"{', '.join(map(str, back))} refunded" if back else ""
+    return f"{', '.join(map(shown, back))} refunded" if back else ""
 
 
 def _presets() -> dict[str, tuple[date, date]]:

@@ -48,6 +48,7 @@ from flask_paycheckout.views.owner_forms import (
     owner,
     owner_page,
     person,
+    sum_in_sentence,
     text_given,
     to_save,
     why_given,
@@ -185,7 +186,7 @@ def _payee_text(payout: PayoutMixin, described: Described | None) -> str:
     facts = destination(payout)
     name, bank = facts.get("Name"), facts.get("Bank")
     whom = name or ("the wallet above" if payout.is_token else "the account above")
-    question = f"Send {payout_sum_text(payout)} to {whom}?"
+    question = f"Send {payout_sum_text(payout, sum_in_sentence)} to {whom}?"
     if bank and runtime().banks.lacks(payout.account, payout.currency, bank):
         question += f" The payments service does not list {bank} among the banks that it pays to."
     customer = described and described.customer

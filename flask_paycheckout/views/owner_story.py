@@ -12,11 +12,12 @@ from flask_paycheckout.books.explain import Explanation
 from flask_paycheckout.books.happenings import happenings_of
 from flask_paycheckout.books.order_text import total_text
 from flask_paycheckout.checkouts.checkout_model import CheckoutMixin
-from flask_paycheckout.checkouts.payments import Amount, Payment
+from flask_paycheckout.checkouts.payments import Payment
 from flask_paycheckout.checkouts.states import Status
 from flask_paycheckout.payouts.payout_model import PayoutMixin
+from flask_paycheckout.payouts.payout_states import PayoutKind
 from flask_paycheckout.text import payout_sum_text
-from flask_paycheckout.views.owner_forms import state_text
+from flask_paycheckout.views.owner_forms import state_text, sum_in_sentence
 from flask_paycheckout.views.owner_overview import method_name
 
 Told = tuple[datetime, str]
@@ -42,7 +43,7 @@ def story_of(story: Explanation, described: Described | None) -> list[Told]:
 
 
 def _of_attempt(attempt: CheckoutMixin, customer: str) -> Iterator[Told]:
-    yield attempt.created_at, f"{customer} began to pay {total_text(attempt)}"
+    yield attempt.created_at, f"{customer} began to pay {total_text(attempt, sum_in_sentence)}"
     if attempt.payment is not None and attempt.payment.completed_at is not None:
         yield attempt.payment.completed_at, arrived_text(attempt.payment)
     if attempt.taken_back is not None:
@@ -57,13 +58,14 @@ def _of_attempt(attempt: CheckoutMixin, customer: str) -> Iterator[Told]:
 
 def arrived_text(payment: Payment) -> str:
     """The sentence about money that arrived: sum, method and fee."""
-    paid = str(payment.paid) if payment.paid else "An amount that is not known"
+    money = payment.paid
+    paid = sum_in_sentence(money.amount, money.currency) if money else "An amount that is not known"
     method = method_name(payment.method)
     fee, share = payment.fee, ""
     if fee is not None and fee.amount is not None and fee.currency is not None:
-        share = f"; the fee was {Amount(fee.amount, fee.currency)}"
-        if payment.paid and fee.currency == payment.paid.currency and payment.paid.amount:
-            share += f", {_percent(fee.amount / payment.paid.amount)} of it"
+        share = f"; the fee was {sum_in_sentence(fee.amount, fee.currency)}"
+        if money and fee.currency == money.currency and money.amount:
+            share += f", {_percent(fee.amount / money.amount)} of it"
     return f"{paid} arrived{f' ({method})' if method else ''}{share}"
 
 
@@ -74,24 +76,23 @@ def _percent(share: Decimal) -> str:
 
 def story_of_payout(payout: PayoutMixin) -> list[Told]:
     """The sentences about a payout with their times, oldest first: each of its states, and who let it there."""
-    told = [(payout.created_at, _asked_for(payout))]
+    told = [(payout.created_at, _asked_for(payout, payout.kind.capitalize()))]
     for step in happenings_of(payout):
         if step.what == "moved":
             by, why = step.facts.get("by"), step.facts.get("why")
-            words = (
-                f"{state_text(step.facts['to']).capitalize()}{f', by {by}' if by else ''}{f': {why}' if why else ''}"
-            )
+            words = f"{state_text(step.facts['to']).capitalize()}{f' by {by}' if by else ''}{f': {why}' if why else ''}"
             told.append((step.at, words))
     return told
 
 
 def _of_payout(payout: PayoutMixin) -> Iterator[Told]:
-    yield payout.created_at, _asked_for(payout)
+    name = f"Refund no. {payout.id}" if payout.kind == PayoutKind.REFUND else f"Payout {payout.reference}"
+    yield payout.created_at, _asked_for(payout, name)
     if payout.moved_at > payout.created_at:
-        yield payout.moved_at, f"The {payout.kind} of {payout_sum_text(payout)}: {state_text(payout.status)}"
+        yield payout.moved_at, f"{name}: {state_text(payout.status)}"
 
 
-def _asked_for(payout: PayoutMixin) -> str:
+def _asked_for(payout: PayoutMixin, name: str) -> str:
     asked = f", asked for by {payout.asked_by}" if payout.asked_by else ""
     why = f": {payout.note}" if payout.note else ""
-    return f"{payout.kind.capitalize()} of {payout_sum_text(payout)}{asked}{why}"
+    return f"{name} of {payout_sum_text(payout, sum_in_sentence)}{asked}{why}"

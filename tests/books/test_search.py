@@ -80,7 +80,7 @@ def test_the_orders_of_one_customer_stand_with_what_they_come_to(shop: Shop) -> 
     refunds(shop, paid, "1.50")
     shop.paycheckout.find_orders(lambda text, limit: bought[:2])
     words = text_of(opens(shop, search="Ines"))
-    assert "together: arrived 12.50 USD; on its way 12.50 USD; refunded 2.00 USD; to be refunded 1.50 USD." in words
+    assert "together: arrived $12.50; on its way $12.50; refunded $2.00; to be refunded $1.50." in words
 
 
 def test_a_search_says_where_it_stopped_and_offers_no_choice_of_other_orders(shop: Shop) -> None:
@@ -88,10 +88,10 @@ def test_a_search_says_where_it_stopped_and_offers_no_choice_of_other_orders(sho
     paid = shop.has_paid()
     shop.stores_like(paid, [{"checkout_id": "x", "order_id": "x", "paid_order_id": "x"}])
     words = text_of(opens(shop, search="12.50"))
-    assert "All of these together: arrived 25.00 USD." in words
+    assert "All of these together: arrived $25.00." in words
     assert "This week" not in words
     shop.stores_like(paid, [dict.fromkeys(("checkout_id", "order_id", "paid_order_id"), f"x-{n}") for n in range(24)])
-    assert "The first 25 together: arrived 312.50 USD." in text_of(opens(shop, search="12.50"))
+    assert "The first 25 together: arrived $312.50." in text_of(opens(shop, search="12.50"))
 
 
 def test_ids_are_found_along_indexes(shop: Shop) -> None:

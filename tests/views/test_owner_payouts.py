@@ -30,7 +30,7 @@ ACCOUNT = "GB29NWBK60161331926819"
 
 def listed(answer: TestResponse) -> list[str]:
     """The references of the payouts that a page lists."""
-    found = re.findall(r'<h2><a href="[^"]*/payout\?reference=([^"]*)">', answer.text)
+    found = re.findall(r'<th scope="row"><a href="[^"]*/payout\?reference=([^"]*)">', answer.text)
     return [unquote_plus(html.unescape(reference)) for reference in found]
 
 
@@ -66,8 +66,8 @@ def test_payouts_and_refunds_are_listed_newest_first_and_chosen_by_state_and_kin
     assert listed(opens(desk, "/payouts", kind="payout", status="ready")) == ["maker-1"]
     assert "There are none of these." in opens(desk, "/payouts", status="unknown").text
     shown = text_of(opens(desk, "/payouts"))
-    assert "Refund no. 3 (order o-1) waits for its receiver 1.50 USD" in shown
-    assert "Not sent yet: 161.50 USD." in shown
+    assert "Refund no. 3 (order o-1) not said yet waits for its receiver asked for by Ada $1.50" in shown
+    assert "Not sent yet: $161.50." in shown
     day = desk.clock().date()
     assert len(listed(opens(desk, "/payouts", **{"from": str(day), "to": str(day)}))) == 3
     assert listed(opens(desk, "/payouts", to=str(day - timedelta(days=1)))) == []
@@ -82,13 +82,13 @@ def test_the_list_and_the_log_say_what_went_out_and_who_let_it(desk: Shop) -> No
     decides(desk, refund, "cancel")
     stands(desk, "p-1", status="sent", state="sent")
     shown = text_of(opens(desk, "/payouts"))
-    assert ", asked for by Bo, approved by Ada today" in shown
-    assert "Went out: 80.00 USD. Not paid: 1.50 USD." in shown
+    assert "asked for by Bo approved by Ada $80.00 today" in shown
+    assert "Went out: $80.00. Not paid: $1.50." in shown
     log = text_of(opens(desk, "/deeds"))
-    assert "today, 12:00 Ada approved p-1, 80.00 USD (page)" in log
-    assert "Ada refunded chk-1, 1.50 USD" in log, "not the whole payment"
-    assert "Ready to be sent, by Ada" in text_of(opens(desk, "/payout", reference="p-1"))
-    assert "Approved, as listed above: 80.00 USD." in log
+    assert "today, 12:00 Ada approved Payout p-1 of $80.00" in log
+    assert "Ada made Refund no. 2 (order o-1) of $1.50" in log, "not the whole payment"
+    assert "Ready to be sent by Ada" in text_of(opens(desk, "/payout", reference="p-1"))
+    assert "Approved, as listed above: $80.00." in log
 
 
 def test_the_list_goes_on_page_after_page(desk: Shop) -> None:
@@ -138,8 +138,8 @@ def test_a_payout_shows_what_a_person_needs_and_no_account_number(desk: Shop) ->
     page = opens(desk, "/payout", reference="maker-1")
     shown = text_of(page)
     for told in (
-        "80.00 USD",
-        "0.58 USD",
+        "Amount $80.00",
+        "Fee $0.58",
         "Name Bo <b> Bank NatWest IBAN United Kingdom, NWBK Number ends with 6819",
         "jars",
         "The bank <i>slept",
@@ -255,7 +255,7 @@ def test_a_payment_is_refunded_in_part_and_whole(desk: Shop) -> None:
     assert (made.amount, made.refund_of, made.status) == (Decimal("2.50"), checkout_id, "claimable")
     assert lines(made.history)[0]["by"] == "Ada"
     page = opens(desk, "/refund", checkout=checkout_id)
-    assert "Left for refunds 10.00 USD" in text_of(page)
+    assert "Left for refunds $10.00" in text_of(page)
     assert made.reference in page.text
     assert sends(desk, page, why="all broke").status_code == 303
     assert [str(one.amount) for one in payouts(desk)] == ["2.50", "10.00"]
@@ -284,7 +284,7 @@ def test_nothing_is_left_once_a_refund_takes_all_that_can_be_paid(desk: Shop) ->
     with committing(desk) as paycheckout:
         paycheckout.refund(checkout_id, by="Ada", why="broken")
     page = opens(desk, "/order", order_id="o-1")
-    assert "To be refunded 9.27 EUR Left for refunds 0.00 EUR" in text_of(page)
+    assert "To be refunded €9.27 Left for refunds €0.00" in text_of(page)
     assert "Refund it, or a part of it" not in page.text
 
 
@@ -303,8 +303,8 @@ def test_who_paid_from_a_wallet_is_paid_back_to_one(wallet_desk: tuple[Shop, str
         ("/refund", {"checkout": checkout_id}),
         ("/payout", {"reference": made.reference}),
     ):
-        assert "6.5 usdc-polygon for 5.00 USD" in opens(shop, path, **query).text
-    assert "To be refunded 5.00 USD Left for refunds 7.50 USD" in text_of(opens(shop, "/order", order_id="o-1"))
+        assert "6.5 usdc-polygon for $5.00" in text_of(opens(shop, path, **query))
+    assert "To be refunded $5.00 Left for refunds $7.50" in text_of(opens(shop, "/order", order_id="o-1"))
     stands(shop, made.reference, status="failed")
     again = opens(shop, "/payout", reference=made.reference)
     link = re.search(r'href="([^"]*/refund\?[^"]*send_amount[^"]*)"', again.text)
@@ -394,7 +394,7 @@ def test_the_form_tells_the_fee_that_was_taken_and_not_its_rate(desk: Shop) -> N
         checkout_id = desk.starts(order_id)
         desk.settles(checkout_id, says="completed", fee=fee, exchangeInfo={"exchangeRate": number(rate)})
         page = text_of(opens(desk, "/refund", checkout=checkout_id))
-        assert f"You received 12.13 USD, after a fee of 0.37 USD {told}Left for refunds" in page
+        assert f"You received $12.13, after a fee of $0.37 {told}Left for refunds" in page
 
 
 def test_an_amount_may_have_either_decimal_mark(desk: Shop) -> None:
