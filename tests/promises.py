@@ -209,12 +209,14 @@ def every_event_is_told(facts: Facts) -> Violations:
     of_order = grouped(list(facts.events.values()), "order_id")
     for event in facts.events.values():
         if event["superseded_at"] is not None:
-            later = (
+            # In one order another page may have been paid, or opened, before this event of a page was stored.
+            others = (
                 other["name"]
                 for other in of_order[event["order_id"]]
-                if other["id"] > event["id"] and other["payout_reference"] == event["payout_reference"]
+                if other["payout_reference"] == event["payout_reference"]
+                and (other["id"] > event["id"] or other["checkout_id"] != event["checkout_id"])
             )
-            if event["name"] not in _OVERTAKEN or set(later) <= {event["name"]}:
+            if event["name"] not in _OVERTAKEN or set(others) <= {event["name"]}:
                 yield f"{event['name']} of {event['order_id']} was superseded by nothing"
             continue
         missing = {name for name in facts.listeners(event["name"]) if (name, event["event_id"]) not in told}

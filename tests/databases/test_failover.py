@@ -28,7 +28,7 @@ def test_restarts_and_a_failover_under_load_lose_nothing(tmp_path: Path, pytestc
     ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=600)
     assert ended.returncode == 0, ended.stderr
     result = json.loads(ended.stdout)
-    assert (result["lost"], result["doubled"], result["broken"]) == (0, 0, [])
+    assert (result["lost"], result["doubled"], result["broken"]) == (0, 0, []), "\n".join(result["broken"])
     before, took = result["orders_before"], result["recovered"]
     assert list(before) == ["fast restart", "immediate restart", "failover"]
     assert before["failover"] < result["orders"], "nobody came after the failover"
