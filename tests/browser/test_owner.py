@@ -63,3 +63,20 @@ def test_a_summary_is_as_easy_to_hit_and_its_ring_as_strong_as_those_of_links(
 def ring_of(stop: Locator) -> str:
     """The ring around an element at which a keyboard stops."""
     return str(stop.evaluate("stop => (stop.focus({focusVisible: true}), getComputedStyle(stop).outline)"))
+
+
+def test_what_a_dark_screen_shows_is_printed_dark_on_white(
+    owner: tuple[Shop, str], new_page: Callable[..., Page]
+) -> None:
+    page, (shop, address) = new_page(color_scheme="dark"), owner
+    shop.has_paid()
+    page.goto(f"{address}/order?order_id=o-1")
+    seen = brightness_of(page.locator("h1"))
+    page.emulate_media(media="print")
+    assert brightness_of(page.locator("h1")) < 100 < seen
+
+
+def brightness_of(shown: Locator) -> float:
+    """The brightness of a text, from 0 to 255."""
+    colour = str(shown.evaluate("shown => getComputedStyle(shown).color"))
+    return sum(map(float, re.findall(r"[0-9.]+", colour)[:3])) / 3
