@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import Any
 
-from flask_paycheckout import Described, payment_reminder
+from flask_paycheckout import Described, Line, payment_reminder
 from tests.conftest import OpenShop
 from tests.payouts.shop import refunds
 from tests.scripted import Shop
@@ -48,3 +49,11 @@ def test_who_was_shown_the_link_of_a_refund_is_told(open_shop: OpenShop) -> None
     opens(shop, "/payout", link="1", **page)
     assert shown in story(shop)
     assert shown in text_of(opens(shop, "/payout", **page))
+
+
+def test_what_was_ordered_is_told_with_any_amount_that_the_shop_gives(open_shop: OpenShop) -> None:
+    shop = opens_view(open_shop())
+    lines = [Line("Forest honey", Decimal("25.00"), 2), Line("Jar", "1.50"), Line("Label", 1), Line("Straw")]
+    shop.paycheckout.describe_orders(lambda ids: {each: Described(lines=lines) for each in ids})
+    shop.has_paid()
+    assert "2 × Forest honey, 25.00 Jar, 1.50 Label, 1 Straw" in story(shop)
