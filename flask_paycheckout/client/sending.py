@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 import time
+import traceback
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from importlib.metadata import version
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -17,7 +19,7 @@ from flask_paycheckout.client.envelope import JsonObject
 from flask_paycheckout.client.errors import OutcomeUnknown, PaymentsError, TransportFailed, Unauthorized
 from flask_paycheckout.client.hidden import Hidden, Sealed, hidden_in
 from flask_paycheckout.client.operations import Access, Operation, segment
-from flask_paycheckout.client.signing import Signer, header_value, signed_headers
+from flask_paycheckout.client.signing import Signer, UnusableHeaders, header_value, signed_headers
 from flask_paycheckout.client.transport import LIMITS, Limits, httpx
 
 SECRETS = "flask_paycheckout.secrets"
@@ -113,6 +115,7 @@ class Sender:
         :param left: seconds until the attempt must have ended.
         :param wall: Unix time in seconds, for the signature.
         :raises ValueError: the client has no credentials for this call.
+        :raises TransportFailed: its signer failed.
         """
         operation, secrets = call.operation, set(hidden_in(call.body))
         content = Sealed(b"" if call.body is None else _encode(call.body))
@@ -127,7 +130,7 @@ class Sender:
             if (signer := self.signers.get(operation.access)) is None:
                 raise ValueError(f"{operation} needs {operation.access.value}: give them to the PaymentsClient")
             # The target as it goes on the wire.
-            signed = signed_headers(signer, operation.method, url.raw_path.decode("ascii"), content, int(wall))
+            signed = self._signed(call, signer, url.raw_path.decode("ascii"), content, int(wall))
             headers |= signed
             for name, value in signed.items():
                 if name.lower() not in _HARMLESS:
@@ -136,6 +139,20 @@ class Sender:
         limits = Limits(time.monotonic() + left, operation.max_bytes, operation.repeatable)
         extensions = {LIMITS: limits, SECRETS: secrets, "timeout": httpx.Timeout(left).as_dict()}
         return httpx.Request(operation.method, url, headers=headers, content=content or None, extensions=extensions)
+
+    def _signed(self, call: Call, signer: Signer, target: str, body: bytes, timestamp: int) -> Mapping[str, str]:
+        try:
+            return signed_headers(signer, call.operation.method, target, body, timestamp)
+        except UnusableHeaders as error:
+            fault = str(error)
+        except Exception as error:
+            # Without its message, which may quote the key.
+            place = traceback.extract_tb(error.__traceback__)[-1]
+            fault = f"the signer raised {type(error).__name__} at {Path(place.filename).name}:{place.lineno}"
+        # Outside of the handlers, so that the error is not its context.
+        failure = call.failed(fault, request_sent=False)
+        call.complete(failure)
+        raise failure
 
 
 @lru_cache

@@ -189,14 +189,23 @@ def header_value(name: str, value: str) -> str:
     return value
 
 
+class UnusableHeaders(ValueError):
+    """A signer gave no headers that can be sent; the message says why, and quotes no value."""
+
+
 def signed_headers(signer: Signer, method: str, target: str, body: bytes, timestamp: int) -> Mapping[str, str]:
     """The headers that `signer` makes, each checked to stay on its line.
 
-    :raises ValueError: a header's name or value is not plain ASCII.
+    :raises UnusableHeaders: they are no mapping of strings, or a header's name or value is not plain ASCII.
     """
-    headers = signer.sign(method, target, body, timestamp)
+    headers: object = signer.sign(method, target, body, timestamp)
+    if not isinstance(headers, Mapping):
+        raise UnusableHeaders(f"the signer gave a {type(headers).__name__} and no headers")
     for name, value in headers.items():
-        if not _HEADER_NAME.fullmatch(name):
-            raise ValueError(f"the signer gave {name[:40]!r}, which is no header name")
-        header_value(f"the signer's header {name}", value)
+        if not isinstance(name, str) or not _HEADER_NAME.fullmatch(name):
+            raise UnusableHeaders(f"the signer gave {repr(name)[:40]}, which is no header name")
+        try:
+            header_value(f"the signer's header {name}", value)
+        except (TypeError, ValueError) as error:
+            raise UnusableHeaders(str(error)) from None
     return headers

@@ -101,8 +101,8 @@ def _check_of(answer: Exception | None, account: str | None = None) -> Check:
     elif isinstance(answer, PaymentsError):
         found = f"{named}{answer}"
     else:
-        # Without its message, which the shop's signer may have made of the secret.
-        found = f"{named}the request could not be signed ({type(answer).__name__})"
+        # Without its message, which the shop's own code may have made of a secret.
+        found = f"{named}the request could not be made ({type(answer).__name__})"
     return failure(about, found, remedy, account)
 
 

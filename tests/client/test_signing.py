@@ -1,8 +1,12 @@
 from __future__ import annotations
 
+import traceback
+from typing import Any
+
+import httpx
 import pytest
 
-from flask_paycheckout.client import BearerToken, HmacSigner
+from flask_paycheckout.client import BearerToken, HmacSigner, PaymentsClient, TransportFailed
 from flask_paycheckout.client.signing import signed_headers
 
 SECRET = "sandbox-secret-0123456789abcdef"
@@ -53,3 +57,37 @@ class Crooked:
 def test_a_signer_cannot_break_out_of_its_headers(headers: dict[str, str]) -> None:
     with pytest.raises(ValueError, match="header"):
         signed_headers(Crooked(headers), "GET", "/", b"", NOW)
+
+
+class Raising:
+    def sign(self, method: str, target: str, body: bytes, timestamp: int) -> dict[str, str]:
+        raise LookupError(SECRET)
+
+
+@pytest.mark.parametrize(
+    ("signer", "told"),
+    [
+        (Raising(), "the signer raised LookupError at test_signing.py:"),
+        (Crooked(None), "the signer gave a NoneType and no headers"),  # type: ignore[arg-type]
+        (Crooked({"X-A": 5}), "header X-A must be a string"),  # type: ignore[dict-item]
+        (Crooked({"X A": SECRET}), "'X A', which is no header name"),
+        (Crooked({"X-A": f"{SECRET}\n"}), "header X-A may hold printable ASCII only"),
+    ],
+    ids=["raises", "None", "a number", "a name", "a line break"],
+)
+def test_a_signer_that_fails_ends_a_call_of_which_nothing_was_sent(signer: Any, told: str) -> None:
+    """Like a lost connection, so that a payout is sent later, and an alarm tells why nobody can pay."""
+    sent: list[httpx.Request] = []
+
+    def answers(request: httpx.Request) -> httpx.Response:
+        sent.append(request)
+        return httpx.Response(500)
+
+    transport = httpx.MockTransport(answers)
+    client = PaymentsClient("https://api.example.com", signer=signer, transport=transport, retries=0)
+    with pytest.raises(TransportFailed) as caught:
+        client.deposits.get("chk-1")
+    error = caught.value
+    assert (error.carried_out, error.retryable, error.request_sent, sent) == ("no", True, False, [])
+    assert told in str(error)
+    assert SECRET not in "".join(traceback.format_exception(error))
