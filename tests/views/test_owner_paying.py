@@ -43,7 +43,7 @@ def test_a_receiver_is_paid_once_for_each_form_after_an_approval(shop: Shop) -> 
     assert (made.status, made.exact_amount, made.currency, made.asked_by) == ("waiting", "80.00", "USD", "Ada")
     page = text_of(shop.browser.get(answer.location))
     assert "It waits for an approval" in page
-    assert "Send 80.00 USD to Zoë Quist?" in page
+    assert "Send $80.00 to Zoë Quist?" in page
 
 
 def test_a_receiver_may_be_asked_and_gets_a_link(shop: Shop) -> None:
