@@ -298,26 +298,27 @@ class About(NamedTuple):
     payout: Any = None
     """The payout's columns that its name needs; None for a deed about something else."""
 
+    status: str = ""
+    """The state that the payment which was decided about is in; empty for a deed about something else."""
+
 
 def subjects_of_deeds(models: Models, engine: Engine, deeds: Sequence[Deed]) -> list[About]:
     """What each of some deeds is about."""
     subjects = {deed.subject for deed in deeds}
     p, c = models.payouts.c, models.checkouts.c
     payouts = select(p.reference, p.id, p.kind, p.order_id, p.refund_of, p.created_at, p.amount, p.currency)
-    payments = select(c.checkout_id, c.payment_paid_amount, c.payment_paid_currency)
+    payments = select(c.checkout_id, c.status, c.payment_paid_amount, c.payment_paid_currency)
     known: dict[Any, About] = {
-        ("decided", checkout_id): About(amount_of(*paid))
-        for checkout_id, *paid in read_rows(engine, payments.where(c.checkout_id.in_(subjects)))
+        (deed, checkout_id): About(amount_of(*paid), status=status)
+        for checkout_id, status, *paid in read_rows(engine, payments.where(c.checkout_id.in_(subjects)))
+        for deed in ("decided", "kept")
     }
     for row in read_rows(engine, payouts.where(p.reference.in_(subjects) | p.refund_of.in_(subjects))):
         about = About(amount_of(row.amount, row.currency), row)
         # A refund and its deed are stored with one time, and the deed names the payment.
         known[row.reference] = known[row.refund_of, as_utc(row.created_at)] = about
     return [
-        known.get(
-            {"refunded": (deed.subject, deed.at), "decided": ("decided", deed.subject)}.get(deed.deed, deed.subject),
-            About(),
-        )
+        known.get((deed.deed, deed.subject)) or known.get((deed.subject, deed.at)) or known.get(deed.subject, About())
         for deed in deeds
     ]
 

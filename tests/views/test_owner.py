@@ -281,6 +281,9 @@ def test_a_held_payment_is_accepted_as_a_part_or_without_its_excess(desk: Shop) 
     assert decides(desk, form_token(desk), decision="accept").status_code == 409
     decides(desk, form_token(desk), decision="excess")
     assert (desk.attempt(more).status, len(desk.runtime.payouts.of_checkout(more))) == ("paid", 1)
+    log = text_of(opens(desk, "/deeds"))
+    assert "Ada accepted a payment of $12.00, order o-1 : seen on the statement" in log
+    assert "Ada accepted as a part a payment of $1.00, order o-1" in log
 
 
 def test_money_that_paid_no_order_is_listed_until_somebody_says_what_became_of_it(desk: Shop) -> None:
@@ -301,6 +304,9 @@ def test_money_that_paid_no_order_is_listed_until_somebody_says_what_became_of_i
     assert "Ada says that the money is kept: a voucher" in html.unescape(desk.browser.get(answer.location).text)
     assert "Give back or keep" not in opens(desk).text
     assert decides(desk, token, "paybacks").status_code == 409
+    log = text_of(opens(desk, "/deeds"))
+    assert "Ada kept a payment of $1.00, order o-1 : a voucher" in log
+    assert "Ada refused a payment of $1.00, order o-1 (by the shop's program)" in log
 
 
 def test_a_decision_that_an_atomic_receiver_refuses_is_not_recorded_and_says_so(desk: Shop) -> None:
