@@ -136,7 +136,7 @@ def _shown(reference: str, fault: Fault | None = None) -> Page:
         steps=steps,
         trouble=payout.problem and _trouble_text(payout),
         asked_why=next((each.facts.get("why") for each in steps), None),
-        story=sorted([*story_of_payout(payout), *links_told([payout])], key=itemgetter(0)),
+        story=sorted([*story_of_payout(payout, steps), *links_told([payout])], key=itemgetter(0)),
         choices=choices,
         # A choice that was refused is taken back: what it was made for is no longer shown.
         chosen=request.form.get("decision") if fault and fault.code == 400 else None,

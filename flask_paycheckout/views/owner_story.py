@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import datetime
 from decimal import Decimal
 from operator import itemgetter
 
 from flask_paycheckout.books.customers import Described
 from flask_paycheckout.books.explain import Explanation
-from flask_paycheckout.books.happenings import happenings_of
+from flask_paycheckout.books.happenings import Happening, happenings_of
 from flask_paycheckout.books.order_text import total_text
 from flask_paycheckout.checkouts.checkout_model import CheckoutMixin
 from flask_paycheckout.checkouts.payments import Payment
@@ -74,10 +74,10 @@ def _percent(share: Decimal) -> str:
     return f"{round(100 * share, 1):f} %"
 
 
-def story_of_payout(payout: PayoutMixin) -> list[Told]:
+def story_of_payout(payout: PayoutMixin, steps: Iterable[Happening]) -> list[Told]:
     """The sentences about a payout with their times, oldest first: each of its states, and who let it there."""
     told = [(payout.created_at, _asked_for(payout, payout.kind.capitalize()))]
-    for step in happenings_of(payout):
+    for step in steps:
         if step.what == "moved":
             by, why = step.facts.get("by"), step.facts.get("why")
             words = f"{state_text(step.facts['to']).capitalize()}{f' by {by}' if by else ''}{f': {why}' if why else ''}"

@@ -82,7 +82,7 @@ def test_the_form_offers_what_exceeds_the_total_and_says_so(shop: Shop) -> None:
     shop.app.register_blueprint(shop.paycheckout.owner_view(lambda: "Ada"), url_prefix="/owner")
     checkout_id = exceeds(shop, "40.00", "30.00", total="60.00")
     page = html.unescape(shop.browser.get("/owner/order?order_id=o-1").text)
-    assert "10.00 USD more arrived than the order costs" in page
+    assert "$10.00 more arrived than the order costs" in page
     assert "agrees with the order" not in page
     links = set(re.findall(rf'href="([^"]*/refund\?checkout={checkout_id}[^"]*)"', page))
     assert len(links) == 2
@@ -90,7 +90,7 @@ def test_the_form_offers_what_exceeds_the_total_and_says_so(shop: Shop) -> None:
         form = shop.browser.get(urlsplit(link)._replace(scheme="", netloc="").geturl()).text
         assert 'name="amount"' in form
         assert re.findall(r'name="amount"[^>]*value="([^"]*)"', form) == ["10.00"]
-        assert "10.00 USD of this payment" in form
+        assert "$10.00 of this payment" in form
 
 
 # Payments
