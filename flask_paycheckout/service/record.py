@@ -21,7 +21,7 @@ from sqlalchemy import Engine, Table, case, select, update
 from sqlalchemy.exc import SQLAlchemyError
 
 from flask_paycheckout.client import PaymentsError, RateLimited, RequestRefused, ServiceFault, Unauthorized
-from flask_paycheckout.clock import EPOCH, as_utc
+from flask_paycheckout.clock import as_utc
 from flask_paycheckout.database.connections import begin_limited, read_rows
 from flask_paycheckout.database.service_table import insert_in
 from flask_paycheckout.errors import AmountRefused, ReceiverFailed, UnsafeCheckoutUrl
@@ -197,15 +197,6 @@ class ServiceRecord:
             for operation in operations:
                 calls = noted.calls.setdefault((account, operation), _Calls())
                 calls.failures, calls.first_failure_at, calls.answered_at = 0, None, now
-
-    def refused(self) -> dict[str, datetime]:
-        """The accounts whose keys were refused the last time, each with the last refusal that this process noted."""
-        noted, found = self._here(), dict[str, datetime]()
-        with noted.noting:
-            for (account, operation), calls in noted.calls.items():
-                if operation in SIGNED and calls.failing:
-                    found[account] = max(found.get(account, EPOCH), calls.last_failure_at or EPOCH)
-        return found
 
     def write(self) -> None:
         """Write the collected outcomes to the table; a database error is only logged, so no payment fails of it."""

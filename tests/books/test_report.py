@@ -178,6 +178,15 @@ def test_starts_that_another_process_makes_are_starts_that_succeed(shop: Shop, o
     assert "failing-service" in urgent(shop)
 
 
+def test_keys_that_another_process_was_refused_are_tried_by_a_round(shop: Shop, open_shop: OpenShop) -> None:
+    starts_in_vain(shop, refusal(401, "bad signature"))
+    other = open_shop()
+    assert "refused-keys" in urgent(other)
+    other.clock.advance(minutes=11)
+    other.reconciles()
+    assert "refused-keys" not in urgent(other), "though it has made no other call"
+
+
 def test_failures_are_written_down_at_most_once_a_minute(shop: Shop) -> None:
     def written(seen: list[str]) -> int:
         return sum(each.startswith(("INSERT INTO paycheckout_service", "UPDATE paycheckout_service")) for each in seen)

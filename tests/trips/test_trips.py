@@ -30,7 +30,7 @@ LONGEST = {
     "payout": Length(calls=1139, modules=58, changes=374),
     "completion": Length(calls=440, modules=53, changes=189),
     "explanation": Length(calls=93, modules=13, changes=39),
-    "idle round": Length(calls=115, modules=26, changes=60),
+    "idle round": Length(calls=145, modules=26, changes=72),
     "list": Length(calls=1498, modules=55, changes=726),
 }
 
