@@ -185,10 +185,10 @@ def test_an_order_that_is_paid_shows_the_payment_that_still_needs_a_decision(sho
     second = has_second("o-1", shop)
     assert "paid needs you" in text_of(opens(shop, "/orders"))
     page = opens(shop, "/order", order_id="o-1")
-    assert f'href="#{second}">Decide about 13.00 USD' in page.text
+    assert f'href="#{second}">Decide about $13.00' in page.text
     shop.resolves(second, accept=False)
     assert "needs you" not in text_of(opens(shop, "/orders")).partition("When")[2]
-    assert f'href="#{second}">Give back or keep 13.00 USD' in opens(shop, "/order", order_id="o-1").text
+    assert f'href="#{second}">Give back or keep $13.00' in opens(shop, "/order", order_id="o-1").text
 
 
 def test_the_next_step_after_accepting_too_much_is_the_link_of_its_refund(shop: Shop) -> None:

@@ -123,7 +123,7 @@ def test_the_owner_makes_a_request_once_for_each_form_and_withdraws_it(desk: Sho
         made = sends(desk, "", page, **NEW)
         assert made.status_code == 303
     told = text_of(opens(desk, "/requests"))
-    assert told.count("12.50 USD") == 1
+    assert told.count("$12.50") == 1
     assert "Logo unpaid" in told
     assert "to be paid before 31 Jan, 18:30" in told
     (row,) = desk.runtime.requests.loaded(desk.runtime.models.requests.select())
