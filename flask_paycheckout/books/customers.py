@@ -27,7 +27,7 @@ PATIENCE = 0.3
 
 # The seconds that reconcile waits for it.
 _PATIENT = 5.0
-# The questions of a process that wait for the shop at once. More threads would not help a shop that hangs.
+# The most calls of the shop's functions at once in one process. More threads would not help when the shop hangs.
 _AT_ONCE = threading.BoundedSemaphore(8)
 _ADDRESS = re.compile(r"(https?://|/(?!/))[^\s\x00-\x1f\\]*", re.IGNORECASE)
 

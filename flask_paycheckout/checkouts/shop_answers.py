@@ -207,7 +207,7 @@ class OrderTotals:
             raise OrderTotalFailed(error) from error
 
     def _may_pass(self, checkout: CheckoutMixin, error: BaseException) -> bool:
-        """Whether an error that may be the shop's is not taken for its own yet, so that the payment is not held."""
+        """Whether an unknown error is too new to be taken for the shop's own; until then the payment is not held."""
         if checkout.status not in OPEN:
             return False
         arrived_at = checkout.payment_completed_at

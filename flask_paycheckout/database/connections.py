@@ -234,7 +234,7 @@ class Begun:
         return _BROKEN if self.changes is None and _status(self.driver) == _IN_ERROR else None
 
     def _fault_in_database(self) -> str | None:
-        """The `fault`, as the database tells it, which answers no query in a broken transaction."""
+        """The `fault`, found by a query: the database refuses every one in a broken transaction."""
         try:
             return ENDED if self._asked_beginning() != self.began_at else None
         except DBAPIError as error:
@@ -327,7 +327,7 @@ def watch_sessions(kind: type[Session]) -> None:
 
 
 def begun_in(session: Session) -> list[Begun]:
-    """The connections of the session's open transaction."""
+    """The database connections that the session's open transaction uses."""
     return [begun for begun in session.info.get(_BEGUN, ()) if not begun.connection.closed]
 
 

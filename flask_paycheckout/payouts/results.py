@@ -252,7 +252,7 @@ class PayoutResults:
         return True
 
     def note(self, payout: PayoutMixin, entry: str | None, **values: Any) -> bool:
-        """Change columns of a payout without a move; False when it has changed meanwhile, or cannot be changed now."""
+        """Change columns of a payout, not its state; False when it was changed meanwhile, or the database fails."""
         try:
             with begin_limited(self.wiring.engine()) as connection:
                 before = self.wiring.models.row_of(payout)

@@ -25,7 +25,7 @@ _FAILURES = 3
 _WAIT = 5.0
 # The web requests that may wait for one operation of accounts whose calls of it are slow, however many these are.
 _WHILE_SLOW = 2
-# Seconds after which calls are not quick: a request with time to lose does not wait for a slot then.
+# The duration of calls, in seconds, from which on a request does not wait for a slot.
 _QUICK = 1.0
 
 

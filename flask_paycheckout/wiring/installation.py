@@ -38,7 +38,7 @@ class Installation:
         return _USUAL_END.sub("", host) + slash + path or None
 
     def stored(self) -> str | None:
-        """The address of the shop that the database belongs to; None before the first round of one that has one."""
+        """The public address stored in the database; None until the first round of a shop that has an address."""
         return self._addresses().get(_OWN)
 
     def is_here(self) -> bool:

@@ -71,7 +71,7 @@ def test_the_refusal_comes_before_any_look_at_the_order(open_shop: OpenShop) -> 
     ids=["page or JSON", "language"],
 )
 def test_only_the_beginning_of_a_visitors_preferences_is_read(shop: Shop, header: str, first: str, wanted: str) -> None:
-    """Reading all of 250 KiB of them would take longer than the page."""
+    """Parsing a header of 250 KiB would take longer than rendering the page."""
 
     def gets(times: int) -> str:
         answer = shop.browser.get(status_path(shop), headers={header: ",".join([first] * times + [wanted])})

@@ -39,7 +39,7 @@ _LEASE = timedelta(minutes=10)
 _AFTER_OUTAGE, _PATIENCE = timedelta(minutes=10), timedelta(days=1)
 # How long a process that found nothing to compare does not look again.
 _IDLE = timedelta(minutes=1)
-# A month begins in the first time zone before it does in UTC, and ends in the last one after.
+# In some time zones a month begins hours before it does in UTC, and in others it ends hours later.
 _BEFORE, _BEHIND = timedelta(hours=14), timedelta(hours=12)
 _FROM_THE_BEGINNING = msgspec.json.encode(Comparison()).decode()
 

@@ -29,7 +29,7 @@ class ConnectionDropped(ConnectionError):
 
 
 class TooManyHeld(Exception):
-    """So many calls wait on purpose that no further one may: the server needs threads for the others."""
+    """The most calls that a fault may delay are delayed already; the server needs its other threads."""
 
 
 class SandboxApp(Flask):
