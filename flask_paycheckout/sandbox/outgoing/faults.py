@@ -191,12 +191,20 @@ def _take(session: Session, candidates: Iterable[Fault]) -> Fault | None:
 
 def _is_drawn(session: Session, fault: Fault, share: Decimal) -> bool:
     """Whether the fault applies this time; each call draws anew."""
-    asking = update(Fault).where(Fault.number == fault.number).values(asked=Fault.asked + 1).returning(Fault.asked)
-    asked = session.execute(asking, execution_options={"synchronize_session": False}).scalar_one_or_none()
-    seed = session.execute(select(WorldSettings.seed)).scalar_one()
+    faults = Fault.__table__
+    counting = (
+        update(faults)  # type: ignore[arg-type]  # every mapped table is one
+        .where(faults.c.number == fault.number)
+        .values(asked=faults.c.asked + 1)
+        .returning(faults.c.asked, select(WorldSettings.seed).scalar_subquery())
+    )
+    counted = session.connection().execute(counting).one_or_none()
+    if counted is None:
+        # The fault was deleted in the meantime.
+        return False
+    asked, seed = counted
     drawn = secrets.token_hex(_DRAWN) if seed is None else derived(f"{seed}:fault:{fault.number}:{asked}", _DRAWN)
-    # None: the fault was deleted in the meantime.
-    return asked is not None and int(drawn, 16) < share * (1 << 8 * _DRAWN)
+    return int(drawn, 16) < share * (1 << 8 * _DRAWN)
 
 
 def _belongs(operation: str, route: str) -> bool:
