@@ -82,14 +82,18 @@ class DuePayouts:
         day = self.database_clock() if postponed else due_by
         return [*self.payouts.loaded(lapsed), *(payout for payout in postponed if (payout.due_at or day) <= day)]
 
-    def next_ready(self, due_by: datetime, without: Collection[str], locked: Collection[int]) -> PayoutMixin | None:
+    def next_ready(
+        self, due_by: datetime, without: Collection[str], away: Collection[str], locked: Collection[int]
+    ) -> PayoutMixin | None:
         """The payout that is to be sent next, not claimed yet.
 
         :param without: merchant accounts whose payouts are not sent now, but for those whose payer is certain already.
-        :param locked: ids of payouts that other transactions hold, or whose own payer cannot send now.
+        :param away: accounts that pay nothing now, of which the payouts that only they can pay are not sent.
+        :param locked: ids of payouts that other transactions hold.
         """
         c = self.payouts.table.c
-        free = c.paid_by.is_not(None) | c.account.not_in(without), c.id.not_in(locked), ~is_stopped(self.wiring.models)
+        payable = case((c.paid_by.is_(None), c.account.not_in(without)), else_=c.paid_by.not_in(away))
+        free = payable, c.id.not_in(locked), ~is_stopped(self.wiring.models)
         return next(iter(self.payouts.loaded(self._oldest(_READY, due_by, 1, *free))), None)
 
     def take(

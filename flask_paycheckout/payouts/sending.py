@@ -148,14 +148,13 @@ class PayoutSender:
         # The steps before may have made some ready.
         due_by, away = self.wiring.clock(), set() if at_once else self._pauses.accounts()
         waiting, locked = set[str](), set[int]()
-        while not results.stopped() and (first := self.due.next_ready(due_by, waiting, locked)) is not None:
+        while not results.stopped() and (first := self.due.next_ready(due_by, waiting, away, locked)) is not None:
             paying = self._paying(first, access_token, away, results)
             if paying is None:
                 if first.paid_by is None:
                     waiting.add(first.account)
                 else:
-                    # Only this one must be paid by that account.
-                    locked.add(first.id)
+                    away.add(first.paid_by)
                 continue
             payer, client = paying
             taken = self.due.take(first, due_by, paid_by=payer, client_id=client.client_id)

@@ -12,6 +12,7 @@ from flask_paycheckout import Account, PayoutReport, ToBank, ToRecipient
 from flask_paycheckout.payouts.destinations import Destination
 from tests.alarming import urgent
 from tests.conftest import OpenShop
+from tests.database.test_round_trips import cost
 from tests.payouts.books import Books
 from tests.payouts.conftest import OpenPayer
 from tests.payouts.paying import ADA, BANK, CRYPTO, FIAT, WALLET, Payer
@@ -201,6 +202,17 @@ def test_one_that_another_account_must_pay_stops_no_other_of_its_own(open_shop: 
     assert (payout(shop, "p-1").status, payout(shop, "p-2").status) == ("ready", "sent")
     shop.clock.advance(minutes=6)
     assert "payouts-without-access-token" in urgent(shop)
+
+
+def test_a_round_does_not_ask_about_each_payout_of_an_account_that_pays_nothing_now(open_payer: OpenPayer) -> None:
+    payer = open_payer(PAYCHECKOUT_PAYOUT_BATCH=1)
+    for number in range(60):
+        payer.owes(f"p-{number}")
+        payer.stands(f"p-{number}", paid_by="")
+    payer.sandbox.fault(FIAT, "error", statusCode=429)
+    statements, _ = cost(payer.shop, payer.sends)
+    assert payer.statuses == {"ready": 60}
+    assert int(statements) < 30
 
 
 def test_a_history_does_not_grow_without_end_while_the_service_refuses_the_token(payer: Payer) -> None:
