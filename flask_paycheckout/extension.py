@@ -465,7 +465,7 @@ class PayCheckout:
         :param start: the first date or time that is included, in PAYCHECKOUT_TIME_ZONE where it names no zone;
             None for the beginning.
         :param end: the first date or time that is not included; None for now.
-        :param account: only those of this merchant account; "" is the one of the settings, None for all.
+        :param account: only this merchant account's rows; "" is the account in the settings, None stands for all.
         :raises ValueError: a text is no date or time.
         """
         from flask_paycheckout.books.periods import Period, moment_of
@@ -481,7 +481,7 @@ class PayCheckout:
 
         :param start: the first date or time that is included, in PAYCHECKOUT_TIME_ZONE where it names no zone.
         :param end: the first date or time that is not included.
-        :param account: only those of this merchant account, in its time zone; "" is the one of the settings, None all.
+        :param account: only this merchant account's, in its time zone; "" is the account in the settings, None all.
         :raises ValueError: a text is no date or time, or the time ends before it begins.
         """
         from flask_paycheckout.books.figures import figures_of
@@ -640,7 +640,7 @@ class PayCheckout:
         Names, masked destinations, notes and reasons go from every table, and recipients that were made of what a
         customer typed are deleted at the service. Payouts that are not at their end keep theirs; call it again later.
 
-        :param reference: that of a payout or refund, in place of an order's id.
+        :param reference: a payout's or refund's, in place of an order's id.
         :param by: who erases; 255 characters at most.
         :param why: the reason, which the deed keeps; 1,000 characters at most.
         :returns: what was done; `kept` names what could not go yet, with the reason, and `found` is False where nothing
@@ -710,7 +710,7 @@ class PayCheckout:
         return runtime().client
 
     def client_of(self, name: str) -> PaymentsClient:
-        """The client of a merchant account, with the keys that the shop gives for it; "" is that of the settings.
+        """The client of a merchant account, with the keys that the shop gives for it; "" is the settings' account.
 
         :raises flask_paycheckout.client.TransportFailed: the shop gives no keys for this account.
         """

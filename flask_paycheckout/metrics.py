@@ -6,8 +6,8 @@
     metrics.init_app(app)
 
 With PAYCHECKOUT_METRICS_TOKEN set, `GET /paycheckout/metrics` answers requests that carry it as
-`Authorization: Bearer <token>`. Without it there is no such page, and the metrics go with those of a registry of the
-shop's own. Counters and histograms are those of this process, or, with PROMETHEUS_MULTIPROC_DIR, of all processes that
+`Authorization: Bearer <token>`. Without it there is no such page, and the metrics join a registry of the
+shop's own. Counters and histograms cover this process, or, with PROMETHEUS_MULTIPROC_DIR, all processes that
 share that folder. Gauges are read from the database when somebody scrapes, seldom enough to cost it little.
 
 No label is an id: operations, signals, states and outcomes have few values each, and accounts beyond the first 50

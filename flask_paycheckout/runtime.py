@@ -203,9 +203,9 @@ class Runtime(Wiring):
         return self.settings.checkout_origins if own is None or own.checkout_origins is None else own.checkout_origins
 
     def settings_of(self, account: str | None) -> Settings:
-        """The settings by which a merchant account's pages and links are made; those of the shop while it is unknown.
+        """The settings by which a merchant account's pages and links are made; the shop's while it is unknown.
 
-        :param account: None for those of the shop.
+        :param account: None for the shop's settings.
         """
         if not account:
             return self.settings
@@ -219,7 +219,7 @@ class Runtime(Wiring):
         return replace(self.settings, **given) if given else self.settings
 
     def settings_of_order(self, order_id: str) -> Settings:
-        """The settings by which an order's pages and links are made, which are those of its merchant account."""
+        """The settings by which an order's pages and links are made: its merchant account's."""
         if not self.several_accounts():
             return self.settings
         try:
@@ -450,7 +450,7 @@ def runtime(app: Flask = current_app) -> Runtime:
 
 
 def for_writing(call: str) -> Runtime:
-    """The runtime of the current app, for a call that writes on a connection of its own, not on that of the session.
+    """The runtime of the current app, for a call that writes on a connection of its own, not on the session's.
 
     :param call: named in the error.
     :raises UncommittedChanges: `db.session` holds changes that are not committed, and SQLite has one writer.

@@ -1,7 +1,7 @@
 """The signals. Each has the Flask app as its sender and the keywords `order_id`, `checkout` and `event_id`.
 
 Those of payouts have `payout` in place of `checkout`, and an `order_id` of None when the payout belongs to no order;
-those of payment requests have `request` in place of `order_id`.
+signals of payment requests have `request` in place of `order_id`.
 
 Receivers run after the commit that recorded the change, in an application context of their own. Changes that they make
 through `db.session`, without committing, are committed together with the mark "delivered": such effects happen exactly
@@ -42,7 +42,7 @@ class Signal(NamedSignal):
     def connect(self, receiver: Function, sender: Any = ANY, weak: bool = False) -> Function:
         """Call the receiver whenever the signal is sent.
 
-        :param sender: the app whose events to receive; by default those of every app in the process.
+        :param sender: the app whose events to receive; by default every app in the process.
         :param weak: keep only a weak reference.
         :raises TypeError: it is a generator function, which a call would not run.
         """
@@ -108,7 +108,7 @@ class _Apps:
 
 
 def note_new_app() -> None:
-    """Count another app; receivers connected from now on replace those of earlier apps."""
+    """Count another app; receivers connected from now on replace earlier apps' receivers."""
     _Apps.made += 1
     for signal in BY_NAME.values():
         signal.drop_receivers_of_earlier_apps()

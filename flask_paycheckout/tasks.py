@@ -29,7 +29,7 @@ SEND_PAYOUTS = "flask_paycheckout.send_payouts"
 
 _PATIENCE = 1.0
 # One try with a second for each step: a webhook's sender waits for the answer, and without the task nothing is lost.
-# The names are those of Redis and of AMQP; each transport ignores the other's.
+# The names come from Redis and AMQP; each transport ignores the other's.
 _ONE_QUICK_TRY = {
     "max_retries": 1,
     "interval_start": 0,
@@ -101,7 +101,7 @@ def queue_settle(celery_app: Celery, checkout_id: str) -> None:
 
     :raises Exception: the broker could not be reached; the type depends on its transport.
     """
-    # A connection of its own, since those of the shop's pool have the shop's time limits.
+    # A connection of its own, since the connections of the shop's pool have the shop's time limits.
     opened = celery_app.connection_for_write(connect_timeout=_PATIENCE, transport_options=_ONE_QUICK_TRY)
     with opened as connection:
         celery_app.tasks[SETTLE].apply_async((checkout_id, True), connection=connection, retry=False)

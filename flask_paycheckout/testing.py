@@ -183,7 +183,7 @@ class SandboxAccount:
 class SandboxControl:
     """The control interface of a sandbox that runs as a program of its own, on this machine or another one.
 
-    :param base_url: the sandbox's address; that of a world ends with `/w/` and its name.
+    :param base_url: the sandbox's address; a world's address ends with `/w/` and its name.
     :param control_token: the token that was given to it, or that it shows at its start.
     """
 
@@ -378,7 +378,7 @@ class SandboxControl:
     def restore(self, snapshot: bytes) -> datetime:
         """Return to the state of a snapshot, of this sandbox or of another one.
 
-        The time of sandbox and shop goes on from that of the snapshot. The shop's own database stays as it is.
+        The time of sandbox and shop goes on from the snapshot's time. The shop's own database stays as it is.
 
         :returns: the new time, as aware UTC.
         :raises AssertionError: it is damaged, or of another version.
@@ -500,7 +500,7 @@ class Sandbox(SandboxControl):
     """The payments service in process.
 
     :param base_url: the address that it is reached by.
-    :param options: those of `flask_paycheckout.sandbox.create_sandbox`, such as `unknowns={"fiat_list": "array"}`.
+    :param options: options of `flask_paycheckout.sandbox.create_sandbox`, such as `unknowns={"fiat_list": "array"}`.
     """
 
     def __init__(self, *, base_url: str = "http://127.0.0.1:8790", **options: Any) -> None:

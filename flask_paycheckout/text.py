@@ -15,7 +15,7 @@ PRUNED_EVENTS_TEXT = "PRUNED: earlier events were removed after their delivery"
 
 # The most characters of an error that are stored.
 _MAX_ERROR = 500
-# Characters that are drawn as nothing: those of Unicode's property Default_Ignorable_Code_Point, and the empty braille.
+# Characters that are drawn as nothing: all of Unicode's property Default_Ignorable_Code_Point, and the empty braille.
 _UNSEEN = re.compile(
     "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u2800\u3164"
     "\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufff8\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]+"

@@ -55,7 +55,7 @@ class Merchants:
     def payer_of(self, name: str) -> tuple[str, bool]:
         """The account whose money pays an account's payouts, and whether it has no access token to send them with.
 
-        It is that of the settings where the shop says so.
+        It is the account in the settings where the shop says so.
         """
         try:
             token = self.accounts.access_token_of(name)

@@ -7,7 +7,7 @@ Report, doctor, metrics and the owner's page show this list. A new alarm is one 
         ...
 
 The name of the function is the kind, `held-payments`. It returns alarms, and none while all is well; or the rows that
-wait, which are counted together with those of all other kinds. `since` comes from the rows, never from the clock, so
+wait, which are counted together with all other kinds. `since` comes from the rows, never from the clock, so
 that it stays the same while the trouble lasts; so does `key`.
 """
 

@@ -142,7 +142,7 @@ def sum_of(amounts: str | None) -> Decimal:
 
 
 def _of(found: dict[str, Figures], currency: str | None) -> Figures:
-    """The figures of a currency; those of a line without one count nowhere."""
+    """The figures of a currency; the figures of a line without one count nowhere."""
     return Figures("") if currency is None else found.setdefault(currency, Figures(currency))
 
 

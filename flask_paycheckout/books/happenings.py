@@ -64,7 +64,7 @@ class Happening:
 
 
 def happenings_of(row: CheckoutMixin | PayoutMixin) -> tuple[Happening, ...]:
-    """The entries of a history, oldest first, also those of a kind that this version does not know."""
+    """The entries of a history, oldest first, also of a kind that this version does not know."""
     texts = _PAYOUT_TEXT if isinstance(row, PayoutMixin) else _CHECKOUT_TEXT
     happenings = []
     for facts in lines(row.history):

@@ -258,7 +258,7 @@ def page_of_requests(
     """A page of payment requests, newest first.
 
     :param place: `next_place` of the page before; None, or an invalid one, gives the first page.
-    :param account: only those of this merchant account; None for all.
+    :param account: only this merchant account's; None for all.
     """
     models = checkouts.models
     rows = select(models.requests).where(*Period(account=account).conditions(models.requests, models.requests.c.id))

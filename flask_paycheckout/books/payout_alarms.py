@@ -47,7 +47,7 @@ _NOT_SENT = (
 
 @alarm(Severity.NOW)
 def copied_shop(look: Look) -> Iterator[Alarm]:
-    """Rounds of an app whose public address is another one than that of the shop that the database belongs to."""
+    """Rounds of an app whose public address differs from the address of the shop that the database belongs to."""
     for row in _copies(look):
         yield Alarm(
             f"payouts and reminders are not sent from {row.words}: the database belongs to a shop at another address",

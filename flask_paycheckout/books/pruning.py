@@ -94,7 +94,7 @@ class Pruning:
         )
         # By the field of `Pruned` that counts the rows.
         removals: dict[str, Removal] = {
-            # Not those of checkouts that go as a whole.
+            # Not the rows of checkouts that go as a whole.
             "checkout_histories": of_checkouts.where(prunable.decided_checkout(), ~prunable.checkout()),
             "payout_histories": of_payouts.where(prunable.decided_payout()),
             "checkouts": models.checkouts.delete().where(prunable.checkout()),

@@ -43,7 +43,7 @@ def search(
 ) -> Hits:
     """Find orders and payouts; by ids first, and only if there are none by the shop, and by titles, payees and amounts.
 
-    :param find: returns the orders that the shop finds; those of them that nobody began to pay are left out.
+    :param find: returns the orders that the shop finds; orders that nobody began to pay are left out.
     :param limit: the most of each.
     """
     # PostgreSQL refuses other texts, and none is ever stored.

@@ -164,7 +164,7 @@ def _failing(look: Look, *operations: str) -> list[FailingCalls]:
 def in_outage(
     look: Look, account: ColumnElement[Any], since: ColumnElement[Any], *operations: str
 ) -> ColumnElement[bool]:
-    """Whether a row's trouble is that of a failing service, or of refused keys, which have an alarm of their own.
+    """Whether a row's trouble is a failing service, or refused keys, which have an alarm of their own.
 
     That is so where it began in an outage that lasts, or has ended so lately that not everything was tried again.
 
@@ -263,7 +263,7 @@ def _event_example(row: Any) -> Example:
 def silent_webhooks(look: Look) -> Iterator[Alarm]:
     """Webhooks that do not arrive: none of the last five paid orders, or of fewer when there are fewer, had one."""
     c = look.checkouts
-    # Not those of the last five minutes, since their webhooks may still arrive.
+    # Not the last five minutes' rows, since their webhooks may still arrive.
     paid = (c.status == Status.PAID, c.moved_at <= look.now - PATIENCE, *look.of_account(c.account))
     newest = look.rows(select(c.moved_at, c.webhooks).where(*paid).order_by(c.moved_at.desc()).limit(_RECENT))
     unheard = list(takewhile(lambda row: not row.webhooks, newest))

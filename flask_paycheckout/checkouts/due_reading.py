@@ -320,6 +320,6 @@ class DueRound(Generic[Result]):
     def _count_due(self) -> None:
         """Count what is due by now."""
         self._by: datetime = self.clock()
-        # The accounts whose other reads are all claimed, and those of which nothing is left.
+        # The accounts whose other reads are all claimed, and the ones of which nothing is left.
         self._failing: set[str] = set()
         self._emptied: set[str] = set()

@@ -35,7 +35,7 @@ from flask_paycheckout.totals import Total
 Row = Mapping[Any, Any]
 Values = dict[str, Any]
 
-# The signals of a payment request, by those of an order; no other one fires for it.
+# The signals of a payment request, by the corresponding signal of an order; no other one fires for it.
 _OF_REQUEST = {"order_paid": "request_paid"}
 # The signals that are sent once for an order, and those that may be sent several times for a checkout.
 _OF_ORDER = {"order_paid", "request_paid"}
@@ -428,7 +428,7 @@ class Moves:
 
 
 def _signals(order_id: str, signals: tuple[str, ...]) -> tuple[str, ...]:
-    """The signals to send about an order: those of a payment request where the order belongs to one."""
+    """The signals to send about an order: a payment request's where the order belongs to one."""
     if not signals or request_of(order_id) is None:
         return signals
     return tuple(_OF_REQUEST[name] for name in signals if name in _OF_REQUEST)

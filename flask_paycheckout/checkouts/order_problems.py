@@ -66,7 +66,7 @@ class OrderProblem(NamedTuple):
     """Empty for a function that is asked for no order."""
 
     account: str
-    """The merchant account's name; "" where it is that of the settings, or unknown."""
+    """The merchant account's name; "" where it is the account in the settings, or unknown."""
 
     since: datetime
     last_at: datetime

@@ -53,7 +53,7 @@ class PartPayments:
         While the shop wants no payment, or cannot say what the order costs, what it cost last is left to pay. None also
         where its payments cannot be set off against what it costs.
         """
-        # In a transaction of the shop, such as that of order_total, another connection would wait for its locks.
+        # In a transaction of the shop, such as order_total's, another connection would wait for its locks.
         connection = self.wiring.sessions.open_connection()
         payments = self.checkouts.order_payments(order_id, connection)
         if not payments.has_payment:

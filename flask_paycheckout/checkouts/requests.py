@@ -83,7 +83,7 @@ class RequestMixin(TotalMixin, PaymentTable):
         return order_of_request(self.reference)
 
     def status(self, of_order: str, now: datetime) -> str:
-        """The state of the request: that of its order, or `withdrawn` or `expired` while no money is on its way.
+        """The state of the request: its order's state, or `withdrawn` or `expired` while no money is on its way.
 
         :param of_order: the status of its order.
         """
@@ -99,7 +99,7 @@ class RequestMixin(TotalMixin, PaymentTable):
 
 
 class ShownRequest(NamedTuple):
-    """A payment request with its state: that of its order, or `withdrawn` or `expired`."""
+    """A payment request with its state: its order's state, or `withdrawn` or `expired`."""
 
     request: RequestMixin
     status: str
@@ -134,7 +134,7 @@ class PaymentRequests(StateTable[RequestMixin]):
     ) -> RequestMixin:
         """Add a request to the shop's session; arguments and errors as for `PayCheckout.request`.
 
-        :param reference: that of a form, which makes one request only; by default a new one.
+        :param reference: a form's, which makes one request only; by default a new one.
         """
         now = self.wiring.clock()
         if not isinstance(total, (Pay, Receive)):
@@ -176,7 +176,7 @@ class PaymentRequests(StateTable[RequestMixin]):
         by: str,
         reference: str | None = None,
     ) -> RequestMixin:
-        """Make a request and commit it: that of a form or a command; arguments and errors as for `add`.
+        """Make a request and commit it, for a form or a command; arguments and errors as for `add`.
 
         :returns: the stored one where there is one with this reference already.
         """
@@ -243,7 +243,7 @@ class PaymentRequests(StateTable[RequestMixin]):
         return found.total if found is not None and found.status("unpaid", self.wiring.clock()) == "unpaid" else None
 
     def require_order(self, order_id: object) -> str:
-        """Return a valid order id unchanged: one of the shop, or that of a request.
+        """Return a valid order id unchanged: an order id of the shop, or of a request.
 
         :raises TypeError: it is not a string.
         :raises ValueError: it is no order id, or begins with `request:` although there is no such request; one that the

@@ -320,7 +320,7 @@ class Reading(msgspec.Struct):
         return columns | self.cause.columns | problem_columns(checkout, self.problem, now)
 
     def entry(self, what: Entry, **facts: object) -> str:
-        """The line for the history, after that of the webhook."""
+        """The line for the history, after the webhook's line."""
         return self.cause.entry + line(self.now, what, via=self.cause.via, deposit=self.reported[:64], **facts)
 
 

@@ -70,7 +70,7 @@ class _Connections(httpx.AsyncBaseTransport):
 
     def __init__(self, given: httpx.AsyncBaseTransport | None) -> None:
         self._given = given
-        # The event loop of the connections; that of the first request.
+        # The event loop of the connections: the first request's.
         self._loop: asyncio.AbstractEventLoop | None = None
         if given is None:
             verify = httpx.create_ssl_context(trust_env=False)

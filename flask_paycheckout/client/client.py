@@ -192,7 +192,7 @@ class PaymentsClient(_Client[Blocking, httpx.BaseTransport]):
     Connections are opened when first needed and kept for the next call. Without credentials a client still makes the
     calls that need none.
 
-    Without an address, that of the environment's `PAYCHECKOUT_BASE_URL` is taken; without any key, those in
+    Without an address, the environment's `PAYCHECKOUT_BASE_URL` is taken; without any key, those in
     `PAYCHECKOUT_CLIENT_ID`, `PAYCHECKOUT_CLIENT_SECRET` and `PAYCHECKOUT_ACCESS_TOKEN`, unless the address in the
     environment is another one.
 

@@ -10,7 +10,7 @@
         RateLimited          429
         ServiceFault         5xx
 
-The numbers are those of the body's `statusCode`. Errors can be pickled, print on one line, hold bounded text
+The numbers come from the body's `statusCode`. Errors can be pickled, print on one line, hold bounded text
 and never a secret.
 
 Every error says by itself what may be done next, so that no caller needs to know which class it has:

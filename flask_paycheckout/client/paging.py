@@ -148,7 +148,7 @@ async def walk(
     known ones onto the next page, which are passed over. A record that leaves lets those behind it move up, some of
     them onto a page that was read already. So a page is followed by a second look at the one before it, unless the page
     itself shows that nothing moved up: it begins with a known record, or the list is sorted by `-createdAt` and its
-    total did not fall. Records that moved up are given before those of the page.
+    total did not fall. Records that moved up are given before the page's own.
 
     Sorted by `-updatedAt`, a record that is updated before its page is read moves to the beginning, and is missed.
 

@@ -220,7 +220,7 @@ def load_settings(configured: Callable[[str], Any], *, relaxed: bool) -> Setting
     """Read and check the settings of an app.
 
     :param configured: gives the value of a key of the app's configuration, which itself must be no variable here: error
-        trackers report those of each frame.
+        trackers report the locals of each frame.
     :param relaxed: whether the app is in debug or testing, where a sandbox and a missing public address are fine.
     :raises ConfigurationError: the message names the key, the fault and the remedy.
     """
@@ -251,7 +251,7 @@ def load_settings(configured: Callable[[str], Any], *, relaxed: bool) -> Setting
 def require_real_service(settings: Settings, key: str) -> None:
     """Refuse a sandbox, and an address at which anybody on the way could forge answers, outside debug and testing.
 
-    :param settings: those of an account have its own address.
+    :param settings: an account's settings have its own address.
     :param key: names the address in the error.
     :raises ConfigurationError: with what to do.
     """
@@ -269,7 +269,7 @@ def require_real_service(settings: Settings, key: str) -> None:
 
 
 def check_account(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Check the values of a merchant account, whose names are those of the settings.
+    """Check the values of a merchant account, which have the settings' names.
 
     :raises ConfigurationError: the message names the value, the fault and the remedy, never a secret.
     """

@@ -32,7 +32,7 @@ class Account:
 
     :param client_id: signs every request, together with `client_secret`.
     :param base_url: the address of the payments service.
-    :param access_token: for payouts; a string, a function that returns one, or `SETTINGS` for that of the settings,
+    :param access_token: for payouts; a string, a function that returns one, or `SETTINGS` for the settings' token,
         whose account then pays.
     :param signer: replaces the built-in signing.
     :param checkout_origins: the origins to which a customer may be redirected.

@@ -83,7 +83,7 @@ def check_address(value: object) -> str:
 
 
 def check_contact(value: object) -> str:
-    """The address of a link: `mailto:` and an e-mail address, or that of a page."""
+    """The address of a link: `mailto:` and an e-mail address, or a page's address."""
     text = check_text(value)
     if _EMAIL.fullmatch(text):
         return f"mailto:{text}"

@@ -1,4 +1,4 @@
-"""Connections to the shop's database: our own, and those of the shop's sessions, whose open transactions are watched.
+"""Connections to the shop's database: our own, and the shop's sessions', whose open transactions are watched.
 
 Without a limit for locks, a request that locks its order and then calls the extension would wait for itself forever,
 and so would every process for a transaction that somebody forgot to end. SQLite's own limit is `busy_timeout`.

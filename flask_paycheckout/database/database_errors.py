@@ -38,14 +38,14 @@ def is_passing(error: BaseException) -> bool:
 
 
 def is_refused_row(error: BaseException) -> TypeGuard[DBAPIError]:
-    """Whether a constraint refuses a row; of pg8000's errors only those of unique ones are an `IntegrityError`."""
+    """Whether a constraint refuses a row; of pg8000's errors only violations of unique ones are an `IntegrityError`."""
     if not isinstance(error, DBAPIError):
         return False
     return isinstance(error, IntegrityError) or _class_of(error) == _REFUSED_ROW
 
 
 def cut_row(error: DBAPIError) -> None:
-    """Cut an error's message, and that of the driver's error in it, to its first line, and hide the parameters."""
+    """Cut an error's message, and the driver's message in it, to its first line, and hide the parameters."""
     error.hide_parameters = True
     reply = reply_of(error.orig)
     # pg8000 raises its error while it handles another one with the same reply, whose code tells later what it was.

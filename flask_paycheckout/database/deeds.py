@@ -30,7 +30,7 @@ class Deed(NamedTuple):
 
     at: datetime
     by: str
-    """The name of the person; for an export by the command, that of the system's user."""
+    """The name of the person; for an export by the command, the system user's name."""
 
     deed: str
     """Such as `viewed`, `linked`, `decided`, `approved`, `refunded`, `exported` or `erased`."""

@@ -38,7 +38,7 @@ class Host:
 
 @dataclass(eq=False)
 class _PlainSQLAlchemy(ShopDatabase):
-    """The database of a `Host`; that of Flask-SQLAlchemy-Lite too, which gives each context its session."""
+    """The database of a `Host`, also of Flask-SQLAlchemy-Lite, which gives each context its session."""
 
     given_session: Callable[[], Session]
     given_engine: Engine | Callable[[], Engine] | None = None

@@ -84,7 +84,7 @@ def _check_of(answer: Exception | None, account: str | None = None) -> Check:
     """The result that the answer to a signed read gives.
 
     :param answer: the refusal or error; None for an answer with a deposit.
-    :param account: the account whose keys signed it; None for that of the settings.
+    :param account: the account whose keys signed it; None for the account in the settings.
     """
     about, named, remedy = "credentials", "", _OF_SETTINGS
     if account is not None:

@@ -44,7 +44,7 @@ class EventMixin(PaymentTable):
     """The signal's name."""
 
     checkout_id: Mapped[str] = mapped_column(String(MAX_ID))
-    """The id of the checkout that the event is about; for a refund that of the checkout that was paid, else empty."""
+    """The id of the checkout that the event is about; for a refund the id of the checkout that was paid, else empty."""
 
     order_id: Mapped[str] = mapped_column(String(MAX_ID), index=True)
     """The shop's own id; empty for a payout that belongs to no order."""

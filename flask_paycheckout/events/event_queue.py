@@ -149,7 +149,7 @@ class EventQueue(StateTable[EventMixin]):
         self._change_held(event, FINISHED | at)
 
     def supersede_free(self, event_ids: Collection[str], at: datetime) -> list[str]:
-        """Mark those of these events as superseded that nobody holds; returns the names of their signals."""
+        """Mark the events that nobody holds as superseded; returns the names of their signals."""
         free = self._c.event_id.in_(event_ids), self._c.next_attempt_at.is_not(None), self._is_free(at)
         marks = self._update.where(*free).values(FINISHED | {"superseded_at": at})
         with begin_limited(self.engine()) as connection:

@@ -32,7 +32,7 @@ class Banks:
         """The names of the banks by their code; none where the service does not say.
 
         :param account: the merchant account that pays.
-        :param currency: only those of this currency.
+        :param currency: only banks for this currency.
         """
         listed = [each for each in self._listed(account) if currency in (None, each.currency)]
         return {each.bank_code: each.bank_name or each.bank_code for each in listed}

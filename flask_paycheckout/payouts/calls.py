@@ -117,7 +117,7 @@ class PayoutCalls:
     service: Service
 
     def payer_of(self, payout: PayoutMixin) -> str:
-        """The account that pays a payout: the one whose money may have paid it already, or that of its account now.
+        """The account that pays a payout: the one whose money may have paid it already, or its account's payer now.
 
         :raises PaymentsError: the shop gives no keys for the account.
         """

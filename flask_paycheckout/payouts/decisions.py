@@ -182,7 +182,7 @@ class PayoutDecisions:
             return {"amount": f"{sent:f}", "counts": counts, "asked_amount": asked, "reported_amount": None}
         if meant is _E.SEEN_UNSENT:
             # Under its own reference: what the person overlooked, the service then refuses. But with the keys that the
-            # account has now, as nobody can ask with those of before if they are gone.
+            # account has now, as nobody can ask with earlier keys if they are gone.
             return dict.fromkeys(("disbursement_id", "fee", "client_id", "paid_by")) | {"doubt": Doubt.DENIED}
         return {}
 

@@ -119,7 +119,7 @@ def refunds_to_make(
 
     What exceeds an order's total may be more than its newest payment, so it is taken from the newest ones.
 
-    :param attempts: those of the order, oldest first.
+    :param attempts: the order's, oldest first.
     """
     if not is_excess(checkout):
         left = left_of(checkout)

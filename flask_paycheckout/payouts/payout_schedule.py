@@ -29,7 +29,7 @@ So far back the service is searched for what it refuses: it takes a reference on
 """
 
 _DAY, _SLOW = timedelta(days=1), timedelta(hours=6)
-# The longest pause is that of an account: alarms count on it that everything is tried again soon after an outage.
+# The longest pause is an account's: alarms count on it that everything is tried again soon after an outage.
 _TRY_AGAIN = timedelta(seconds=10), timedelta(minutes=10)
 _PAUSE = timedelta(seconds=5), timedelta(minutes=10)
 # So a call that fails takes less than a tenth of the time.

@@ -286,7 +286,7 @@ class PayoutThread:
         return self._round() if self._done is None else self._done.result(seconds)
 
     def _round(self) -> ReconcileReport:
-        """A round whose errors do not end that of the deposits."""
+        """A round whose errors do not end the round of the deposits."""
         try:
             report, delivery = self._sender.run(stopped=self._stop.is_set, at_once=False)
         except Exception:

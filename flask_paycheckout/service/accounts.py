@@ -150,7 +150,7 @@ class Accounts:
         return None if name == "" else self._used(name, "account").account
 
     def access_token_of(self, name: str) -> AccessToken | None:
-        """The access token of an account; `SETTINGS` for that of the settings, None when it has none.
+        """The access token of an account; `SETTINGS` for the token in the settings, None when it has none.
 
         :raises AccountUnavailable: the shop gives no such account.
         """

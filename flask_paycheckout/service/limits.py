@@ -161,7 +161,7 @@ class WebLimits:
             return bool(self._slow_with(call, self.slow_after, self.now()))
 
     def _slow_with(self, call: Call, after: float, now: float) -> list[Call]:
-        """The calls of all circuits that are slow; empty where that of this call is not."""
+        """The calls of all circuits that are slow; empty where this call's circuit is not."""
         slow = {one.circuit for one in self._taken if one.probe or now - (one.since or now) > after}
         return [one for one in self._taken if one.circuit in slow] if call.probe or call.circuit in slow else []
 

@@ -153,7 +153,7 @@ def _is_same_site() -> bool:
 
 
 def _own_origins() -> set[str]:
-    """The shop's own origins: the public one, that of this page's merchant account, and that of this request."""
+    """The shop's own origins: the public one, this page's merchant account's, and this request's."""
     # Werkzeug gives an empty host for an invalid Host header.
     own = {f"{request.scheme}://{request.host}"} if request.host else set()
     return own | {origin_of(one.public_url) for one in (runtime().settings, page_settings()) if one.public_url}

@@ -36,7 +36,7 @@ _MAX_PREFERENCES = 1000
 
 
 def use_settings(find: Callable[[], Settings]) -> None:
-    """Make the page of this request by other settings than the shop's: those of a merchant account.
+    """Make the page of this request by a merchant account's settings in place of the shop's.
 
     :param find: returns them; called when the page first needs them, as JSON seldom does.
     """

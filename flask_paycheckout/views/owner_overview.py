@@ -84,9 +84,9 @@ class Overview:
 
 
 def overviews(account: str | None) -> list[Overview]:
-    """The figures of each currency, that of which most was taken this month first.
+    """The figures of each currency, first the one in which most was taken this month.
 
-    :param account: only those of this merchant account, by whose time zone the page is made.
+    :param account: only this merchant account's figures, by whose time zone the page is made.
     """
     today = runtime().clock().astimezone(page_settings().time_zone).date()
     first = today.replace(day=1)

@@ -184,6 +184,6 @@ def _fields(payout: PayoutMixin, form: RefundForm = _EMPTY) -> list[_Field]:
 
 
 def _choices(given: str) -> dict[str, str]:
-    """The list of countries: the service takes their English names, the customer reads those of the page's language."""
+    """The list of countries: the service takes their English names, the customer reads names in the page's language."""
     listed = country_names()
     return {"": ""} | listed | {given: listed.get(given, given)}

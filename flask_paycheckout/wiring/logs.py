@@ -57,7 +57,7 @@ def about(
 
 def prepare_logger() -> None:
     """Install the filter on our loggers; handlers, levels and formats stay as the shop configured them."""
-    # Filters of a logger are not those of its children.
+    # A logger's filters do not apply to its children.
     for logger in (_log, _log.getChild("client")):
         if not any(isinstance(one, _Lines) for one in logger.filters):
             logger.addFilter(_Lines())

@@ -197,7 +197,7 @@ class MonthAudits:
 
 
 def _period_of(month: str) -> Period:
-    """The period of a month in every time zone, so that it covers that of each merchant account."""
+    """The period of a month in every time zone, so that it covers each merchant account's month."""
     period = month_period(month)
     start, end = period.start, period.end
     return Period(start and earlier(start, _BEFORE), end and end + _BEHIND)

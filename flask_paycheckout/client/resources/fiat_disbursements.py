@@ -203,7 +203,7 @@ class FiatDisbursements(Resource[W]):
         """The deprecated way to `create`: each item has a currency, and its recipient must exist.
 
         :raises OutcomeUnknown: the answer was lost, money may move: look the `references` up with `find`.
-        :raises PaymentsError: see `errors`. The others are those of `create`.
+        :raises PaymentsError: see `errors`. The others are the same as for `create`.
         """
         sent, references = batch("items", items, FiatItemV1)
         return await self._caller.record(_CREATE_V1, body={"disburseData": sent}, references=references)

@@ -193,7 +193,7 @@ class References(Resource[W]):
     ) -> tuple[PaymentMethod, ...]:
         """The ways to pay in.
 
-        :param for_deposit: those of deposits instead of the onramp's.
+        :param for_deposit: deposits' methods instead of the onramp's.
         :raises PaymentsError: see `errors`.
         """
         query = "?isForDeposit=true" if for_deposit else ""

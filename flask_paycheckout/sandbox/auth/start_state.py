@@ -1,4 +1,4 @@
-"""Accounts that work at once, without registration: the one that exists from the start, and those of testers."""
+"""Accounts that work at once, without registration: the one that exists from the start, and testers' accounts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The calls below `/_sandbox/accounts`, and those of the first account without its name."""
+"""The calls below `/_sandbox/accounts`, and the first account's calls without its name."""
 
 from __future__ import annotations
 

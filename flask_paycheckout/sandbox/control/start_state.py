@@ -33,7 +33,7 @@ class StartOptions:
     webhook_url: str | None
     """Where the webhooks of the first account go."""
     began: int = 0
-    """The beginning that a reset makes; 0 for that of the present time."""
+    """The beginning that a reset makes; 0 for the present time."""
 
 
 def prepare_world(session: Session, world: World, beginning: StartOptions, *, is_new: bool) -> None:

@@ -30,7 +30,7 @@ from flask_paycheckout.sandbox.world.database import transaction
 from flask_paycheckout.sandbox.world.settings import advance_clock, change_unknowns
 
 RESTORE = "restore"
-"""The path of the call that takes a snapshot, below that of the control interface."""
+"""The path of the call that takes a snapshot, below the control interface's path."""
 _UNKNOWNS_REMEDY = "GET /_sandbox/unknowns lists names and values; nothing was changed."
 
 

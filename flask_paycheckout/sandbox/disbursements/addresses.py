@@ -1,4 +1,4 @@
-"""Wallet addresses: their validation, and those of the service itself."""
+"""Wallet addresses: their validation, and the service's own addresses."""
 
 from __future__ import annotations
 

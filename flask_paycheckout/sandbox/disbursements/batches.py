@@ -35,7 +35,7 @@ from flask_paycheckout.sandbox.world.transitions import note
 
 
 class UsedReference(FieldError):
-    """A reference is that of another disbursement."""
+    """Another disbursement has the reference."""
 
     switch = "reference_error"
 
@@ -59,7 +59,7 @@ _FIRST_ACTIVITIES = {
 def fee_of(amount: Decimal, currency: str, percentage: Decimal, *fixed: Decimal) -> Decimal:
     """The fee of one transfer.
 
-    :param fixed: the parts that do not depend on the amount: the flat fee, and that of a chain's network.
+    :param fixed: the parts that do not depend on the amount: the flat fee, and the fee of a chain's network.
     """
     return rounded(total([*fixed, share_of(amount, percentage)]), currency)
 

@@ -97,7 +97,7 @@ class NewFault(Request):
 def plan_fault(session: Session, asked: NewFault, user_id: str | None) -> FaultRecord:
     """Append a fault to the plan; one that could never apply is refused.
 
-    :param user_id: that of the account that is asked for.
+    :param user_id: the account's that is asked for.
     :raises FieldError: naming the field at fault.
     """
     callers = {name: one for name, one in _callers().items() if _belongs(asked.operation, name)}
@@ -120,7 +120,7 @@ def plan_fault(session: Session, asked: NewFault, user_id: str | None) -> FaultR
 
 
 def operations() -> list[str]:
-    """All operations that a fault can apply to, as `METHOD /path/{name}`: those of the service and its hosted pages."""
+    """All operations that a fault can apply to, as `METHOD /path/{name}`: the service's and its hosted pages'."""
     return sorted(_callers())
 
 

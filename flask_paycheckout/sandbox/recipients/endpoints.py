@@ -102,7 +102,7 @@ class RecipientUpdate(_Details, kw_only=True):
 
 
 class RecipientQuery(PageQuery):
-    """The query of the list; country and currency are those of the bank account."""
+    """The query of the list; country and currency belong to the bank account."""
 
     search: Text | None = None
     country: Text | None = None

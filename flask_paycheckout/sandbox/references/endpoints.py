@@ -140,7 +140,7 @@ def _currency(country: Country) -> CurrencyRecord:
 @references.get("/cryptos")
 @operation(credentials=Credentials.NONE, query=CryptoQuery, deprecated=True)
 def list_cryptos() -> Envelope[list[CryptoRecord]]:
-    """List tokens, all or those of one kind (deprecated)."""
+    """List tokens, all or of one kind (deprecated)."""
     query = read_query(CryptoQuery)
     return success(
         [

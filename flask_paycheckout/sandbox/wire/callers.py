@@ -67,7 +67,7 @@ def check_control_token() -> None:
 def _cookie() -> tuple[str, str]:
     """Name and value of the cookie that stands for the control token, which a browser cannot learn from them.
 
-    Browsers share cookies among all ports of a host, so the name is that of one sandbox.
+    Browsers share cookies among all ports of a host, so the name belongs to one sandbox.
     """
     value = hmac.new(world().control_token.encode(), b"inspector", sha256).hexdigest()
     return f"sandbox_{sha256(value.encode()).hexdigest()[:8]}", value

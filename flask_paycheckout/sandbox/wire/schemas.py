@@ -1,4 +1,4 @@
-"""Schemas of the OpenAPI documents: those of msgspec, adapted to our encoder and to the switches."""
+"""Schemas of the OpenAPI documents: msgspec's, adapted to our encoder and to the switches."""
 
 from __future__ import annotations
 

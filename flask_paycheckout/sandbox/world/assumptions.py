@@ -249,7 +249,7 @@ _VALUES = {unknown.name: unknown.values for unknown in ASSUMPTIONS}
 
 
 def choose(chosen: Mapping[str, str]) -> dict[str, str]:
-    """All switches with their values: those of `chosen`, else the defaults."""
+    """All switches with their values: from `chosen`, else the defaults."""
     for name, value in chosen.items():
         if name not in _VALUES:
             similar = did_you_mean(name, _VALUES)

@@ -231,7 +231,7 @@ def _emptying() -> tuple[str, ...]:
 def make_tables(session: Session, *, is_new: bool) -> None:
     """Create missing tables; with `is_new`, all tables, without checking.
 
-    :raises SQLAlchemyError: the tables are those of another version, whose columns differ.
+    :raises SQLAlchemyError: another version made the tables, whose columns differ.
     """
     if is_new and session.get_bind().dialect.name == "sqlite":
         # Directly by the driver, because this is half of the cost of a sandbox in memory.

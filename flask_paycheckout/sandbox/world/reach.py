@@ -32,5 +32,5 @@ EVERYWHERE = Reach(own_machine=True, others=True)
 
 
 def is_loopback(host: str) -> bool:
-    """Whether a name or an address is that of this machine."""
+    """Whether a name or an address leads to this machine."""
     return HERE.allows(host)
