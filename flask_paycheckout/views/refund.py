@@ -16,7 +16,7 @@ from flask_paycheckout.errors import PayoutRefused, ReceiverFailed
 from flask_paycheckout.payouts.claims import TooManyClaims, can_be_claimed, claims_left
 from flask_paycheckout.payouts.destinations import ACCOUNT_NUMBER, RefundForm, fields_of, max_length, read_form
 from flask_paycheckout.payouts.payout_model import PayoutMixin, about_payout
-from flask_paycheckout.payouts.payout_states import PayoutStatus
+from flask_paycheckout.payouts.payout_states import PayoutState, PayoutStatus
 from flask_paycheckout.runtime import for_writing, runtime
 from flask_paycheckout.security.signed_links import REFUND
 from flask_paycheckout.views import language, refund_text as texts
@@ -152,7 +152,9 @@ def _page(payout: PayoutMixin, form: RefundForm = _EMPTY, **problem: str) -> Res
         payout.order_id,
         replace(texts.refund_text(payout), **problem),
         state=state,
-        final=sent_for_good or state in (PayoutStatus.COMPLETED, PayoutStatus.CANCELLED),
+        final=sent_for_good
+        or state in (PayoutStatus.COMPLETED, PayoutStatus.CANCELLED)
+        or payout.state == PayoutState.REPLACED,
         fields=(fields := _fields(payout, form)),
         banks=_banks(payout) if fields else [],
     )
