@@ -19,7 +19,7 @@ from flask_paycheckout.payouts.refund_progress import OrderRefunds
 from flask_paycheckout.text import visible
 from flask_paycheckout.translations.catalogues import catalogue
 from flask_paycheckout.views.language import format_moment, gettext, of_page
-from flask_paycheckout.views.receipt_text import Look, Receipt, Row, pay_label, rows_of, sum_on_top
+from flask_paycheckout.views.receipt_text import Look, Receipt, Row, ordered, pay_label, rows_of, sum_on_top
 
 T = TypeVar("T", bound=msgspec.Struct)
 
@@ -44,6 +44,9 @@ class PageText(msgspec.Struct, frozen=True):
 
     sum: str = ""
     """The sum that the page is about; empty where none is known, or PAYCHECKOUT_SHOW_TOTAL is off."""
+
+    lines: Sequence[Row] = ()
+    """What was ordered."""
 
     rows: Sequence[Row] = ()
     """The payments and refunds, and what else is known of the order."""
@@ -367,6 +370,7 @@ def order_text(
         text,
         notices=list(map(gettext, notices)),
         above=" ".join(map(gettext, above)),
+        lines=list(ordered(receipt)),
         rows=[*_rows_of_request(standing, asked), *rows_of(standing, receipt, refunds)],
         subject=visible(asked.request.title) if asked else "",
         note=visible(asked.request.note or "") if asked else "",

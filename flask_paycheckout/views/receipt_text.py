@@ -1,4 +1,4 @@
-"""The money of a status page in words: the sum that stands on top, and the rows below it.
+"""The money of a status page in words: the sum that stands on top, what was ordered, and the rows below.
 
 Every text of a constant here is translated.
 """
@@ -128,8 +128,7 @@ def pay_label(total: Total, language: Language) -> str:
 
 
 def rows_of(standing: OrderStatus, receipt: Receipt, refunds: OrderRefunds) -> Iterator[Row]:
-    """The rows about what was ordered, and about payments and refunds."""
-    yield from _ordered(receipt)
+    """The rows about payments and refunds."""
     if receipt.total is not None and receipt.is_shown and standing.status == Status.HELD:
         yield Row(gettext("Asked for"), format_amount(receipt.total.amount, receipt.total.currency))
     settled = standing.status in (Status.PAID, Status.HELD)
@@ -141,7 +140,7 @@ def rows_of(standing: OrderStatus, receipt: Receipt, refunds: OrderRefunds) -> I
         yield Row(gettext("Refund"), shown, gettext(note), gettext(badge), look)
 
 
-def _ordered(receipt: Receipt) -> Iterator[Row]:
+def ordered(receipt: Receipt) -> Iterator[Row]:
     """A row for each line of the order."""
     paid = next((each.payment.paid for each in receipt.arrivals if each.payment.paid), None)
     currency = receipt.total.currency if receipt.total else paid.currency if paid else None
