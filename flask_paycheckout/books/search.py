@@ -6,23 +6,30 @@ that each search takes a bounded time.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any
+from unicodedata import category
 
 from sqlalchemy import ColumnElement, Engine, Select, Table, func, select
 
 from flask_paycheckout.database.connections import read_rows
 from flask_paycheckout.database.models import Models
 from flask_paycheckout.database.order_ids import is_order_id, order_of_request
-from flask_paycheckout.totals import exact_decimal, typed_amount
+from flask_paycheckout.totals import decimals_of, exact_decimal
 
 MOST_HITS = 25
 """The most orders, and the most payouts, that a search finds."""
 
 # The newest rows of a table among which texts and amounts are looked for.
 _NEWEST = 20_000
+# A number, which may have a currency before or behind it, and the marks in it.
+_AMOUNT = re.compile(r"([^\W\d_]*[^\w\s]?)\s*([0-9]+(?:[.,'\u2019\s][0-9]+)*)\s*(\D\S*)?")
+_MARK = re.compile(r"[.,'\u2019\s]")
+_GROUP = 3
 # The decimals that a stored amount may have; others are found as they are typed.
 _MOST_DECIMALS = 4
 
@@ -85,9 +92,9 @@ class _Search:
 
     def orders_like(self, text: str) -> list[str]:
         checkouts, requests = self.models.checkouts.c, self.models.requests.c
-        titled = requests.title.icontains(text, autoescape=True)
-        asked = self._first(self._newest(self.models.requests, requests.reference, titled))
         amounts = _written(text)
+        titled = requests.title.icontains(text, autoescape=True) | requests.total_amount.in_(amounts)
+        asked = self._first(self._newest(self.models.requests, requests.reference, titled))
         paid = checkouts.total_amount.in_(amounts) | checkouts.payment_paid_amount.in_(amounts)
         orders = self._first(self._newest(self.models.checkouts, checkouts.order_id, paid)) if amounts else []
         return list(dict.fromkeys([*map(order_of_request, asked), *orders]))
@@ -107,12 +114,31 @@ class _Search:
 
 
 def _written(text: str) -> list[str]:
-    """The texts that an amount may be stored as; none where it is no amount."""
-    try:
-        amount = exact_decimal("amount", typed_amount(text), None, None)
-    except ValueError:
+    """The texts that an amount may be stored as, typed or as pages write it; none where it is no amount."""
+    match = _AMOUNT.fullmatch(text)
+    if match is None or not all(map(_is_currency, filter(None, match.group(1, 3)))):
         return []
-    return sorted({f"{amount:f}", *_with_decimals(f"{amount.normalize():f}")})
+    *before, last = _MARK.split(match[2])
+    if any(len(group) != _GROUP for group in before[1:]):
+        return []
+    readings = [f"{''.join(before)}.{last}" if before else last]
+    if before and len(last) == _GROUP:
+        # These may be thousands, or decimals.
+        readings.append("".join((*before, last)))
+    written = set[str]()
+    for reading in readings:
+        with suppress(ValueError):
+            amount = exact_decimal("amount", reading, None, None)
+            written |= {f"{amount:f}", *_with_decimals(f"{amount.normalize():f}")}
+    return sorted(written)
+
+
+def _is_currency(word: str) -> bool:
+    """Whether a word beside a number is a code, a token, or a sign such as $ or US$."""
+    with suppress(ValueError):
+        decimals_of(word)
+        return True
+    return category(word[-1]) == "Sc"
 
 
 def _with_decimals(digits: str) -> Iterator[str]:

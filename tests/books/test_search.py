@@ -50,8 +50,17 @@ def test_titles_payees_and_exact_amounts_are_found_without_case(shop: Shop) -> N
     assert finds(shop, "quist") == ([], ["p-9"])
     assert finds(shop, "12.5") == finds(shop, "12,50") == (["o-1"], [])
     assert finds(shop, "80") == ([], ["p-9"])
-    for nothing in ("12.51", "_", "", "x\0", "x" * 300):
+    assert finds(shop, "7") == ([f"request:{request}"], []), "nobody has begun to pay it"
+    for nothing in ("12.51", "_", "", "x\0", "x" * 300, "12.50 jars", "1 2.50"):
         assert finds(shop, nothing) == ([], []), nothing
+
+
+def test_an_amount_is_found_as_pages_write_it(shop: Shop) -> None:
+    pays_out(shop, "p-1", "1234.50")
+    pays_out(shop, "p-2", "1234", currency="JPY")
+    for written in ("$1,234.50", "1.234,50 €", "1234.50 USD", "CHF\xa01\u2019234.50", "1\u202f234,50"):
+        assert finds(shop, written) == ([], ["p-1"]), written
+    assert finds(shop, "¥1,234") == finds(shop, "1234") == ([], ["p-2"])
 
 
 def test_one_hit_is_opened_and_several_are_listed(shop: Shop) -> None:
