@@ -187,12 +187,14 @@ def amount_of(amount: str | None, currency: str | None) -> Amount | None:
 
 
 def number_of(text: str | None) -> Decimal | None:
-    """Parse a stored number; None for invalid text, which another program wrote."""
+    """Parse a stored number, or one of the shop's; None for what is no amount of money, such as 1e9999."""
     try:
-        number = None if text is None else Decimal(text)
+        number = Decimal("NaN" if text is None else text)
     except InvalidOperation:
         return None
-    return number if number is not None and number.is_finite() else None
+    exponent = number.as_tuple().exponent
+    is_amount = isinstance(exponent, int) and exponent >= -_MAX_TEXT and number.adjusted() < _MAX_TEXT
+    return number if is_amount else None
 
 
 def _method(bank: Mapping[str, Any], crypto: object) -> str | None:

@@ -9,7 +9,7 @@ import sys
 import unicodedata
 from collections.abc import Callable
 from datetime import datetime
-from decimal import Context, Decimal, localcontext
+from decimal import Decimal, localcontext
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -18,6 +18,7 @@ from werkzeug.datastructures import Accept, LanguageAccept, MIMEAccept
 from werkzeug.http import parse_accept_header
 from werkzeug.wrappers import Response
 
+from flask_paycheckout.checkouts.payments import EXACT
 from flask_paycheckout.config import Settings
 from flask_paycheckout.payouts.account_numbers import countries
 from flask_paycheckout.runtime import runtime
@@ -111,8 +112,6 @@ def _wanted_by_shop() -> list[str] | None:
     return None if locale is None else [str(locale)]
 
 
-# More digits than any amount has; the thread's own context could round.
-_EXACT = Context(prec=100)
 # Keeps a number and its currency on one line.
 _NO_BREAK = "\N{NO-BREAK SPACE}"
 
@@ -142,7 +141,7 @@ def _formatted(locale: Locale | None, amount: Decimal, currency: str) -> str:
     except ValueError:
         # The service reported it, and nobody knows it.
         places, currency = None, visible(currency)
-    with localcontext(_EXACT):
+    with localcontext(EXACT):
         if places is None:
             return f"{format_decimal(amount, locale=locale, decimal_quantization=False)}{_NO_BREAK}{currency}"
         pattern = parse_pattern(locale.currency_formats["standard"].pattern)

@@ -145,8 +145,8 @@ def ordered(receipt: Receipt) -> Iterator[Row]:
     paid = next((each.payment.paid for each in receipt.arrivals if each.payment.paid), None)
     currency = receipt.total.currency if receipt.total else paid.currency if paid else None
     for line in receipt.lines[:_MOST_LINES]:
-        name = visible(line.text[:_MAX_LINE])
-        label = name if str(line.quantity) == "1" else f"{line.quantity} × {name}"
+        name, quantity = (visible(text[:_MAX_LINE]) for text in (line.text, str(line.quantity)))
+        label = name if quantity == "1" else f"{quantity} × {name}"
         amount = None if line.amount is None else number_of(str(line.amount))
         yield Row(label, "" if amount is None or currency is None else format_amount(amount, currency))
 

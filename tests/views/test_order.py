@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import re
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -251,8 +252,10 @@ def test_an_abandoned_attempt_that_is_no_longer_watched_is_read_when_its_custome
 def test_the_receipt_tells_what_was_ordered_where_amounts_may_be_shown(open_shop: OpenShop) -> None:
     for order_id, shows in (("o-1", True), ("o-2", False)):
         shop = open_shop(PAYCHECKOUT_SHOW_TOTAL=shows)
-        described = {order_id: Described(lines=[Line("Forest honey, 500 g", "12.50", 2), Line("a <b>jar</b>")])}
+        odd = (Line("a <b>jar</b>"), Line("a comb", Decimal("1e9999")), Line("wax", "-" + "9" * 99 + ".25", "1\u202e"))
+        described = {order_id: Described(lines=[Line("Forest honey, 500 g", "12.50", 2), *odd])}
         shop.paycheckout.describe_orders(lambda ids, found=described: found)
         shop.has_paid(order_id)
         page = opens(shop, order_id).text
         assert ("2 × Forest honey, 500 g" in html.unescape(page), "<b>jar" in page) == (shows, False)
+        assert ("a comb" in page, "999.25" in page, "\u202e" in page) == (shows, shows, False)
