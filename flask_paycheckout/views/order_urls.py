@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from functools import partial
+from urllib.parse import urljoin, urlsplit
 
 from flask import current_app, has_request_context, url_for
 from werkzeug.routing import BuildError
@@ -111,7 +112,7 @@ def webhook_url() -> str:
 
 def webhook_path() -> str:
     """`webhook_url` without scheme and host."""
-    return _path("webhook", _webhook_secret())
+    return current_app.url_map.bind("localhost").build("paycheckout.webhook", _webhook_secret())
 
 
 def webhook_address(shop: Runtime, *, masked: bool = False) -> str:
@@ -187,8 +188,7 @@ def _absolute(settings: Settings, endpoint: str, blueprint: str = "paycheckout",
             "PAYCHECKOUT_PUBLIC_URL is not set, and there is no request to take the shop's address from."
             " Set it to the shop's own address, such as 'https://shop.example'."
         )
-    return base + _path(endpoint, values, blueprint)
-
-
-def _path(endpoint: str, values: dict[str, str], blueprint: str = "paycheckout") -> str:
-    return current_app.url_map.bind("localhost").build(f"{blueprint}.{endpoint}", values)
+    scheme, host, path, *_ = urlsplit(base)
+    routes = current_app.url_map.bind(host, path, url_scheme=scheme)
+    # Absolute already where the page is on a subdomain of its own, such as the owner's.
+    return urljoin(base, routes.build(f"{blueprint}.{endpoint}", values))

@@ -9,11 +9,12 @@ from dataclasses import dataclass
 from werkzeug.test import TestResponse
 
 _NONCE = re.compile(r"nonce-[\w-]{22}'")
+_IN_BODY = re.compile(rb'nonce="[\w-]{22}"')
 
 
 @dataclass(frozen=True)
 class Answer:
-    """A whole answer; the nonce in its policy, which is new each time, is written as NONCE."""
+    """A whole answer; the nonce in its policy and body, which is new each time, is written as NONCE."""
 
     status: int
     headers: tuple[tuple[str, str], ...]
@@ -21,7 +22,8 @@ class Answer:
 
 
 def answer_of(status: int, headers: Iterable[tuple[str, str]], body: bytes) -> Answer:
-    return Answer(status, tuple((name, _NONCE.sub("NONCE'", value)) for name, value in headers), body)
+    masked = tuple((name, _NONCE.sub("NONCE'", value)) for name, value in headers)
+    return Answer(status, masked, _IN_BODY.sub(b'nonce="NONCE"', body))
 
 
 def told(response: TestResponse) -> Answer:

@@ -13,8 +13,9 @@ from flask_wtf.csrf import CSRFProtect
 from sqlalchemy import update
 from werkzeug.test import TestResponse
 
-from flask_paycheckout import ByHand, ConfigurationError, Pay, order_paid
+from flask_paycheckout import Alarm, ByHand, ConfigurationError, Pay, order_paid
 from flask_paycheckout.books.happenings import happenings_of
+from tests.conftest import OpenShop
 from tests.payouts.shop import refunds
 from tests.scripted import SAME_SITE, Shop, number
 from tests.test_bounds import statements
@@ -368,3 +369,18 @@ def test_a_row_that_another_program_wrote_hides_no_order(desk: Shop, written: di
     desk.starts("o-2")
     assert listed(opens(desk)) == ["o-2", "o-1"]
     assert opens(desk, "/order?order_id=o-1").status_code == 200
+
+
+def test_the_pages_may_be_on_a_subdomain_of_their_own(open_shop: OpenShop) -> None:
+    shop = open_shop(SERVER_NAME="shop.example", PAYCHECKOUT_PUBLIC_URL="https://shop.example/shop")
+    shop.app.subdomain_matching = True
+    shop.app.register_blueprint(shop.paycheckout.owner_view(lambda: "Ada"), subdomain="desk")
+    got: list[Alarm] = []
+    shop.paycheckout.tell_owner(lambda began, over: got.extend(began))
+    shop.has_held()
+    shop.reconciles()
+    assert [alarm.url for alarm in got] == [f"https://desk.shop.example/shop{ROOT}/orders?status=held"]
+    page = shop.browser.get(ROOT, base_url="https://desk.shop.example")
+    (nonce,) = set(re.findall(r"'nonce-([\w-]+)'", page.headers["Content-Security-Policy"]))
+    sheets = re.findall(r'<link rel="stylesheet"([^>]*)', page.text)
+    assert all("https://shop.example/" in sheet and f'nonce="{nonce}"' in sheet for sheet in sheets), sheets
