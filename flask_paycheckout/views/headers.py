@@ -149,14 +149,16 @@ def _is_same_site() -> bool:
     if site not in (None, "same-site"):
         return False
     told_nothing = site is None and origin in (None, "null")
-    return origin in _own_origins() or (told_nothing and (current_app.testing or current_app.debug))
+    return _is_own(origin or "") or (told_nothing and (current_app.testing or current_app.debug))
 
 
-def _own_origins() -> set[str]:
-    """The shop's own origins: the public one, this page's merchant account's, and this request's."""
+def _is_own(origin: str) -> bool:
+    """Whether an origin is the public one, this page's account's or request's, or a subdomain of SERVER_NAME."""
     # Werkzeug gives an empty host for an invalid Host header.
     own = {f"{request.scheme}://{request.host}"} if request.host else set()
-    return own | {origin_of(one.public_url) for one in (runtime().settings, page_settings()) if one.public_url}
+    own |= {origin_of(one.public_url) for one in (runtime().settings, page_settings()) if one.public_url}
+    (scheme, _, host), name = origin.partition("://"), current_app.config["SERVER_NAME"]
+    return origin in own or (bool(name) and scheme in ("https", request.scheme) and host.endswith(f".{name}"))
 
 
 def exempt_from_csrf(app: Flask, views: Sequence[Callable[..., object]]) -> None:

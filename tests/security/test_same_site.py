@@ -42,7 +42,7 @@ DEPLOYMENTS = {
         headers={"X-Forwarded-Proto": "https", "X-Forwarded-Host": "shop.example"},
     ),
     "by a trusted host": Deployment({"TRUSTED_HOSTS": ["shop.example"]}, frozenset({SHOP})),
-    "by its server name": Deployment({"SERVER_NAME": "shop.example"}, frozenset({SHOP})),
+    "by its server name": Deployment({"SERVER_NAME": "shop.example"}, frozenset({SHOP, "https://www.shop.example"})),
 }
 
 SITES = (None, "same-origin", "none", "same-site", "cross-site", "", "Same-Origin", "same-origin, cross-site", "é")
@@ -50,7 +50,7 @@ ORIGINS = (
     *(None, "null", "", SHOP, "http://shop.example", f"{SHOP}:8443", f"{SHOP}/", "https://SHOP.example"),
     *("https://www.shop.example", "https://shop.example.evil.example", "https://shop.example@evil.example"),
     *(f"{SHOP}, https://evil.example", "https://evil.example", "http://10.0.0.5:8000", "http://10.0.0.5"),
-    *("shop.example", "\xff"),
+    *("shop.example", "\xff", "http://www.shop.example", "https://www-shop.example"),
 )
 
 
