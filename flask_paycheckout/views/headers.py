@@ -29,6 +29,9 @@ _POLICY = "default-src 'none'; base-uri 'none'; frame-ancestors 'none'; form-act
 _FOR_ORIGINS = {
     f"paycheckout.{name}" for name in ("create_checkout", "order_page", "order_status", "refund", "request")
 }
+HTML = {"Content-Type": "text/html; charset=utf-8"}
+"""The header of each page, since the shop's own responses may be JSON by default."""
+
 # Seconds for which a browser keeps the answer to a preflight.
 _PREFLIGHT_AGE = 600
 

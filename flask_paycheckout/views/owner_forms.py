@@ -41,13 +41,13 @@ from flask_paycheckout.shop_functions import personal
 from flask_paycheckout.text import moment_text, payout_sum_text, stored_sum_text, trimmed, visible
 from flask_paycheckout.totals import typed_amount
 from flask_paycheckout.translations.catalogues import choose
-from flask_paycheckout.views.headers import nonce
+from flask_paycheckout.views.headers import HTML, nonce
 from flask_paycheckout.views.language import amount_format, format_amount, page_settings, use_settings
 from flask_paycheckout.views.shop_shown import shop_shown
 from flask_paycheckout.wiring.logs import about
 
-Page = tuple[str, int]
-"""A page of the owner's view, and its HTTP status."""
+Page = tuple[str, int, dict[str, str]]
+"""A page of the owner's view, its HTTP status, and the header that says it is one."""
 
 View = Callable[[str], Response | Page]
 
@@ -185,7 +185,7 @@ def owner_page(template: str, fault: Fault | None = None, code: int = 200, **fac
         why=request.form.get("why", ""),
         **facts,
     )
-    return html, fault.code if fault else code
+    return html, fault.code if fault else code, HTML
 
 
 def frame() -> dict[str, object]:
@@ -225,7 +225,7 @@ def error_page(error: HTTPException) -> Response | HTTPException | Page:
         "number_waiting": lambda: 0,
     }
     try:
-        return render_template("paycheckout/owner/error.html", **facts), error.code
+        return render_template("paycheckout/owner/error.html", **facts), error.code, HTML
     except Exception:
         # A context processor of the shop, whose error may be the one that is told here.
         runtime().log.exception("owner's error pages", "an error page could not be rendered", extra=about())

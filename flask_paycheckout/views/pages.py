@@ -35,7 +35,7 @@ from flask_paycheckout.runtime import runtime
 from flask_paycheckout.service.calls import NotAsked
 from flask_paycheckout.text import first_line, visible
 from flask_paycheckout.views import language
-from flask_paycheckout.views.headers import FOREIGN_FORM, nonce, wants_json
+from flask_paycheckout.views.headers import FOREIGN_FORM, HTML, nonce, wants_json
 from flask_paycheckout.views.page_text import BAD_LINK, DATABASE, PageText, named_order, plain_text
 from flask_paycheckout.views.refund_text import RefundText
 from flask_paycheckout.views.shop_shown import shop_shown
@@ -153,7 +153,7 @@ def page(template: str, order_id: str | None, text: PageText | RefundText, **con
         "order_url": None if order_id is None else runtime().answers.order_url(order_id),
         "nonce": nonce(),
     }
-    response = make_response(_rendered(f"paycheckout/{template}", context))
+    response = make_response(_rendered(f"paycheckout/{template}", context), HTML)
     language.add_headers(response, text.language)
     return response
 

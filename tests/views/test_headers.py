@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
+from flask import Response
 
 from tests.conftest import OpenShop
 from tests.scripted import Shop
@@ -16,6 +17,14 @@ def test_other_descriptions_of_the_shops_routes_leave_ours_out(shop: Shop) -> No
     shop.app.register_blueprint(shop.paycheckout.owner_view(lambda: "Ada"))
     ours = [shop.app.blueprints[name] for name in shop.app.before_request_funcs if name]
     assert [getattr(blueprint, "enable_openapi", None) for blueprint in ours] == [False, False]
+
+
+def test_pages_are_html_in_a_shop_whose_responses_are_json_by_default(shop: Shop) -> None:
+    shop.app.response_class = type("Json", (Response,), {"default_mimetype": "application/json"})
+    shop.app.register_blueprint(shop.paycheckout.owner_view(lambda: "Ada"))
+    for answer in (opens(shop), *(shop.browser.get(f"/paycheckout/owner{path}") for path in ("", "/order"))):
+        assert answer.content_type == "text/html; charset=utf-8", answer.request.path
+        assert "script-src 'nonce-" in answer.headers["Content-Security-Policy"]
 
 
 def test_each_answer_has_a_nonce_of_its_own_and_its_scripts_carry_it(shop: Shop) -> None:
