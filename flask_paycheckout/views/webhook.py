@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 
 from flask import Response, abort, request
 from sqlalchemy.exc import SQLAlchemyError
+from werkzeug.exceptions import RequestEntityTooLarge
 
 from flask_paycheckout.runtime import Runtime, runtime
 from flask_paycheckout.security.comparing import is_one_of
@@ -32,13 +34,12 @@ def webhook(secret: str | None = None) -> Response:
     expected = shop.settings.webhook_secret
     if not (is_one_of(secret or "", expected) if expected else secret is None):
         _observe(shop, "refused")
+        # By the shop's page for unknown addresses, so that nobody learns that there is a secret.
         abort(404)
-    # One byte above the limit: Werkzeug silently truncates a body that is sent without its length.
-    request.max_content_length = _MAX_BODY + 1
-    body = request.get_data(cache=False)
-    if len(body) > _MAX_BODY:
+    body = _body()
+    if body is None:
         _observe(shop, "too_large")
-        abort(413)
+        return _answer(413, '{"error":"send 64 KiB at most"}\n')
     try:
         checkout_id = _checkout_id(body)
     except (RecursionError, ValueError):
@@ -56,6 +57,16 @@ def webhook(secret: str | None = None) -> Response:
         _observe(shop, "not_stored")
         return _answer(503, '{"error":"not stored, send it again"}\n')
     return _answer(200, RECEIVED)
+
+
+def _body() -> bytes | None:
+    """The body of this request; None for one over 64 KiB, whose answer no error page of the shop may change."""
+    # One byte above the limit: Werkzeug silently truncates a body that is sent without its length.
+    request.max_content_length = _MAX_BODY + 1
+    with suppress(RequestEntityTooLarge):
+        body = request.get_data(cache=False)
+        return body if len(body) <= _MAX_BODY else None
+    return None
 
 
 def _checkout_id(body: bytes) -> str | None:

@@ -88,3 +88,8 @@ def test_a_secret_is_replaced_without_losing_a_webhook(open_shop: OpenShop) -> N
     answers = [shop.browser.post(f"{PATH}/{secret}", json={"orderId": "x"}) for secret in ("new", "old", "older")]
     assert [answer.status_code for answer in answers] == [200, 200, 404]
     assert shop.browser.post(PATH, json={"orderId": "x"}).status_code == 404
+
+
+def test_a_page_of_the_shop_for_all_errors_does_not_answer_the_service(shop: Shop) -> None:
+    shop.app.register_error_handler(Exception, lambda error: ("Sorry.", 500))
+    assert [shop.browser.post(PATH, data=b"x" * size).status_code for size in (70_000, 10)] == [413, 400]
