@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 from sqlalchemy import ColumnElement, Engine, Executable, Select, func, literal, union_all
 
 from flask_paycheckout.books.account_names import Merchants
-from flask_paycheckout.checkouts.order_problems import OrderProblem, find_problems, lasts
+from flask_paycheckout.checkouts.order_problems import OrderProblem, ProblemKind, find_problems, lasts
 from flask_paycheckout.clock import as_utc
 from flask_paycheckout.database.connections import read_rows
 from flask_paycheckout.database.models import Models
@@ -126,6 +126,12 @@ class Alarm:
     """The function's name; the decorator sets it, and the severity."""
 
     severity: Severity = Severity.NOTE
+    customers: int = 0
+    """How many customers could not pay because of it; the last of `examples` name their orders."""
+
+    until: datetime | None = None
+    """The last time at which it happened to what it counts; None where nobody asks for that."""
+
     is_note: bool = False
     """Whether this alarm of a more severe kind is a mere note: it may have passed, or an alarm tells its cause."""
 
@@ -148,7 +154,7 @@ class Alarm:
     def as_dict(self) -> dict[str, Any]:
         """Convert to JSON-ready values, with times as ISO 8601 text."""
         values: dict[str, Any] = plain(asdict(self))
-        for inner in ("of", "is_note", "page", "url"):
+        for inner in ("of", "until", "is_note", "page", "url"):
             del values[inner]
         for example in values["examples"]:
             del example["name"], example["checkout_id"], example["is_postponed"]
@@ -187,9 +193,14 @@ class Look:
 
     @cached_property
     def order_problems(self) -> Sequence[OrderProblem]:
-        """The orders that cannot be paid, the newest first."""
+        """The orders that cannot be paid, or could not, the newest first."""
         of_account = self.of_account(self.models.order_problems.c.account)
-        return find_problems(self.engine, self.models, lasts(self.models), *of_account)
+        return find_problems(self.engine, self.models, lasts(self.models, self.now), *of_account)
+
+    @cached_property
+    def failed_starts(self) -> Sequence[OrderProblem]:
+        """Those of them whose customers could not pay, and have not begun since."""
+        return [problem for problem in self.order_problems if problem.kind == ProblemKind.UNAVAILABLE]
 
     def rows(self, statement: Executable) -> Sequence[Any]:
         """Run a statement on a connection that is free again afterwards, since the shop may need one for its keys."""

@@ -74,7 +74,7 @@ class Explanation:
     """The payment request, where this is the order of one."""
 
     problems: tuple[OrderProblem, ...]
-    """Why the order cannot be paid: functions of the shop that fail, and the service's refusal of its checkout."""
+    """Why the order cannot be paid, or could not: functions of the shop that fail, the service's refusal, an outage."""
 
     ways: Mapping[str, Collection[str]]
     """By the id of each held checkout, the ways to accept it: `accept`, `part` and `excess`."""

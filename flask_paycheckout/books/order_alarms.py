@@ -1,8 +1,11 @@
-"""The alarms about orders that cannot be paid: a function of the shop fails, or the service refuses their checkout."""
+"""The alarms about orders that cannot be paid: a function of the shop fails, or the service refuses their checkout.
+
+Customers who could not pay because the service failed are told in `service_alarms`, with its failure or after it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from sqlalchemy import select
 
@@ -12,6 +15,8 @@ from flask_paycheckout.clock import as_utc
 from flask_paycheckout.text import account_text, moment_text
 
 _SHOW = "Look into one: flask paycheckout show ORDER_ID"
+# What other alarms tell of.
+_OF_OTHERS = (ProblemKind.REFUSED, ProblemKind.UNAVAILABLE, *DESCRIBING)
 # With so many different orders refused in a row, none of an account can be paid.
 _SEVERAL = 2
 
@@ -19,7 +24,7 @@ _SEVERAL = 2
 @alarm(Severity.NOW)
 def failing_functions(look: Look) -> Iterator[Alarm]:
     """A function of the shop that raises: orders cannot be paid, or people not let in. One alarm for each function."""
-    yield from _failing(look, *(kind for kind in ProblemKind if kind not in (ProblemKind.REFUSED, *DESCRIBING)))
+    yield from _failing(look, *(kind for kind in ProblemKind if kind not in _OF_OTHERS))
 
 
 @alarm(Severity.TODAY)
@@ -40,7 +45,7 @@ def _failing(look: Look, *kinds: ProblemKind) -> Iterator[Alarm]:
         orders = number(len(failing), "order", "orders")
         of = orders if failing[0].order_id else "the owner's pages"
         remedy = f"Repair {kind}: the log of the shop has the traceback"
-        yield _alarm_of(f"The shop's function {kind} fails for {of}", failing, remedy, of=kind)
+        yield alarm_about(f"The shop's function {kind} fails for {of}", failing, remedy, of=kind)
 
 
 @alarm(Severity.NOW)
@@ -49,7 +54,7 @@ def refused_orders(look: Look) -> Iterator[Alarm]:
     for account, rows in _refused(look).items():
         if _nobody_can_pay(look, account, rows):
             what = f"Nobody can start a payment{account_text(account)}: the service refuses the checkouts of"
-            yield _alarm_of(f"{what} {number(len(rows), 'order', 'orders')}", rows, _SHOW, of=account)
+            yield alarm_about(f"{what} {number(len(rows), 'order', 'orders')}", rows, _SHOW, of=account)
 
 
 @alarm(Severity.TODAY)
@@ -60,7 +65,7 @@ def refused_amounts(look: Look) -> Iterator[Alarm]:
     if single:
         what = number(len(single), "order cannot be paid online", "orders cannot be paid online")
         remedy = "Let its customer pay in another way, or change or cancel the order"
-        yield _alarm_of(f"{what}: the service refuses the checkout", single, _SHOW, remedy)
+        yield alarm_about(f"{what}: the service refuses the checkout", single, _SHOW, remedy)
 
 
 def _refused(look: Look) -> dict[str, list[OrderProblem]]:
@@ -76,21 +81,23 @@ def _nobody_can_pay(look: Look, account: str, rows: list[OrderProblem]) -> bool:
     return len(since) >= _SEVERAL and min(since) <= look.now - PATIENCE
 
 
-def _alarm_of(what: str, rows: list[OrderProblem], *remedies: str, of: str = "") -> Alarm:
+def alarm_about(what: str, rows: Sequence[OrderProblem], *remedies: str, of: str = "") -> Alarm:
+    """One alarm about all these orders."""
     accounts = {row.account for row in rows}
     return Alarm(
         what,
         min(row.since for row in rows),
         len(rows),
         accounts.pop() if len(accounts) == 1 else None,
-        tuple(_example(row) for row in rows[:EXAMPLES]),
+        tuple(problem_example(row) for row in rows[:EXAMPLES]),
         remedies,
         of=of,
     )
 
 
-def _example(row: OrderProblem) -> Example:
+def problem_example(row: OrderProblem) -> Example:
+    """The line about one order."""
     due = "" if row.due is None else f", {row.due}"
     name = f"Order {row.order_id}{due}" if row.order_id else "The owner's pages"
     text = f"{name}{account_text(row.account)}, last {moment_text(row.last_at)}"
-    return Example(text, row.order_id or None, problem=row.error, name="" if row.order_id else name)
+    return Example(text, row.order_id or None, problem=row.error, name=name)

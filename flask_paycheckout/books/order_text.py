@@ -8,7 +8,7 @@ from flask_paycheckout.books.happenings import happenings_of
 from flask_paycheckout.books.payout_remedies import BY_WHY, remedies
 from flask_paycheckout.checkouts.checkout_model import CheckoutMixin
 from flask_paycheckout.checkouts.decisions import ACCEPTING_EXCESS, ACCEPTING_PART, REJECTING, accepting
-from flask_paycheckout.checkouts.order_problems import OrderProblem
+from flask_paycheckout.checkouts.order_problems import OrderProblem, ProblemKind
 from flask_paycheckout.checkouts.payments import Amount
 from flask_paycheckout.checkouts.requests import RequestMixin
 from flask_paycheckout.events.event_model import EventMixin
@@ -67,8 +67,10 @@ def request_lines(request: RequestMixin) -> Iterator[str]:
 
 def problem_line(problem: OrderProblem) -> str:
     """Why the order cannot be paid, or which function of the shop fails for it."""
-    refused = f"The service refuses a checkout of {problem.due}"
-    what = refused if problem.due else f"The shop's function {problem.kind} fails"
+    what = {
+        ProblemKind.REFUSED: f"The service refuses a checkout of {problem.due}",
+        ProblemKind.UNAVAILABLE: f"The customer could not pay {problem.due}",
+    }.get(ProblemKind(problem.kind), f"The shop's function {problem.kind} fails")
     last = moment_text(problem.last_at)
     return f"{what} since {moment_text(problem.since)}, the last time {last}: {problem.error}"
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
 from itertools import takewhile
@@ -11,6 +11,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, exists, func, or_, select
 
 from flask_paycheckout.books.alarms import (
+    EXAMPLES,
     PATIENCE,
     Alarm,
     Example,
@@ -20,6 +21,8 @@ from flask_paycheckout.books.alarms import (
     alarm,
     number,
 )
+from flask_paycheckout.books.order_alarms import alarm_about, problem_example
+from flask_paycheckout.checkouts.order_problems import OrderProblem
 from flask_paycheckout.checkouts.states import Status
 from flask_paycheckout.clock import EPOCH, as_utc
 from flask_paycheckout.database.database_errors import READ_ONLY, takes_no_writes
@@ -45,6 +48,8 @@ _LOG_IN = (
     " or, for that, log in once: flask paycheckout payouts send --login"
 )
 DOCTOR = "What is wrong, and what to do: flask paycheckout doctor"
+# The calls without which customers cannot pay.
+_TO_PAY = START, READS, *SIGNED, START + REFUSED, WEB_CALL
 # From so many accounts on they share one alarm.
 _SEVERAL = 6
 # With so many paid orders in a row without a webhook, webhooks do not arrive at all.
@@ -107,6 +112,38 @@ def refused_customers(look: Look) -> Iterator[Alarm]:
     )
 
 
+@alarm(Severity.TODAY)
+def failed_starts(look: Look) -> Iterator[Alarm]:
+    """Customers who could not pay, once that has no alarm of its own, until they begin to pay, or for a week."""
+    if not look.failed_starts:
+        return
+    # What an alarm names, also as a mere note; and a single failure for an hour, in which more may make an alarm of it.
+    lately = look.now - UNTRIED
+    lasting = [calls for calls in _lasting(look, *_TO_PAY) if _is_told(look, calls) or calls.last_failure_at > lately]
+    told = set(_stopped_by(look, lasting))
+    # In the first minutes the customer tries again.
+    rows = [row for row in look.failed_starts if row not in told and row.last_at <= look.now - PATIENCE]
+    if rows:
+        first, last, who = min(row.since for row in rows), max(row.last_at for row in rows), _customers(rows)
+        what = f"{who} could not pay between {moment_text(first)} and {moment_text(last)}"
+        remedy = "Send them the link of their order's page: it ends when they begin to pay, or after a week"
+        yield replace(alarm_about(what, rows, remedy), customers=len(rows), until=last)
+
+
+def _customers(rows: Collection[OrderProblem]) -> str:
+    return number(len(rows), "customer", "customers")
+
+
+def _stopped_by(look: Look, failing: Sequence[FailingCalls]) -> list[OrderProblem]:
+    """The orders whose customers could not pay since these calls fail."""
+    began: dict[str, datetime] = {}
+    for calls in failing:
+        if calls.operation in _TO_PAY:
+            began[calls.account] = min(calls.since, began.get(calls.account, calls.since))
+    # A repeated failure of an order is not stored at once.
+    return [row for row in look.failed_starts if row.account in began and row.last_at >= began[row.account] - PATIENCE]
+
+
 def _by_account(
     look: Look, why: str, *operations: str, remedy: str = DOCTOR, several: int = _SEVERAL
 ) -> Iterator[Alarm]:
@@ -124,21 +161,25 @@ def _alarm_of(look: Look, failing: Sequence[FailingCalls], account: str | None, 
     """
     count, last = sum(calls.count for calls in failing), max(calls.last_failure_at for calls in failing)
     untried = last <= look.now - UNTRIED and not all(calls.operation in SIGNED for calls in failing)
+    stopped = _stopped_by(look, failing)
     where = {None: " with several accounts", "": ""}.get(account, f" with account {account}")
     words = {calls: _WORDS[calls.operation.removesuffix(KEYS).removesuffix(REFUSED)] for calls in failing}
     effects, names = (dict.fromkeys(each) for each in zip(*words.values(), strict=True))
     what, tries = ", and ".join(effects), " and ".join(names)
     failed = f"The last {count} {tries}{where} failed, the last at {moment_text(last)}; none was tried since"
     fails = f"{what[0].upper()}{what[1:]}{where}: {why} at least {count} times, the last {moment_text(last)}"
+    told = f"; {_customers(stopped)} could not pay" if stopped else ""
+    examples = [
+        Example(f"{calls.count} {tries}{account_text(calls.account)}", problem=calls.words)
+        for calls, (_, tries) in words.items()
+    ]
     return Alarm(
-        failed if untried else fails,
+        f"{failed if untried else fails}{told}",
         *(min(calls.since for calls in failing), count, account),
-        tuple(
-            Example(f"{calls.count} {tries}{account_text(calls.account)}", problem=calls.words)
-            for calls, (_, tries) in words.items()
-        ),
+        tuple([*examples, *map(problem_example, stopped)][:EXAMPLES]),
         (remedy,),
         of=account or "",
+        customers=len(stopped),
         is_note=untried,
     )
 
@@ -148,17 +189,21 @@ def _failing(look: Look, *operations: str) -> list[FailingCalls]:
 
     Refused keys, which were asked of the shop again before, count at once: no second try accepts them.
     """
-    found = [
+    return [calls for calls in _lasting(look, *operations) if _is_told(look, calls)]
+
+
+def _lasting(look: Look, *operations: str) -> list[FailingCalls]:
+    """Calls that have failed since they were last answered."""
+    return [
         replace(calls, since=since)
         for name in operations
         for calls in look.failing_calls
         if calls.operation == name and (since := _failing_since(look, calls)) is not None
     ]
-    return [
-        calls
-        for calls in found
-        if calls.operation in SIGNED or (calls.count > 1 and calls.since <= look.now - PATIENCE)
-    ]
+
+
+def _is_told(look: Look, calls: FailingCalls) -> bool:
+    return calls.operation in SIGNED or (calls.count > 1 and calls.since <= look.now - PATIENCE)
 
 
 def in_outage(

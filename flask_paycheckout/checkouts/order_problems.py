@@ -1,4 +1,4 @@
-"""Orders for which a function of the shop fails, or whose checkout the service refuses.
+"""Orders for which a function of the shop fails, whose checkout the service refuses, or whose customer could not pay.
 
 One row for each order and function. Reconcile asks again and removes the row once the cause is gone; a checkout of the
 order that was made later shows the same at once.
@@ -12,12 +12,27 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import NamedTuple
 
-from sqlalchemy import Column, ColumnElement, Engine, Executable, String, Table, Text, delete, exists, select, update
+from sqlalchemy import (
+    Column,
+    ColumnElement,
+    Engine,
+    Executable,
+    String,
+    Table,
+    Text,
+    and_,
+    delete,
+    exists,
+    or_,
+    select,
+    update,
+)
 from sqlalchemy.exc import SQLAlchemyError
 
 from flask_paycheckout.client import PaymentsError
 from flask_paycheckout.clock import as_utc
 from flask_paycheckout.database.connections import begin_limited, read_rows
+from flask_paycheckout.database.deeds import record_deed, who_and_why
 from flask_paycheckout.database.mapping import MOMENT
 from flask_paycheckout.database.models import Models
 from flask_paycheckout.database.order_ids import MAX_ID
@@ -33,6 +48,10 @@ _MAX_TEXT = 500
 _ONCE = timedelta(minutes=1)
 # The pauses between two looks of reconcile, which grow with the problem's age.
 _SOON, _SELDOM = timedelta(minutes=1), timedelta(minutes=10)
+# An outage may leave thousands of customers, of whom the shop can only say that their order is not payable any more.
+_RARELY = timedelta(hours=6)
+# A customer who could not pay, and has not come back for so long, has bought elsewhere or in another order.
+_FORGOTTEN = timedelta(days=7)
 # The most problems that one query returns.
 _MOST = 1000
 
@@ -52,6 +71,8 @@ class ProblemKind(StrEnum):
     """It is asked for no order."""
 
     REFUSED = "refused"
+    UNAVAILABLE = "unavailable"
+    """A customer could not pay: the service did not answer, failed or refused the keys, or the app refused the call."""
 
 
 DESCRIBING = (ProblemKind.DESCRIBE_ORDERS, ProblemKind.FIND_ORDERS)
@@ -133,7 +154,7 @@ class OrderProblems:
 
     def of_order(self, order_id: str) -> list[OrderProblem]:
         """An order's problems that are not over."""
-        lasting = self.table.c.order_id == order_id, lasts(self.wiring.models)
+        lasting = self.table.c.order_id == order_id, lasts(self.wiring.models, self.wiring.clock())
         return find_problems(self.wiring.engine(), self.wiring.models, *lasting)
 
     def look_again(self, ask: Callable[[OrderProblem], bool | None]) -> None:
@@ -143,7 +164,8 @@ class OrderProblems:
         """
         now, c = self.wiring.clock(), self.table.c
         for problem in find_problems(self.wiring.engine(), self.wiring.models, c.next_look_at <= now):
-            values = {"next_look_at": now + min(max((now - problem.since) / 2, _SOON), _SELDOM)}
+            longest = _RARELY if problem.kind == ProblemKind.UNAVAILABLE else _SELDOM
+            values = {"next_look_at": now + min(max((now - problem.since) / 2, _SOON), longest)}
             is_over = ask(problem)
             values |= {"last_at": now} if is_over is False else {}
             changing = delete(self.table) if is_over else update(self.table).values(values)
@@ -158,21 +180,43 @@ class OrderProblems:
         if read_rows(self.wiring.engine(), select(self.table.c.kind).where(same).limit(1)):
             self._change(delete(self.table).where(same))
 
+    def settle(self, order_id: str, by: str, why: str) -> None:
+        """Record that a person has dealt with the customer of an order who could not pay.
+
+        :raises ValueError: a name or reason that cannot be recorded.
+        """
+        by, why = who_and_why(by, why)
+        stopped = delete(self.table).filter_by(kind=ProblemKind.UNAVAILABLE.value, order_id=order_id)
+        with begin_limited(self.wiring.engine()) as connection:
+            # Once, however often the form is sent.
+            if connection.execute(stopped).rowcount:
+                deeds, now = self.wiring.models.deeds, self.wiring.clock()
+                record_deed(connection, deeds, now, by, "settled", order_id, why, order_id)
+
     def _change(self, statement: Executable) -> None:
         with begin_limited(self.wiring.engine()) as connection:
             connection.execute(statement)
 
 
 def find_problems(engine: Engine, models: Models, *where: ColumnElement[bool]) -> list[OrderProblem]:
-    """The problems that fulfil these conditions, the newest first; 1,000 at most."""
+    """The problems that fulfil these conditions, the newest first; 1,000 at most.
+
+    Customers who could not pay come last, since those of an outage would leave no room for others.
+    """
     c = models.order_problems.c
     columns = map(c.__getitem__, OrderProblem._fields)
-    rows = read_rows(engine, select(*columns).where(*where).order_by(c.last_at.desc()).limit(_MOST))
+    order = c.kind == ProblemKind.UNAVAILABLE, c.last_at.desc()
+    rows = read_rows(engine, select(*columns).where(*where).order_by(*order).limit(_MOST))
     problems = map(OrderProblem._make, rows)
     return [problem._replace(since=as_utc(problem.since), last_at=as_utc(problem.last_at)) for problem in problems]
 
 
-def lasts(models: Models) -> ColumnElement[bool]:
-    """Whether a problem is not over: no checkout of its order was made since."""
+def lasts(models: Models, now: datetime) -> ColumnElement[bool]:
+    """Whether a problem is not over: no checkout of its order was made since.
+
+    That of a customer who could not pay is over as well when an earlier checkout pays the order, and after a week.
+    """
     c, checkouts = models.order_problems.c, models.checkouts.c
-    return ~exists().where(checkouts.current_order_id == c.order_id, checkouts.created_at > c.last_at)
+    unpaid = ~exists().where(checkouts.paid_order_id == c.order_id)
+    waits = or_(c.kind != ProblemKind.UNAVAILABLE, and_(c.last_at > now - _FORGOTTEN, unpaid))
+    return and_(waits, ~exists().where(checkouts.current_order_id == c.order_id, checkouts.created_at > c.last_at))

@@ -49,7 +49,7 @@ from flask_paycheckout.security.origins import require_allowed
 from flask_paycheckout.service.accounts import AccountUnavailable
 from flask_paycheckout.service.calls import CREATE, READ, NotAsked, Permit, Service
 from flask_paycheckout.service.limits import OngoingCall, SingleFlight
-from flask_paycheckout.service.record import START
+from flask_paycheckout.service.record import FAILURES, START
 from flask_paycheckout.totals import NothingToPay, Total
 from flask_paycheckout.wiring import Wiring
 
@@ -161,27 +161,43 @@ class Starter:
             counts = self.checkouts.counts(order_id)
             _refuse_settled(order_id, counts)
             asked = self._asked(order_id, counts)
-            due = asked.due
             # Without any checkout, no one is current.
             current = self.checkouts.current(order_id) if counts else None
             if current is not None and self._usable(current, asked):
                 return Started(current, False)
             if is_crowded(self.checkouts, order_id, counts, self.wiring.clock()):
                 raise TooManyAttempts(order_id, _MOST_OPEN, _CROWDED)
-            self._repeat_refusal(f"{order_id} {due}")
-            with self._starting.join(order_id) as (ongoing, mine):
-                if not (mine or ongoing.thread == get_ident()):
-                    self._wait_for(ongoing, asked.account)
-                    continue
-                if self._starting.last_ended is not ended_before:
-                    # Another thread may have made it meanwhile. What another process has made, the unique column tells.
-                    current = self.checkouts.current(order_id)
-                    if current is not None and self._usable(current, asked):
-                        return Started(current, False)
-                made = self._make(order_id, asked, current)
-            if made is not None:
-                return Started(made, True)
+            try:
+                started = self._started(order_id, asked, current, ended_before)
+            except (AmountRefused, AccountUnavailable):
+                # Problems of their own.
+                raise
+            except FAILURES as error:
+                self.problems.record(ProblemKind.UNAVAILABLE, order_id, error, account=asked.account, due=asked.due)
+                raise
+            if started is not None:
+                return started
         raise StartContended(order_id)
+
+    def _started(
+        self, order_id: str, asked: NewCheckout, current: CheckoutMixin | None, ended_before: object
+    ) -> Started | None:
+        """Make the order's checkout, or wait until another thread has made it; None to look again.
+
+        :param ended_before: the last start of this process that had ended when `current` was read.
+        """
+        self._repeat_refusal(f"{order_id} {asked.due}")
+        with self._starting.join(order_id) as (ongoing, mine):
+            if not (mine or ongoing.thread == get_ident()):
+                self._wait_for(ongoing, asked.account)
+                return None
+            if self._starting.last_ended is not ended_before:
+                # Another thread may have made it meanwhile. What another process has made, the unique column tells.
+                current = self.checkouts.current(order_id)
+                if current is not None and self._usable(current, asked):
+                    return Started(current, False)
+            made = self._make(order_id, asked, current)
+        return None if made is None else Started(made, True)
 
     def _asked(self, order_id: str, counts: Mapping[str, int]) -> NewCheckout:
         """The money that the order's next checkout asks for; errors as for `start`."""

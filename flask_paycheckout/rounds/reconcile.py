@@ -211,6 +211,9 @@ class ProblemRound:
             return None
         if problem.kind == ProblemKind.DESCRIBE_ORDERS:
             return self.customers.describes(problem.order_id)
+        if problem.kind == ProblemKind.UNAVAILABLE and problem not in self.problems.of_order(problem.order_id):
+            return True
+        of_service = problem.kind in (ProblemKind.REFUSED, ProblemKind.UNAVAILABLE)
         try:
             if problem.kind == ProblemKind.ORDER_URL:
                 # It makes an address, which a request gives it elsewhere too.
@@ -221,8 +224,8 @@ class ProblemRound:
         except (OrderNotPayable, OrderSettled):
             return True
         except Exception:
-            return False
-        return True if problem.kind != ProblemKind.REFUSED or str(due) != problem.due else None
+            return None if of_service else False
+        return True if not of_service or (problem.kind == ProblemKind.REFUSED and str(due) != problem.due) else None
 
 
 @dataclass

@@ -61,6 +61,9 @@ REFUSED = " refused"
 CAUSES = "", KEYS, REFUSED
 """The endings of an operation's name, in the order in which a call gets past them; "" is the service itself."""
 
+FAILURES = PaymentsError, UnsafeCheckoutUrl, ReceiverFailed
+"""The errors of a call of the service, but for `AmountRefused`, which is an answer about one order."""
+
 _MINUTE = timedelta(minutes=1)
 ALL_TRIED = timedelta(minutes=15)
 """In an outage, and after it, everything is tried again within this time: the longest pause is 10 minutes."""
@@ -143,10 +146,10 @@ class ServiceRecord:
         try:
             yield
         except AmountRefused:
-            # An answer about one order, which others need not get.
+            # Others need not get this answer.
             self.on_outcome(operation, account)
             raise
-        except (PaymentsError, UnsafeCheckoutUrl, ReceiverFailed) as error:
+        except FAILURES as error:
             self.on_outcome(operation, account, error)
             raise
         self.on_outcome(operation, account)

@@ -23,7 +23,7 @@ from flask_paycheckout.books.lists import page_of_deeds, subjects_of_deeds
 from flask_paycheckout.books.order_money import money_of, refunded_of
 from flask_paycheckout.books.order_text import problem_line, total_text
 from flask_paycheckout.checkouts.decisions import HOW_TO_ACCEPT, REJECTING, accepting
-from flask_paycheckout.checkouts.order_problems import ProblemKind
+from flask_paycheckout.checkouts.order_problems import OrderProblem, ProblemKind
 from flask_paycheckout.checkouts.payments import sums_of
 from flask_paycheckout.checkouts.states import Status
 from flask_paycheckout.database.order_ids import is_order_id
@@ -52,6 +52,7 @@ from flask_paycheckout.views.owner_forms import (
     owner_page,
     person,
     sum_in_sentence,
+    when,
     why_given,
 )
 from flask_paycheckout.views.owner_story import Told, arrived_text, story_of
@@ -89,6 +90,7 @@ def make_owner_view(permission: Permission, home: str | None, logout: str | None
         "/books/settle/<token>": (owner_books.settle_month, "decide"),
         "/deeds": (list_deeds, "look"),
         "/erase/<token>": (erase, "erase"),
+        "/stopped/<token>": (let_go, "decide"),
         "/requests": (owner_requests.list_requests, "look"),
         "/requests/<token>": (owner_requests.make_request, "decide"),
         "/requests/<token>/withdraw": (owner_requests.withdraw_request, "decide"),
@@ -174,7 +176,10 @@ def _story(order_id: str, fault: Fault | None = None) -> Page:
     if story is None or not story.is_stored:
         abort(404, "No payment of such an order was ever started.")
     described = shop.customers.described([order_id]).get(order_id)
-    pay_link = status_url(order_id) if story.attempts and story.status in _UNPAID and story.request is None else None
+    stopped = next((each for each in story.problems if each.kind == ProblemKind.UNAVAILABLE), None)
+    is_unpaid = stopped is not None or (bool(story.attempts) and story.status in _UNPAID)
+    pay_link = status_url(order_id) if is_unpaid and story.request is None else None
+    newest = story.attempts[-1] if story.attempts else stopped
     has_part = any(attempt.status == Status.PART for attempt in story.attempts)
     return owner_page(
         "order",
@@ -182,9 +187,9 @@ def _story(order_id: str, fault: Fault | None = None) -> Page:
         story=story,
         described=described,
         pay_link=pay_link,
-        mail=pay_link and mail_with(pay_link, order_id, story.attempts[-1].account, described, PAY_MAIL),
+        mail=pay_link and newest and mail_with(pay_link, order_id, newest.account, described, PAY_MAIL),
         told=sorted([*story_of(story, described), *_sent(story, described)], key=itemgetter(0)),
-        problems=map(problem_line, story.problems),
+        problems=[(_problem_text(problem), problem_line(problem)) for problem in story.problems],
         money=money_of(story),
         accepting=accepting,
         rejecting=REJECTING,
@@ -196,8 +201,16 @@ def _story(order_id: str, fault: Fault | None = None) -> Page:
         waits=waits_for_payback,
         refunds=lambda attempt: refunds_to_make(attempt, story.attempts),
         action=form_url,
+        let_go_url=stopped and form_url("let_go", order_id),
         erase_url=form_url("erase", order_id),
     )
+
+
+def _problem_text(problem: OrderProblem) -> str:
+    """Why an order cannot be paid, for its owner."""
+    if problem.kind != ProblemKind.UNAVAILABLE:
+        return "Customers cannot pay this order online at the moment."
+    return f"The customer could not pay, the last time {when(problem.last_at)}: the payments service could not be used."
 
 
 def _sent(story: Explanation, described: Described | None) -> Iterator[Told]:
@@ -247,6 +260,14 @@ def keep(checkout_id: str) -> Response:
     """Record that money is kept, with name and reason."""
     kept = runtime().paybacks.keep(checkout_id, owner(), why_given())
     return go_to("order", order_id=kept.order_id, done="kept" if kept.taken_back is None else "dealt_with")
+
+
+@form(_story)
+def let_go(order_id: str) -> Response:
+    """Record that nothing is left to do about a customer who could not pay, with name and reason."""
+    runtime().order_problems.settle(order_id, owner(), why_given())
+    # The order may have no page any more.
+    return go_to("overview", done="dealt_with")
 
 
 @form(_story)

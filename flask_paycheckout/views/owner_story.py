@@ -12,6 +12,7 @@ from flask_paycheckout.books.explain import Explanation
 from flask_paycheckout.books.happenings import Happening, happenings_of
 from flask_paycheckout.books.order_text import total_text
 from flask_paycheckout.checkouts.checkout_model import CheckoutMixin
+from flask_paycheckout.checkouts.order_problems import ProblemKind
 from flask_paycheckout.checkouts.payments import Payment
 from flask_paycheckout.checkouts.states import Status
 from flask_paycheckout.payouts.payout_model import PayoutMixin
@@ -38,6 +39,8 @@ def story_of(story: Explanation, described: Described | None) -> list[Told]:
     """The sentences about an order with their times, oldest first."""
     customer = (described and described.customer) or "The customer"
     told = [line for attempt in story.attempts for line in _of_attempt(attempt, customer)]
+    stopped = [problem for problem in story.problems if problem.kind == ProblemKind.UNAVAILABLE]
+    told += [(problem.last_at, f"{customer} could not begin to pay") for problem in stopped]
     told += [line for payout in story.payouts for line in _of_payout(payout)]
     return sorted(told, key=itemgetter(0))
 

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 
 from flask import url_for
 
-from flask_paycheckout.books.alarms import Alarm, Example, Severity
+from flask_paycheckout.books.alarms import Alarm, Example, Severity, number
 from flask_paycheckout.books.customers import Described
 from flask_paycheckout.text import moment_text, visible
 from flask_paycheckout.views.owner_alarms import for_others
-from flask_paycheckout.views.owner_forms import person
+from flask_paycheckout.views.owner_forms import person, when
 
 # What a person decides: the ability that it wants, the words of the button, and the page where it ends, the most urgent
 # first.
@@ -124,6 +125,12 @@ class Task:
     developer: str = ""
     """What a developer reads about it; empty for what a person decides."""
 
+    orders: Sequence[tuple[str, str]] = ()
+    """The orders whose customers could not pay because of it, each with the address of its page."""
+
+    more: int = 0
+    """How many more such orders there are."""
+
 
 def tasks_of(alarms: Sequence[Alarm], orders: Mapping[str, Described]) -> list[Task]:
     """The lines about alarms, the most urgent first.
@@ -137,7 +144,13 @@ def tasks_of(alarms: Sequence[Alarm], orders: Mapping[str, Described]) -> list[T
 
 def orders_of(alarms: Sequence[Alarm]) -> list[str]:
     """The orders that the lines about alarms name."""
-    return [each.order_id for alarm in alarms for each in _named(alarm) if each.order_id]
+    named = (each for alarm in alarms for each in [*_named(alarm), *_stopped(alarm)])
+    return [each.order_id for each in named if each.order_id]
+
+
+def _stopped(alarm: Alarm) -> Sequence[Example]:
+    """The orders whose customers could not pay because of it."""
+    return [each for each in alarm.examples if each.order_id] if alarm.customers else ()
 
 
 def _named(alarm: Alarm) -> Sequence[Example]:
@@ -157,7 +170,14 @@ def _tasks(alarm: Alarm, orders: Mapping[str, Described]) -> Iterator[Task]:
         words = "Show"
     others = len(for_others(alarm))
     if others < alarm.count:
-        yield Task(_text(alarm, alarm.count - others), alarm.severity, url or None, words, developer)
+        stopped = [
+            (with_customer(each.name, each.order_id, orders), url_for(".order", order_id=each.order_id))
+            for each in _stopped(alarm)
+        ]
+        text, more = _text(alarm, alarm.count - others), alarm.customers - len(stopped)
+        # Nobody may try again, and its customers are worth a mail.
+        severity = Severity.TODAY if stopped and alarm.severity is Severity.NOTE else alarm.severity
+        yield Task(text, severity, url or None, words, developer, stopped, more)
     if others:
         yield Task(f"{_text(alarm, others).removesuffix('.')}: {_BARRED}.", Severity.NOTE, url or None, words)
 
@@ -172,12 +192,25 @@ def _for_developer(alarm: Alarm) -> Iterator[str]:
 
 
 def _text(alarm: Alarm, count: int) -> str:
+    customers = number(alarm.customers, "customer", "customers")
+    stopped = f" {customers} could not pay:" if alarm.customers else ""
     if alarm.kind == "failing-service" and alarm.severity is Severity.NOTE:
-        return "The payments service did not answer the last time, and nobody has tried since."
+        return f"The payments service did not answer the last time, and nobody has tried since.{stopped}"
+    if alarm.kind == "failed-starts":
+        return f"{customers} could not pay {_span(alarm.since, alarm.until or alarm.since)}. Send them the link again:"
     if alarm.kind in _TROUBLES:
-        return f"{_TROUBLES[alarm.kind]}."
+        return f"{_TROUBLES[alarm.kind]}.{stopped}"
     one, many = _WORDS.get(alarm.kind, ("trouble that a developer has to look at",) * 2)
     return f"{count} {one if count == 1 else many}."
+
+
+def _span(first: datetime, last: datetime) -> str:
+    """A time from one moment to another, as people say it."""
+    began, ended = when(first), when(last)
+    (day, _, _), (same, _, until) = began.partition(", "), ended.partition(", ")
+    if began == ended:
+        return f"({began})"
+    return f"between {began} and {until if day == same and until else ended}"
 
 
 def _task(alarm: Alarm, example: Example, words: str, page: str, orders: Mapping[str, Described]) -> Task:

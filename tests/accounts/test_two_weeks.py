@@ -10,7 +10,7 @@ import pytest
 
 from flask_paycheckout.client import PaymentsError
 from tests.accounts.conftest import Sellers, SigningService
-from tests.alarming import told
+from tests.alarming import told, urgent
 from tests.docs.pages import all_scenes
 from tests.payouts.shop import pays_out
 from tests.scripted import number, refusal
@@ -36,9 +36,10 @@ class Weeks:
         report = told(self.shop).as_dict()
         self.mails += [subject for subject, _ in self._recipe["news"](report, self._told)]
 
-    def sells(self, seller: str, **said: object) -> str:
-        order_id = f"{seller}-{len(self.market.of)}"
-        self.market.add(seller, order_id)
+    def sells(self, seller: str, order_id: str | None = None, **said: object) -> str:
+        if order_id is None:
+            order_id = f"{seller}-{len(self.market.of)}"
+            self.market.add(seller, order_id)
         checkout_id = self.shop.has_deposit("completed", order_id, **said)
         self.shop.runtime.webhooks.receive(checkout_id)
         return checkout_id
@@ -55,8 +56,9 @@ class Weeks:
         self.sells("bo")
         if hour == 12:
             self.shop.service.instead_of_created.append(refusal(503, "a moment"))
-            self.tries_in_vain("ada")
-            self.sells("ada")
+            order_id = self.tries_in_vain("ada")
+            self.shop.clock.advance(seconds=1)
+            self.sells("ada", order_id)
         if held is not None:
             self.passes(minutes=180)
             self.shop.resolves(held, accept=True)
@@ -78,12 +80,13 @@ class Weeks:
                         self.tries_in_vain(seller)
                 self.passes(minutes=10)
 
-    def tries_in_vain(self, seller: str) -> None:
+    def tries_in_vain(self, seller: str) -> str:
         order_id = f"{seller}-{len(self.market.of)}"
         self.market.add(seller, order_id)
         with suppress(PaymentsError):
             self.shop.starts(order_id)
             pytest.fail("it can be started")
+        return order_id
 
 
 @pytest.fixture
@@ -106,7 +109,9 @@ def test_two_weeks_have_a_mail_for_each_trouble_and_one_when_it_is_over(weeks: W
     assert len(weeks.mails) == 1
     service.down = None
     weeks.works(days=4)
-    assert weeks.mails[1:] == [f"Over: {weeks.mails[0]}"]
+    stopped, over = weeks.mails[1:]
+    assert "customers could not pay between" in stopped
+    assert over == f"Over: {weeks.mails[0]}"
 
     # The keys of one seller are wrong for a day, while the other one sells.
     weeks.mails.clear()
@@ -119,4 +124,4 @@ def test_two_weeks_have_a_mail_for_each_trouble_and_one_when_it_is_over(weeks: W
     service.refused = set()
     weeks.works(days=4)
     assert weeks.mails[1:] == [f"Over: {weeks.mails[0]}"]
-    assert weeks.shop.runs("report").exit_code == 0
+    assert urgent(weeks.shop) == {"failed-starts"}, "those of the last seven days"

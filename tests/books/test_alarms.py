@@ -199,9 +199,12 @@ def day_passes(shop: Shop, chance: Random, steps: int) -> None:
     for _ in range(steps):
         step = chance.choice(["start", "pick", "pay", "close", "wait"])
         if step == "start":
+            (order_id,) = orders(shop)
             if chance.random() < 0.2:
-                starts_in_vain(shop, refusal(503, "a moment"))
-            unpaid.append(shop.starts(*orders(shop)))
+                starts_in_vain(shop, refusal(503, "a moment"), order_id)
+                # The customer tries again.
+                shop.clock.advance(seconds=1)
+            unpaid.append(shop.starts(order_id))
         elif step == "wait":
             for _ in range(chance.randrange(1, 4)):
                 shop.clock.advance(minutes=1)

@@ -64,7 +64,7 @@ def test_programs_are_told_the_same(shop: Shop) -> None:
     since = "2026-01-01T12:00:00+00:00"
     held = "held-payments"
     assert told_of == [held, held, "today", since, "", 1, "1 held payment waits for your decision"]
-    assert (alarm["examples"][0]["order_id"], set(alarm)) == ("o-1", {"examples", "remedies"})
+    assert (alarm["examples"][0]["order_id"], set(alarm)) == ("o-1", {"customers", "examples", "remedies"})
 
 
 def test_lists_are_bounded_and_say_what_they_leave_out(shop: Shop) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -12,8 +13,8 @@ from flask import request, session
 from flask_paycheckout import Account, AmountRefused, Pay
 from flask_paycheckout.client import Invalid, PaymentsError
 from tests.alarming import alarms_of, examples, text_of, urgent
-from tests.scripted import Shop, refusal
-from tests.views.pages import heading, opens, pay_path, presses_pay
+from tests.scripted import Answer, Shop, garbage, refusal
+from tests.views.pages import fails_to_pay, heading, opens, pay_path, presses_pay
 from tests.views.test_owner import opens_view
 
 JSON = {"Accept": "application/json"}
@@ -209,6 +210,133 @@ def test_the_error_of_a_refused_amount_says_order_and_sum_and_travels(shop: Shop
         shop.starts()
     assert isinstance(raised.value, (Invalid, ValueError))
     assert str(pickle.loads(pickle.dumps(raised.value))) == str(raised.value)  # noqa: S301 - made here
+
+
+# A customer cannot pay, since the service fails
+
+
+def is_down(shop: Shop, *order_ids: str, answer: Answer | None = None) -> None:
+    """The service fails while the customers of these orders press the button, for a quarter of an hour."""
+    for order_id in [*order_ids, *order_ids]:
+        shop.service.instead_of_created = [answer or refusal(503, "closed")]
+        assert presses_pay(shop, order_id).status_code == 503
+        shop.clock.advance(minutes=3)
+    shop.service.instead_of_created.clear()
+    shop.clock.advance(minutes=3)
+
+
+def could_not_pay(shop: Shop) -> list[str]:
+    """The orders that the alarm about customers of an outage that is over names."""
+    alarm = alarms_of(shop).get("failed-starts")
+    return sorted(str(example.order_id) for example in alarm.examples) if alarm else []
+
+
+@pytest.mark.parametrize(
+    ("answer", "alarm"),
+    [
+        (refusal(503, "closed"), "failing-service"),
+        (garbage(), "failing-service"),
+        (refusal(401, "bad signature"), "refused-keys"),
+    ],
+    ids=["fails", "is away", "refuses the keys"],
+)
+def test_the_alarm_of_an_outage_names_who_could_not_pay_and_after_it_one_of_their_own_does(
+    shop: Shop, answer: Answer, alarm: str
+) -> None:
+    shop.totals["o-3"] = Pay("5", "USD")
+    is_down(shop, "o-1", "o-2", answer=answer)
+    assert urgent(shop) == {alarm}, "one trouble is one alarm"
+    assert "; 2 customers could not pay" in alarms_of(shop)[alarm].what
+    assert [each.split(",")[0] for each in examples(shop, alarm) if "Order" in each] == ["Order o-2", "Order o-1"]
+    shop.clock.advance(hours=2)
+    assert "failed-starts" not in alarms_of(shop), "it does not come and go while nobody tries"
+    shop.starts("o-3")
+    assert urgent(shop) == {"failed-starts"}
+    assert could_not_pay(shop) == ["o-1", "o-2"]
+    told = alarms_of(shop)["failed-starts"]
+    assert (told.severity, told.count, told.since.minute) == ("today", 2, 0)
+    assert "2 customers could not pay between 2026-01-01 12:00:00Z and 2026-01-01 12:09:00Z" in text_of(shop)
+    assert "The customer could not pay 12.50 USD since" in shop.runs("show", "o-1").output
+
+
+def test_a_customer_whom_the_limit_of_web_requests_refuses_could_not_pay(shop: Shop) -> None:
+    spent = {"flask_paycheckout.service_seconds": 60.0}
+    with shop.app.test_request_context(environ_base=spent), pytest.raises(PaymentsError, match="all of its time"):
+        shop.paycheckout.start("o-1")
+    shop.clock.advance(minutes=5)
+    assert could_not_pay(shop) == ["o-1"]
+
+
+@pytest.mark.parametrize("ends", ["starts", "an earlier page pays", "cancelled", "a week", "erased"])
+def test_who_could_not_pay_is_told_until(shop: Shop, ends: str) -> None:
+    earlier = shop.has_deposit("pending")
+    shop.totals["o-1"] = Pay("20", "USD", parts=True)
+    is_down(shop, "o-1", "o-2")
+    shop.clock.advance(hours=2)
+    shop.reconciles()
+    assert could_not_pay(shop) == ["o-1", "o-2"]
+    if ends == "starts":
+        shop.starts()
+    elif ends == "an earlier page pays":
+        shop.totals["o-1"] = Pay("12.50", "USD")
+        assert shop.settles(earlier, "completed").status == "paid"
+    elif ends == "a week":
+        shop.clock.advance(days=7)
+    elif ends == "erased":
+        with shop.app.app_context():
+            shop.paycheckout.erase("o-1", by="Ada", why="asked for it")
+    else:
+        shop.totals["o-1"] = None
+        shop.clock.advance(hours=2)
+        shop.reconciles()
+    assert could_not_pay(shop) == ([] if ends == "a week" else ["o-2"])
+    shop.clock.advance(hours=7)
+    shop.reconciles()
+    with shop.app.app_context():
+        assert shop.paycheckout.stored_about("o-1")["order_problems"] == [], "a round removes it"
+
+
+def test_presses_of_one_order_cost_one_row_and_a_statement_a_minute(shop: Shop) -> None:
+    for _ in range(5):
+        fails_to_pay(shop)
+    shop.clock.advance(minutes=2)
+    fails_to_pay(shop)
+    (problem,) = shop.runtime.order_problems.of_order("o-1")
+    assert (problem.since, problem.last_at) == (shop.clock() - timedelta(minutes=2), shop.clock())
+
+
+def test_who_could_not_pay_hides_no_other_problem(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("flask_paycheckout.checkouts.order_problems._MOST", 1)
+    refuses(shop)
+    shop.clock.advance(minutes=1)
+    fails_to_pay(shop, "o-2")
+    shop.clock.advance(hours=2)
+    assert urgent(shop) == {"refused-amounts"}
+
+
+def test_a_single_failure_is_told_after_an_hour_in_which_more_may_make_an_outage_of_it(shop: Shop) -> None:
+    fails_to_pay(shop)
+    shop.clock.advance(minutes=59)
+    assert urgent(shop) == set()
+    shop.clock.advance(minutes=1)
+    assert urgent(shop) == {"failed-starts"}
+
+
+def test_a_database_that_cannot_record_it_changes_nothing_for_the_customer(shop: Shop) -> None:
+    answer = fails_to_pay(shop, "o-2")
+    shop.runtime.models.order_problems.drop(shop.engine)
+    told = fails_to_pay(shop)
+    assert (told.status_code, heading(told.text)) == (answer.status_code, heading(answer.text))
+
+
+def test_a_function_of_the_shop_that_fails_is_no_new_try_of_the_customer(shop: Shop) -> None:
+    fails_to_pay(shop)
+    failed_at = shop.clock()
+    breaks_order_total(shop)
+    shop.clock.advance(minutes=10)
+    shop.reconciles()
+    (problem,) = shop.runtime.order_problems.of_order("o-1")
+    assert problem.last_at == failed_at
 
 
 def test_problems_are_stored_about_their_order_and_erased_with_it(shop: Shop) -> None:

@@ -37,6 +37,7 @@ LINKS: dict[str, tuple[str, list[str]]] = {
 FORMS = {
     "resolve": CHECKOUTS,
     "keep": CHECKOUTS,
+    "let_go": [*ORDERS, "chk-1"],
     "erase": [*ORDERS, "chk-1"],
     "decide_payout": PAYOUTS,
     "make_request": REQUESTS,
@@ -57,6 +58,7 @@ FIELDS: dict[str, dict[str, list[str]]] = {
     "order": {"order_id": ORDERS},
     "resolve": {"decision": ["accept", "reject"], "why": ["seen"]},
     "keep": {"why": ["seen"]},
+    "let_go": {"why": ["seen"]},
     "erase": {"why": ["seen"]},
     "payouts": LISTED,
     "payout": {"reference": PAYOUTS},

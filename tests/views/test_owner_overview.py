@@ -8,15 +8,17 @@ from datetime import UTC, datetime
 
 import pytest
 
-from flask_paycheckout import Pay, Person, ToBank
+from flask_paycheckout import Described, Pay, Person, ToBank
 from flask_paycheckout.views.owner_overview import method_name
-from tests.books.test_alarms import orders
+from tests.books.test_alarms import orders, starts_in_vain
 from tests.books.test_report import has_second
+from tests.checkouts.test_order_problems import is_down
 from tests.checkouts.test_requests import asks
 from tests.checkouts.test_reversals import takes_back
 from tests.conftest import OpenShop
 from tests.payouts.shop import pays_out, refunds, stands
-from tests.scripted import Shop, number
+from tests.scripted import Shop, number, refusal
+from tests.views.pages import presses_pay
 from tests.views.test_owner import opens, opens_view, text_of
 from tests.views.test_owner_payouts import sends
 
@@ -53,6 +55,64 @@ def test_money_that_was_taken_back_is_told_by_its_order_and_ends_on_its_page(sho
     assert sends(shop, page, why="she paid again").status_code == 303
     assert waiting(opens(shop).text) == []
     assert "Ada says that it is dealt with: she paid again" in text_of(opens(shop, "/order", order_id="o-1"))
+
+
+def test_customers_who_could_not_pay_are_named_with_their_orders_until_they_begin(shop: Shop) -> None:
+    opens_view(shop)
+    shop.paycheckout.describe_orders(
+        lambda order_ids: {"o-1": Described(customer="Anna Klee", email="anna@example.com")}
+    )
+    is_down(shop, "o-1", "o-2")
+    (line,) = waiting(opens(shop).text)
+    assert line.startswith("at once: The payments service does not answer")
+    assert "2 customers could not pay: Order o-2, 12.50 USD ; Order o-1, Anna Klee, 12.50 USD" in line
+    (began,) = orders(shop)
+    shop.starts(began)
+    page = opens(shop).text
+    (line,) = waiting(page)
+    assert line.startswith("today: 2 customers could not pay between today, 12:00 and 12:09. Send them the link again:")
+    (address,) = re.findall(r'href="([^"]*)">Order o-1', page)
+    order = shop.browser.get(html.unescape(address)).text
+    told = text_of(shop.browser.get(html.unescape(address)))
+    assert "The customer could not pay, the last time today, 12:06" in told
+    assert "Anna Klee could not begin to pay" in told
+    (link,) = re.findall(r'id="pay-url" readonly value="([^"]*)"', order)
+    assert presses_pay(shop).status_code == 303
+    assert shop.browser.get(html.unescape(link)).status_code == 200
+    assert "mailto:anna@example.com?" in order
+    (line,) = waiting(opens(shop).text)
+    assert line.startswith("today: 1 customer could not pay")
+    assert "o-1" not in line
+
+
+def test_a_person_takes_a_customer_who_could_not_pay_off_the_list_once_and_with_a_reason(shop: Shop) -> None:
+    opens_view(shop)
+    is_down(shop, "o-1")
+    page = opens(shop, "/order", order_id="o-1")
+    assert sends(shop, page, why=" ").status_code == 400
+    for _ in range(2):
+        answer = sends(shop, page, why="she paid in cash")
+        assert "Recorded: it is dealt with" in shop.browser.get(answer.location).text
+    assert "o-1" not in "".join(waiting(opens(shop).text))
+    assert shop.runs("deeds").output.count("Ada settled o-1 (page): she paid in cash") == 1
+
+
+def test_of_many_customers_who_could_not_pay_the_line_shows_three_and_folds_the_rest(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("flask_paycheckout.books.service_alarms.EXAMPLES", 5)
+    monkeypatch.setattr("flask_paycheckout.books.order_alarms.EXAMPLES", 5)
+    opens_view(shop)
+    for order_id in orders(shop, 7):
+        starts_in_vain(shop, refusal(503), order_id)
+    shop.clock.advance(hours=2)
+    (line,) = waiting(opens(shop).text)
+    assert "nobody has tried since. 7 customers could not pay: Order" in line
+    shop.starts()
+    (line,) = waiting(opens(shop).text)
+    assert line.startswith("today: 7 customers could not pay (today, 12:00)")
+    assert "4 more Order" in line
+    assert "and 2 more" in line
 
 
 def test_a_decision_is_told_in_a_sentence_when_its_reason_was_erased(shop: Shop) -> None:

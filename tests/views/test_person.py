@@ -25,6 +25,7 @@ WANTED = {
     "POST /held/{resolve}": "decide",
     "POST /paybacks/{keep}": "decide",
     "POST /payouts/{decide_payout}": "approve",
+    "POST /stopped/{let_go}": "decide",
     "POST /erase/{erase}": "erase",
     "GET /requests": "look",
     "POST /requests/{make_request}": "decide",
@@ -46,7 +47,7 @@ def test_a_person_does_only_what_it_may(shop: Shop) -> None:
     opens_view(shop, lambda: person[0])
     checkout_id = shop.has_held("o-2")
     pays_out(shop, approve=True)
-    subjects = dict.fromkeys(("resolve", "keep", "refund", "erase"), checkout_id)
+    subjects = dict.fromkeys(("resolve", "keep", "refund", "let_go", "erase"), checkout_id)
     subjects |= dict.fromkeys(("make_request", "withdraw_request"), asks(shop).reference) | {"decide_payout": "maker-1"}
     tokens = {form: signed(shop, form, subject, "Bo") for form, subject in subjects.items()}
     for may in ("look", "decide", "refund", "approve", "pay", "export", "erase"):

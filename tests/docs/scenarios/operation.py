@@ -266,7 +266,7 @@ def access_log(scene: Scene, merchant: Merchant) -> None:
             "webhook/hook-hushed",
             "orders/token-hushed",
             "orders/token-hushed/checkout?x=1",
-            *(f"owner/{form}/form-hushed" for form in ("held", "paybacks", "payouts", "refunds", "erase")),
+            *(f"owner/{form}/form-hushed" for form in ("held", "paybacks", "payouts", "refunds", "stopped", "erase")),
         ):
             assert visited(f"{root}/{path}", {"Referer": f"{root}/orders/referrer-hushed"}).status_code == 200
     finally:
