@@ -265,16 +265,21 @@ CLAIM_MAIL = "A refund waits for you: open the link that the shop sent you, and 
 PAY_MAIL = "This request is waiting for your payment."
 
 
-def mail_with(url: str, order_id: str | None, account: str, described: Described | None, sentence: str) -> str:
+def mail_with(
+    url: str, order_id: str | None, account: str, described: Described | None, sentence: str, title: str | None = None
+) -> str:
     """The `mailto:` address of a mail to a customer with a link, in the first language of the shop's pages.
 
     :param sentence: stands above the link; one of the customers' pages.
+    :param title: what it is about, where that is no order.
     """
     settings = runtime().settings_of(account)
     language = choose([], settings.languages)
     subject = settings.shop_name or current_app.name
     if order_id is not None:
-        subject += f": {language.gettext('Order %(order)s') % {'order': order_id}}"
+        title = language.gettext("Order %(order)s") % {"order": order_id}
+    if title:
+        subject += f": {title}"
     query = urlencode({"subject": subject, "body": f"{language.gettext(sentence)}\n\n{url}"}, quote_via=quote)
     return f"mailto:{quote((described and described.email) or '', safe='@')}?{query}"
 

@@ -11,9 +11,11 @@ from flask_paycheckout.books.lists import page_of_requests
 from flask_paycheckout.books.periods import moment_of
 from flask_paycheckout.checkouts.requests import MAX_NOTE, MAX_TITLE, new_reference
 from flask_paycheckout.runtime import runtime
+from flask_paycheckout.shop_functions import personal
 from flask_paycheckout.totals import Pay
 from flask_paycheckout.views.order_urls import request_url
 from flask_paycheckout.views.owner_forms import (
+    PAY_MAIL,
     Fault,
     Page,
     asked_for,
@@ -21,6 +23,7 @@ from flask_paycheckout.views.owner_forms import (
     form,
     form_url,
     go_to,
+    mail_with,
     number_given,
     owner,
     owner_page,
@@ -48,6 +51,10 @@ def list_requests(fault: Fault | None = None) -> Page:
         accounts=shop.merchants.names() if shop.several_accounts() else [],
         make_url=form_url("make_request", new_reference()),
         url_of=lambda listed: request_url(listed.reference),
+        # The shop describes its own orders only, so nobody knows the customer's address here.
+        mail_of=lambda listed: mail_with(
+            request_url(listed.reference), None, listed.account, None, PAY_MAIL, personal(listed.title)
+        ),
         withdraw_url=lambda listed: form_url("withdraw_request", listed.reference),
     )
 

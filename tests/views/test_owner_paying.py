@@ -9,8 +9,9 @@ from urllib.parse import parse_qs, unquote, urlsplit
 import pytest
 from werkzeug.test import TestResponse
 
-from flask_paycheckout import Described, Person
-from tests.payouts.shop import payout, payouts, refunds
+from flask_paycheckout import Described, Pay, Person
+from tests.conftest import OpenShop
+from tests.payouts.shop import committing, payout, payouts, refunds
 from tests.scripted import SAME_SITE, Shop
 from tests.views.test_owner import ROOT, opens, opens_view, text_of
 
@@ -96,6 +97,22 @@ def test_an_unpaid_order_has_a_link_to_pay_and_a_paid_one_has_none(shop: Shop) -
     assert "/paycheckout/orders/" in mail_in(page)[1]["body"][0]
     shop.has_paid("o-2")
     assert "mailto" not in opens(shop, "/order", order_id="o-2").text
+
+
+def test_a_request_has_a_mail_to_its_customer_in_the_language_of_the_shop_while_it_can_be_paid(
+    open_shop: OpenShop,
+) -> None:
+    shop = opens_view(open_shop(PAYCHECKOUT_LANGUAGES=["de"], PAYCHECKOUT_SHOP_NAME="Ada Ink"))
+    with committing(shop) as paycheckout:
+        reference = paycheckout.request(Pay("12.50", "USD"), title="A logo & more").reference
+    _, mail = mail_in(opens(shop, "/requests").text)
+    assert mail["subject"] == ["Ada Ink: A logo & more"]
+    sentence, _, link = mail["body"][0].partition("\n\n")
+    assert sentence == "Diese Anfrage wartet auf Ihre Zahlung."
+    assert shop.browser.get(link).status_code == 200
+    with committing(shop) as paycheckout:
+        paycheckout.withdraw_request(reference, by="Ada", why="paid in cash")
+    assert "mailto" not in opens(shop, "/requests").text
 
 
 def test_errors_stand_in_the_frame_of_the_pages_and_nobody_is_led_to_the_login(shop: Shop) -> None:
