@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Generic, NamedTuple, TypeVar
 
-from sqlalchemy import ColumnElement, Engine, Select, exists, func, literal, select, tuple_, union_all
+from sqlalchemy import ColumnElement, Engine, Select, exists, func, literal, select, tuple_, union, union_all
 
 from flask_paycheckout.books.periods import ALWAYS, Period
 from flask_paycheckout.checkouts.checkout_model import CheckoutMixin
@@ -28,6 +28,7 @@ from flask_paycheckout.database.state_table import Row
 from flask_paycheckout.payouts.payout_model import PayoutMixin
 from flask_paycheckout.payouts.payout_states import PayoutKind, PayoutState, PayoutStatus
 from flask_paycheckout.payouts.payout_table import Payouts
+from flask_paycheckout.totals import is_token
 
 T = TypeVar("T")
 
@@ -37,6 +38,8 @@ MANY = 100
 _PAGE = 25
 # Of these refunds no word is left to say in a list.
 _SETTLED = (PayoutState.CANCELLED, PayoutState.REPLACED)
+# The payments, and the payouts, among which tokens are looked for.
+_LATELY = 1000
 # The deeds that are read together.
 _DEEDS = 1000
 # Microseconds since the epoch and a row's id, with no more digits than databases and `datetime` accept.
@@ -229,6 +232,19 @@ def page_of_payouts(
     columns = select(payouts.table).where(*wanted, *period.conditions(payouts.table, c.created_at))
     found = _newest(payouts.single, columns, time, place, limit)
     return Page(tuple(payouts.made(row._mapping) for row in found.rows), found.next_place)
+
+
+def tokens_used(engine: Engine, models: Models) -> list[str]:
+    """The tokens of the newest payments and payouts, by name."""
+    names = (
+        select(column.label("name")).order_by(table.c.id.desc()).limit(_LATELY).subquery()
+        for table, column in (
+            (models.payouts, models.payouts.c.currency),
+            (models.checkouts, models.checkouts.c.payment_token),
+        )
+    )
+    used = union(*(select(each.c.name).where(each.c.name.is_not(None)) for each in names))
+    return sorted(name for (name,) in read_rows(engine, used) if is_token(name))
 
 
 def approvers_of(engine: Engine, models: Models, references: Sequence[str]) -> dict[str, str]:

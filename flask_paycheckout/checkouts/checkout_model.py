@@ -185,6 +185,8 @@ class CheckoutMixin(TotalMixin, PaymentTable):
 
     payment_bank_name: Mapped[str | None] = mapped_column(String(255))
     payment_rate: Mapped[str | None] = mapped_column(String(255))
+    payment_token: Mapped[str | None] = mapped_column(String(255))
+    payment_token_amount: Mapped[str | None] = mapped_column(String(255))
     payment_completed_at: Mapped[datetime | None] = mapped_column(MOMENT)
     """The time when the deposit was first read as completed; NULL until then, and once it is not completed any more."""
 

@@ -13,7 +13,7 @@ from decimal import ROUND_DOWN, Context, Decimal, InvalidOperation
 from typing import Any
 
 from flask_paycheckout.clock import as_utc
-from flask_paycheckout.totals import decimals_of
+from flask_paycheckout.totals import decimals_of, is_token, positive_amount
 
 # Longer than any currency or bank name, and than any number that the client accepts.
 _MAX_TEXT = 255
@@ -101,6 +101,9 @@ class Payment:
     completed_at: datetime
     """The time when the deposit was first read as completed, as aware UTC."""
 
+    token: Amount | None = None
+    """What a wallet was asked for in place of `paid`, where the deposit says it: a proposal for a refund, no more."""
+
     def __str__(self) -> str:
         """One line with the amounts, fee, method and rate, as far as they are known."""
         bank = self.bank_name if self.bank_name != self.method else None
@@ -125,6 +128,8 @@ PAYMENT_COLUMNS = (
     "payment_method",
     "payment_bank_name",
     "payment_rate",
+    "payment_token",
+    "payment_token_amount",
     "payment_completed_at",
 )
 """The columns of the checkout table that hold a payment."""
@@ -144,6 +149,7 @@ def payment_columns(sent: Mapping[str, Any], now: datetime) -> dict[str, str | d
     :param now: the time when the deposit was first read as completed.
     """
     fee, rates, bank = sent["fee"] or {}, sent["exchange_info"] or {}, sent["payment_fiat"] or {}
+    token = _token(sent["payment_crypto"])
     return {
         "payment_paid_amount": _number_text(sent["input_amount"]),
         "payment_paid_currency": _text(sent["input_currency"]),
@@ -155,6 +161,8 @@ def payment_columns(sent: Mapping[str, Any], now: datetime) -> dict[str, str | d
         "payment_method": _method(bank, sent["payment_crypto"]),
         "payment_bank_name": _text(bank.get("bank_name")),
         "payment_rate": _number_text(rates.get("exchange_rate")),
+        "payment_token": None if token is None else token.currency,
+        "payment_token_amount": None if token is None else f"{token.amount:f}",
         "payment_completed_at": now,
     }
 
@@ -177,6 +185,7 @@ def payment_of(columns: Mapping[Any, Any]) -> Payment | None:
         columns["payment_bank_name"],
         number_of(columns["payment_rate"]),
         completed_at if completed_at.tzinfo is UTC else as_utc(completed_at),
+        amount_of(columns["payment_token_amount"], columns["payment_token"]),
     )
 
 
@@ -202,6 +211,21 @@ def _method(bank: Mapping[str, Any], crypto: object) -> str | None:
     # The interface does not show what is in `paymentCrypto`, which may be nothing.
     wallet = None if crypto is None or (bank and not crypto) else "crypto"
     return (bank and (_text(bank["bank_code"]) or _text(bank["bank_name"]))) or wallet
+
+
+def _token(crypto: object) -> Amount | None:
+    """The token and the amount that a wallet was asked for, where they have the names that the sandbox gives them.
+
+    The interface does not show what is in `paymentCrypto`.
+    """
+    if not isinstance(crypto, Mapping):
+        return None
+    token: Any = crypto.get("token")
+    amount: Any = crypto.get("amount")
+    try:
+        return Amount(positive_amount(amount, token), token) if is_token(token) else None
+    except (TypeError, ValueError):
+        return None
 
 
 def _number_text(number: Decimal | None) -> str | None:

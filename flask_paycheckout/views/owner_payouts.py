@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from decimal import ROUND_CEILING, Decimal
+from decimal import ROUND_CEILING, ROUND_DOWN, Decimal, InvalidOperation
 from operator import itemgetter
 
 from flask import abort, request
@@ -12,9 +12,9 @@ from werkzeug.wrappers import Response
 from flask_paycheckout.books.customers import Described
 from flask_paycheckout.books.happenings import happenings_of
 from flask_paycheckout.books.ledger import MONEY_OUT
-from flask_paycheckout.books.lists import approvers_of, page_of_payouts
+from flask_paycheckout.books.lists import approvers_of, page_of_payouts, tokens_used
 from flask_paycheckout.checkouts.checkout_model import CheckoutMixin
-from flask_paycheckout.checkouts.payments import Amount, amount_of, sums_of
+from flask_paycheckout.checkouts.payments import EXACT, Amount, Payment, amount_of, sums_of
 from flask_paycheckout.client import PaymentsError
 from flask_paycheckout.config.checks import PayoutFees
 from flask_paycheckout.errors import NothingToRefund, PayoutRefused, UnknownCheckout
@@ -28,7 +28,7 @@ from flask_paycheckout.payouts.refunds import UnseenRefund
 from flask_paycheckout.runtime import runtime
 from flask_paycheckout.service.calls import ESTIMATE
 from flask_paycheckout.text import drawn, payout_sum_text
-from flask_paycheckout.totals import amount_to_type, is_token, positive_amount
+from flask_paycheckout.totals import amount_to_type, is_token, positive_amount, typed_amount
 from flask_paycheckout.views.order_urls import claim_url
 from flask_paycheckout.views.owner_books import sums_of_days
 from flask_paycheckout.views.owner_forms import (
@@ -63,6 +63,13 @@ _COSTS = {
     PayoutFees.INCLUDED: "A refund costs you its amount. The fee of the transfer is taken off it, so that the customer"
     " receives less.",
 }
+# Fewer decimals than tokens have, and more than a bank's currency.
+_TOKEN_PLACES = 6
+_MAX_AMOUNT = 100
+_NOT_CHANGED = (
+    "Nothing was refunded yet: you changed the amount, so the sum to send was proposed for another one. It is changed"
+    " now. Look at it, and send the form again."
+)
 _UNSEEN = (
     "Nothing was refunded now: there is a refund that you had not seen, perhaps of this same form. Look at the refunds"
     " below; send the form again if you want another one."
@@ -257,8 +264,9 @@ def _refund_form(checkout_id: str, fault: Fault | None = None, send: _Sum | None
     # A new refund beside one that failed, and that somebody tries again, would give the same money back twice.
     failed = next((each for each in reversed(refunds) if each.state == PayoutState.FAILED), None)
     usual = excess or (failed and amount_of(failed.exact_counts, failed.counts_currency)) or payment.left
-    received = money and money.received
-    token = received.currency if received and is_token(received.currency) else ""
+    amount = request.form.get("amount", _proposed(usual, payment.left))
+    token, share = _token_of(money), _share(money, amount)
+    sum_to_send = share if _was_offered_for_another() else given.get("send_amount", share)
     return owner_page(
         "refund",
         fault,
@@ -267,10 +275,12 @@ def _refund_form(checkout_id: str, fault: Fault | None = None, send: _Sum | None
         others=_to_give_back_first(payment.checkout),
         costs=_COSTS[runtime().settings.payout_fees],
         excess=excess,
-        amount=request.form.get("amount", _proposed(usual, payment.left)),
+        amount=amount,
         # A customer who paid from a wallet can be paid back to one.
-        offers_tokens=(money and money.method == "crypto") or given.get("send_amount"),
-        send={"amount": given.get("send_amount", ""), "currency": given.get("send_currency", token)},
+        offers_tokens=(tokens := (money and money.method == "crypto") or given.get("send_amount")),
+        token=money and money.token,
+        tokens=tokens_used(runtime().engine(), runtime().models) if tokens else (),
+        send={"amount": sum_to_send, "currency": given.get("send_currency", token)},
         estimate=send and _estimate(payment.checkout.account, *send),
         replaces=given.get("replaces", failed.reference if failed else ""),
         by_hand="by_hand" in given,
@@ -281,11 +291,14 @@ def _refund_form(checkout_id: str, fault: Fault | None = None, send: _Sum | None
 @form(_refund_form)
 def refund(checkout_id: str) -> Response | Page:
     """Refund a payment, or a part of it, once for each form that was shown."""
+    to = ByHand() if "by_hand" in request.form else None
+    if to is None and _was_offered_for_another():
+        raise Fault(_NOT_CHANGED, 409, "send_amount")
     with faults("send_amount"):
-        send = _sum_to_send()
+        # What is given back by hand is not sent, though the proposal to send tokens stands in the form.
+        send = None if to else _sum_to_send()
     if "estimate" in request.form:
         return _refund_form(checkout_id, send=send)
-    to = ByHand() if "by_hand" in request.form else None
     more = {"to": to, "send": send, "replaces": text_given("replaces") or None, "seen": request.form.get("seen", "")}
     with faults("amount"):
         try:
@@ -293,6 +306,37 @@ def refund(checkout_id: str) -> Response | Page:
         except UnseenRefund:
             raise Fault(_UNSEEN, 409) from None
     return go_to("payout", reference=made.reference, done="by_hand" if to else "refunded")
+
+
+def _token_of(money: Payment | None) -> str:
+    """The token that is proposed to be sent: what the customer paid with, else what the shop received; "" for none."""
+    known = (money and money.token) or (money and money.received)
+    return known.currency if known and is_token(known.currency) else ""
+
+
+def _share(money: Payment | None, amount: str) -> str:
+    """The share of the tokens that the customer paid, for this amount of the payment; "" where nobody knows."""
+    if money is None or money.token is None or money.paid is None or is_token(money.paid.currency):
+        return ""
+    try:
+        counted = positive_amount(typed_amount(amount[:_MAX_AMOUNT]), money.paid.currency)
+    except ValueError:
+        return ""
+    places = max(_TOKEN_PLACES, -int(money.token.amount.as_tuple().exponent))
+    share = EXACT.divide(EXACT.multiply(money.token.amount, counted), money.paid.amount)
+    share = share.quantize(Decimal(1).scaleb(-places), ROUND_DOWN, EXACT)
+    return amount_to_type(Decimal(f"{share:f}".rstrip("0").rstrip("."))) if share else ""
+
+
+def _was_offered_for_another() -> bool:
+    """Whether the posted form has another amount than the page that proposed the sum to send, and still that sum."""
+    offered, _, send = text_given("offered").partition(" ")
+    if not send or text_given("send_amount") != send:
+        return False
+    try:
+        return Decimal(number_given("amount")) != Decimal(typed_amount(offered[:_MAX_AMOUNT]))
+    except (ValueError, InvalidOperation):
+        return False
 
 
 def _sum_to_send() -> _Sum | None:

@@ -312,6 +312,48 @@ def test_who_paid_from_a_wallet_is_paid_back_to_one(wallet_desk: tuple[Shop, str
     assert form_of(shop.browser.get(html.unescape(link[1])))[1]["amount"] == "5.00"
 
 
+def test_a_refund_to_a_wallet_proposes_the_token_and_the_share_of_it_that_was_paid(
+    wallet_desk: tuple[Shop, str],
+) -> None:
+    shop, checkout_id = wallet_desk
+    paid = shop.attempt(checkout_id).payment.token
+    assert paid.currency == "usdc-polygon"
+
+    def proposed(page: TestResponse) -> dict[str, str]:
+        fields = re.findall(
+            r'<input [^>]*name="(amount|send_amount|send_currency|offered)"[^>]*value="([^"]*)"', page.text
+        )
+        return dict(fields)
+
+    page = opens(shop, "/refund", checkout=checkout_id)
+    whole = proposed(page)
+    assert (whole["amount"], whole["send_currency"]) == ("12.50", "usdc-polygon")
+    assert Decimal(whole["send_amount"]) == paid.amount
+    assert '<option value="usdc-polygon">' in page.text
+    part = whole | {"amount": "5"}
+    answer = sends(shop, page, **part, why="one jar broke")
+    assert (answer.status_code, payouts(shop)) == (409, []), "the sum to send was for another amount"
+    share = proposed(answer)
+    assert Decimal(share["send_amount"]) == paid.amount * 5 / Decimal("12.50")
+    assert sends(shop, answer, **share, why="one jar broke").status_code == 303
+    [made] = payouts(shop)
+    assert (made.currency, str(made.counts)) == ("usdc-polygon", "5.00")
+    page = opens(shop, "/refund", checkout=checkout_id)
+    assert proposed(page)["amount"] == "7.50"
+    assert sends(shop, page, **proposed(page), by_hand="1", why="paid in cash").status_code == 303
+    assert payouts(shop)[-1].currency == "USD"
+
+
+@pytest.mark.parametrize(
+    "crypto", [None, {}, {"token": "usdc-polygon"}, {"token": "USD", "amount": 5}, {"token": 5, "amount": "x"}, [7]]
+)
+def test_what_a_wallet_paid_is_not_guessed(desk: Shop, crypto: Any) -> None:
+    checkout_id = desk.has_deposit("completed", paymentCrypto=crypto)
+    assert desk.settles(checkout_id).status == "paid"
+    assert desk.attempt(checkout_id).payment.token is None
+    assert opens(desk, "/refund", checkout=checkout_id).status_code == 200
+
+
 _UNSENT: list[tuple[dict[str, str], int, str]] = [
     ({"send_amount": "7", "send_currency": "EUR", "estimate": "1"}, 200, "for tokens only"),
     ({"send_amount": "7", "send_currency": "gone-polygon", "estimate": "1"}, 200, "gave no estimate of the fee"),

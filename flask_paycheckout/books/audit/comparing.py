@@ -76,11 +76,11 @@ _ASK_FOR_VALUES = (
     "Ask the service which values are right. What is stored never changes by itself, and neither does the export:"
     " correct your books by hand."
 )
-# `payment_method` names the bank already, and the time is when the shop read the deposit.
+# `payment_method` names the bank already, the time is when the shop read the deposit, and a token is a mere proposal.
 _MONEY = [
     name.removeprefix("payment_")
     for name in PAYMENT_COLUMNS
-    if name not in ("payment_bank_name", "payment_completed_at")
+    if name not in ("payment_bank_name", "payment_token", "payment_token_amount", "payment_completed_at")
 ]
 _PAID = ("paid_amount", "paid_currency")
 
