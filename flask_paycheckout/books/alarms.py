@@ -28,7 +28,7 @@ from flask_paycheckout.clock import as_utc
 from flask_paycheckout.database.connections import read_rows
 from flask_paycheckout.database.models import Models
 from flask_paycheckout.service.record import FailingCalls, failing_calls
-from flask_paycheckout.text import account_text, plain
+from flask_paycheckout.text import Show, account_text, plain, plain_sum
 
 PATIENCE = timedelta(minutes=5)
 """In a healthy shop webhooks, reconcile rounds and second deliveries have happened by then."""
@@ -173,6 +173,9 @@ class Look:
 
     merchants: Merchants
     """The merchant accounts; asks the shop for their keys."""
+
+    show: Show = plain_sum
+    """Formats the sums in the names of examples, which only the owner's pages show."""
 
     @cached_property
     def checkouts(self) -> Any:

@@ -12,7 +12,7 @@ from sqlalchemy import select
 from flask_paycheckout.books.alarms import EXAMPLES, PATIENCE, Alarm, Example, Look, Severity, alarm, number
 from flask_paycheckout.checkouts.order_problems import DESCRIBING, OrderProblem, ProblemKind
 from flask_paycheckout.clock import as_utc
-from flask_paycheckout.text import account_text, moment_text
+from flask_paycheckout.text import Show, account_text, moment_text, stored_sum_text
 
 _SHOW = "Look into one: flask paycheckout show ORDER_ID"
 # What other alarms tell of.
@@ -45,7 +45,7 @@ def _failing(look: Look, *kinds: ProblemKind) -> Iterator[Alarm]:
         orders = number(len(failing), "order", "orders")
         of = orders if failing[0].order_id else "the owner's pages"
         remedy = f"Repair {kind}: the log of the shop has the traceback"
-        yield alarm_about(f"The shop's function {kind} fails for {of}", failing, remedy, of=kind)
+        yield alarm_about(look, f"The shop's function {kind} fails for {of}", failing, remedy, of=kind)
 
 
 @alarm(Severity.NOW)
@@ -54,7 +54,7 @@ def refused_orders(look: Look) -> Iterator[Alarm]:
     for account, rows in _refused(look).items():
         if _nobody_can_pay(look, account, rows):
             what = f"Nobody can start a payment{account_text(account)}: the service refuses the checkouts of"
-            yield alarm_about(f"{what} {number(len(rows), 'order', 'orders')}", rows, _SHOW, of=account)
+            yield alarm_about(look, f"{what} {number(len(rows), 'order', 'orders')}", rows, _SHOW, of=account)
 
 
 @alarm(Severity.TODAY)
@@ -65,7 +65,7 @@ def refused_amounts(look: Look) -> Iterator[Alarm]:
     if single:
         what = number(len(single), "order cannot be paid online", "orders cannot be paid online")
         remedy = "Let its customer pay in another way, or change or cancel the order"
-        yield alarm_about(f"{what}: the service refuses the checkout", single, _SHOW, remedy)
+        yield alarm_about(look, f"{what}: the service refuses the checkout", single, _SHOW, remedy)
 
 
 def _refused(look: Look) -> dict[str, list[OrderProblem]]:
@@ -81,7 +81,7 @@ def _nobody_can_pay(look: Look, account: str, rows: list[OrderProblem]) -> bool:
     return len(since) >= _SEVERAL and min(since) <= look.now - PATIENCE
 
 
-def alarm_about(what: str, rows: Sequence[OrderProblem], *remedies: str, of: str = "") -> Alarm:
+def alarm_about(look: Look, what: str, rows: Sequence[OrderProblem], *remedies: str, of: str = "") -> Alarm:
     """One alarm about all these orders."""
     accounts = {row.account for row in rows}
     return Alarm(
@@ -89,15 +89,21 @@ def alarm_about(what: str, rows: Sequence[OrderProblem], *remedies: str, of: str
         min(row.since for row in rows),
         len(rows),
         accounts.pop() if len(accounts) == 1 else None,
-        tuple(problem_example(row) for row in rows[:EXAMPLES]),
+        tuple(problem_example(look, row) for row in rows[:EXAMPLES]),
         remedies,
         of=of,
     )
 
 
-def problem_example(row: OrderProblem) -> Example:
+def problem_example(look: Look, row: OrderProblem) -> Example:
     """The line about one order."""
-    due = "" if row.due is None else f", {row.due}"
-    name = f"Order {row.order_id}{due}" if row.order_id else "The owner's pages"
-    text = f"{name}{account_text(row.account)}, last {moment_text(row.last_at)}"
-    return Example(text, row.order_id or None, problem=row.error, name=name)
+    subject = f"Order {row.order_id}" if row.order_id else "The owner's pages"
+    due, shown = (f", {text}" if text else "" for text in (row.due, _due_text(row.due, look.show)))
+    text = f"{subject}{due}{account_text(row.account)}, last {moment_text(row.last_at)}"
+    return Example(text, row.order_id or None, problem=row.error, name=f"{subject}{shown}")
+
+
+def _due_text(due: str | None, show: Show) -> str:
+    """A stored total, such as "12.50 USD", in this notation; as it is where it is longer."""
+    amount, _, currency = (due or "").partition(" ")
+    return stored_sum_text(amount, currency, show) if currency and " " not in currency else due or ""

@@ -27,7 +27,7 @@ from flask_paycheckout.clock import EPOCH
 from flask_paycheckout.payouts.paybacks import money_of, select_to_pay_back
 from flask_paycheckout.payouts.payout_states import PayoutKind, PayoutState
 from flask_paycheckout.service.record import READS
-from flask_paycheckout.text import moment_text
+from flask_paycheckout.text import Show, moment_text, plain_sum, stored_sum_text
 
 _KEEP = "flask paycheckout keep CHECKOUT_ID --by YOU --why REASON"
 _PAY_BACK_OR_KEEP = "The refunds that give it back: flask paycheckout show ORDER_ID", f"Or keep it: {_KEEP}"
@@ -93,7 +93,9 @@ def reversed_payments(look: Look) -> Waiting:
         ("payment that had arrived was taken back", "payments that had arrived were taken back"),
         "Ask the service and the customer: the order stays paid here, so ship nothing for it, and refund nothing.",
         f"Once it is dealt with: {_KEEP}",
-        name=lambda row: f"Order {row.order_id}: {row.payment_paid_amount} {row.payment_paid_currency}",
+        name=lambda row: (
+            f"Order {row.order_id}: {stored_sum_text(row.payment_paid_amount, row.payment_paid_currency, look.show)}"
+        ),
     )
 
 
@@ -147,13 +149,15 @@ def _checkouts(
     def example(row: Any) -> Example:
         text, named = subject(row), name(row) if name else ""
         if row.payment_completed_at is not None:
-            arrived = _arrived(arrived_of(payment_of(row._mapping), row.total_kind))
-            due = f"{row.due_amount or row.total_amount} {row.total_currency}"
-            text += f": {row.reason or 'completed'}, {arrived} of {due}"
+            arrived = arrived_of(payment_of(row._mapping), row.total_kind)
+            due = row.due_amount or row.total_amount
+            text += f": {row.reason or 'completed'}, {_arrived(arrived)} of {due} {row.total_currency}"
             if not name and not row.problem:
-                of_all = f"{row.total_amount} {row.total_currency}" if row.status == Status.PART else due
+                of_all = row.total_amount if row.status == Status.PART else due
                 why = f", {REASON_WORDS.get(row.reason, row.reason)}" if row.reason else ""
-                named = f"Order {row.order_id}: {arrived.removesuffix(' arrived')} of {of_all} arrived{why}"
+                came = _arrived(arrived, look.show).removesuffix(" arrived")
+                of = stored_sum_text(of_all, row.total_currency, look.show)
+                named = f"Order {row.order_id}: {came} of {of} arrived{why}"
         text += f", since {moment_text(getattr(row, since))}"
         return Example(text, row.order_id, problem=row.problem, name=named, checkout_id=row.checkout_id)
 
@@ -161,8 +165,8 @@ def _checkouts(
     return Waiting(rows, since, what, example, lambda _: remedies, outage=outage)
 
 
-def _arrived(paid: Amount | None) -> str:
-    return "an unknown amount arrived" if paid is None else f"{paid} arrived"
+def _arrived(paid: Amount | None, show: Show = plain_sum) -> str:
+    return "an unknown amount arrived" if paid is None else f"{show(paid.amount, paid.currency)} arrived"
 
 
 @alarm(Severity.TODAY, OwnerPage("paybacks", "See what to pay back or keep"))
@@ -172,10 +176,15 @@ def money_to_pay_back(look: Look) -> Waiting:
     def example(row: Any) -> Example:
         money = money_of(look.models, row._mapping)
         decided = "accepted as a second payment" if row.status == Status.PAID else "rejected"
-        left = f"; {money.left} of it are left, the rest is refunded" if money.left != money.paid else ""
+
+        def left(show: Show = plain_sum) -> str:
+            if money.left is None or money.left == money.paid:
+                return ""
+            return f"; {show(money.left.amount, money.left.currency)} of it are left, the rest is refunded"
+
         asked, since = f"{row.total_amount} {row.total_currency}", moment_text(row.moved_at)
-        arrived = f"{_arrived(money.paid)} of {asked}, {row.reason}, {decided} {since}{left}"
-        name = f"Order {row.order_id}: {_arrived(money.paid)}, {decided}{left}"
+        arrived = f"{_arrived(money.paid)} of {asked}, {row.reason}, {decided} {since}{left()}"
+        name = f"Order {row.order_id}: {_arrived(money.paid, look.show)}, {decided}{left(look.show)}"
         return Example(f"{subject(row)}: {arrived}", row.order_id, name=name, checkout_id=row.checkout_id)
 
     return Waiting(
@@ -192,9 +201,11 @@ def excess_payments(look: Look) -> Waiting:
     """Orders for which more arrived than they cost, until refunds cover that, or a person says that it is kept."""
 
     def example(row: Any) -> Example:
-        more = f"{row.excess} {row.total_currency} more arrived than it costs"
-        text = f"{subject(row)}: {more}, since {moment_text(row.moved_at)}"
-        return Example(text, row.order_id, name=f"Order {row.order_id}: {more}", checkout_id=row.checkout_id)
+        what = "more arrived than it costs"
+        text = f"{subject(row)}: {row.excess} {row.total_currency} {what}, since {moment_text(row.moved_at)}"
+        excess = stored_sum_text(row.excess or "0", row.total_currency, look.show)
+        name = f"Order {row.order_id}: {excess} {what}"
+        return Example(text, row.order_id, name=name, checkout_id=row.checkout_id)
 
     return Waiting(
         # What is too much may be refunded of any payment of the order.

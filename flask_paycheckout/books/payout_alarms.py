@@ -29,7 +29,7 @@ from flask_paycheckout.payouts.payout_model import PayoutMixin
 from flask_paycheckout.payouts.payout_states import PayoutKind, PayoutState, PayoutStatus
 from flask_paycheckout.payouts.payout_table import is_stopped
 from flask_paycheckout.service.record import PAYOUT, READS
-from flask_paycheckout.text import account_text, moment_text, payout_sum_text
+from flask_paycheckout.text import Show, account_text, moment_text, payout_sum_text
 from flask_paycheckout.wiring.installation import ANOTHER
 
 _MOVED = (
@@ -247,14 +247,14 @@ def _payouts(
         text += f": {' '.join(row.problem.split())}" if row.problem else ""
         text += f" ({more.format(row)})" if more else ""
         is_postponed = row.state == PayoutState.POSTPONED
-        return Example(text, row.order_id, row.reference, name=_line_of(row), is_postponed=is_postponed)
+        return Example(text, row.order_id, row.reference, name=_line_of(row, look.show), is_postponed=is_postponed)
 
     return Waiting(rows, "since", what, example, told, note, outage)
 
 
-def _line_of(payout: PayoutMixin) -> str:
+def _line_of(payout: PayoutMixin, show: Show) -> str:
     """A payout in one line for its owner: a refund by its order, another one by who is paid, and for what."""
-    sent = payout_sum_text(payout)
+    sent = payout_sum_text(payout, show)
     if payout.kind == PayoutKind.REFUND:
         return f"{payout_name(payout)}: {sent}"
     payee = facts_in(payout.destination).get("Name")

@@ -127,7 +127,7 @@ def failed_starts(look: Look) -> Iterator[Alarm]:
         first, last, who = min(row.since for row in rows), max(row.last_at for row in rows), _customers(rows)
         what = f"{who} could not pay between {moment_text(first)} and {moment_text(last)}"
         remedy = "Send them the link of their order's page: it ends when they begin to pay, or after a week"
-        yield replace(alarm_about(what, rows, remedy), customers=len(rows), until=last)
+        yield replace(alarm_about(look, what, rows, remedy), customers=len(rows), until=last)
 
 
 def _customers(rows: Collection[OrderProblem]) -> str:
@@ -176,7 +176,7 @@ def _alarm_of(look: Look, failing: Sequence[FailingCalls], account: str | None, 
     return Alarm(
         f"{failed if untried else fails}{told}",
         *(min(calls.since for calls in failing), count, account),
-        tuple([*examples, *map(problem_example, stopped)][:EXAMPLES]),
+        tuple([*examples, *(problem_example(look, row) for row in stopped)][:EXAMPLES]),
         (remedy,),
         of=account or "",
         customers=len(stopped),

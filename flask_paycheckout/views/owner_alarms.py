@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from flask import g
 
 from flask_paycheckout.books.alarms import Alarm, Severity
 from flask_paycheckout.books.report import find_alarms
 from flask_paycheckout.runtime import runtime
+from flask_paycheckout.text import Show, plain_sum
 from flask_paycheckout.views.owner_forms import owner
 
 _NAME, _BARRED = "paycheckout_alarms", "paycheckout_barred"
 
 
-def alarms_of_page(account: str | None = None) -> tuple[Alarm, ...]:
-    """All alarms of an account, or of all, the most urgent first."""
+def alarms_of_page(account: str | None = None, show: Show = plain_sum) -> tuple[Alarm, ...]:
+    """All alarms of an account, or of all, the most urgent first.
+
+    :param show: formats their sums, where this is the first call for a page.
+    """
     found: dict[str | None, tuple[Alarm, ...]] = g.setdefault(_NAME, {})
     if account not in found:
-        found[account] = find_alarms(runtime().look(account))
+        found[account] = find_alarms(replace(runtime().look(account), show=show))
     return found[account]
 
 

@@ -29,7 +29,7 @@ from flask_paycheckout.runtime import runtime
 from flask_paycheckout.views import owner_books
 from flask_paycheckout.views.language import page_settings
 from flask_paycheckout.views.owner_alarms import alarms_of_page
-from flask_paycheckout.views.owner_forms import Page, asked_for, chosen, go_to, owner_page, shown
+from flask_paycheckout.views.owner_forms import Page, asked_for, chosen, go_to, owner_page, shown, sum_in_sentence
 from flask_paycheckout.views.owner_overview import method_name, overviews
 from flask_paycheckout.views.owner_tasks import orders_of, tasks_of
 
@@ -108,7 +108,7 @@ def _orders_page(*, with_figures: bool) -> Page | Response:
         page = OrderPage(orders_named(shop.checkouts, hits.orders), None)
     else:
         page = page_of_orders(shop.checkouts, status, request.args.get("after"), period=asked.period)
-    alarms = alarms_of_page(asked.account) if with_figures else ()
+    alarms = alarms_of_page(asked.account, sum_in_sentence) if with_figures else ()
     listed = [order.order_id for order in page.rows]
     orders = shop.customers.described([*listed, *orders_of(alarms)])
     refunds = refunds_of_orders(shop.payouts, listed)

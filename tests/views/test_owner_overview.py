@@ -39,7 +39,7 @@ def test_what_a_person_decides_is_a_line_with_a_button_that_leads_to_its_end(sho
     shop.has_held()
     page = opens(shop).text
     (line,) = [each for each in waiting(page) if "Order o-1" in each]
-    assert line == "today: Order o-1: 1 USD of 12.50 USD arrived, not what was asked for Decide"
+    assert line == "today: Order o-1: $1.00 of $12.50 arrived, not what was asked for Decide"
     (payment,) = re.findall(r'href="[^"]*/order\?order_id=o-1#([^"]+)">Decide', page)
     assert f'id="{payment}"' in opens(shop, "/order", order_id="o-1").text
     assert '<span class="count">1<' in opens(shop, "/books").text
@@ -49,12 +49,25 @@ def test_money_that_was_taken_back_is_told_by_its_order_and_ends_on_its_page(sho
     opens_view(shop)
     takes_back(shop, shop.has_paid(), "failed")
     (line,) = waiting(opens(shop).text)
-    assert line.startswith("at once: Order o-1: 12.50 USD had arrived and was taken back")
+    assert line.startswith("at once: Order o-1: $12.50 had arrived and was taken back")
     page = opens(shop, "/order", order_id="o-1")
     assert "12.50 USD of it were taken back" in text_of(page)
     assert sends(shop, page, why="she paid again").status_code == 303
     assert waiting(opens(shop).text) == []
     assert "Ada says that it is dealt with: she paid again" in text_of(opens(shop, "/order", order_id="o-1"))
+
+
+def test_the_sums_in_what_waits_are_in_the_notation_of_the_reader_and_in_the_report_plain(shop: Shop) -> None:
+    opens_view(shop)
+    shop.has_held()
+    shop.settles(paid := shop.has_deposit("completed", "o-2", inputAmount=number("20")))
+    shop.resolves(paid, accept=False)
+    german = shop.browser.get("/paycheckout/owner/", headers={"Accept-Language": "de"}).text
+    assert any("Order o-1: 1,00 $ of 12,50 $ arrived" in line for line in waiting(german))
+    assert any("Order o-2: 20,00 $ arrived" in line for line in waiting(german))
+    report = shop.runs("report").output
+    assert "1 USD arrived of 12.50 USD" in report
+    assert "20 USD arrived of 12.50 USD" in report
 
 
 def test_customers_who_could_not_pay_are_named_with_their_orders_until_they_begin(shop: Shop) -> None:
@@ -65,7 +78,7 @@ def test_customers_who_could_not_pay_are_named_with_their_orders_until_they_begi
     is_down(shop, "o-1", "o-2")
     (line,) = waiting(opens(shop).text)
     assert line.startswith("at once: The payments service does not answer")
-    assert "2 customers could not pay: Order o-2, 12.50 USD ; Order o-1, Anna Klee, 12.50 USD" in line
+    assert "2 customers could not pay: Order o-2, $12.50 ; Order o-1, Anna Klee, $12.50" in line
     (began,) = orders(shop)
     shop.starts(began)
     page = opens(shop).text
@@ -224,7 +237,7 @@ def test_a_payout_is_named_by_who_is_paid_and_one_over_the_limit_says_when_it_go
     stands(shop, "maker-1", status="waiting", state="postponed", problem="it would exceed the daily limit")
     (line,) = waiting(opens(shop).text)
     assert line.startswith(
-        "today: Payout of 80.00 USD to Anna Klee, jars: over the limit of today, so it is sent tomorrow"
+        "today: Payout of $80.00 to Anna Klee, jars: over the limit of today, so it is sent tomorrow"
     )
 
 
