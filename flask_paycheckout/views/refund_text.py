@@ -51,6 +51,9 @@ class RefundText(msgspec.Struct, frozen=True):
     unchecked: str = ""
     """That nobody notices a wrong character of the wallet's address, where it is so."""
 
+    unlisted: str = ""
+    """That the service does not list the bank, where it is so and the customer can still correct it."""
+
     problem: str = ""
     """Why the form that was just sent changed nothing; empty when none was sent."""
 
@@ -246,6 +249,10 @@ _FACTS = {
 _UNCHECKED = (
     "This address has nothing by which a wrong character could be noticed. Please compare each one with your wallet."
 )
+_UNLISTED = (
+    "The payment service does not list %(bank)s among the banks that it pays to. Please compare the name with the list"
+    " in the form, and change it if your bank has another one there."
+)
 _SEND_WALLET = "Send my wallet address"
 _DEADLINE = "Please say it before %(time)s; otherwise the shop has to ask you again."
 _TYPE_AGAIN = "For your safety this is not kept on this page. Please type it again."
@@ -277,10 +284,19 @@ def refund_text(payout: PayoutMixin) -> RefundText:
         counts=_counted(payout),
         destination=_destination(payout),
         unchecked=gettext(_UNCHECKED) if destinations.hides_errors(payout.destination, payout.currency) else "",
+        unlisted=_unlisted(payout),
         is_wallet=payout.is_token,
         deadline=gettext(_DEADLINE) % {"time": format_moment(ends_at)} if ends_at else "",
         about=list(map(gettext, about)),
     )
+
+
+def _unlisted(payout: PayoutMixin) -> str:
+    bank = destinations.facts_in(payout.destination).get("Bank") if payout.revision else None
+    if not bank or payout.status != PayoutStatus.WAITING or not claims_left(payout):
+        return ""
+    is_listed = not runtime().banks.lacks(payout.account, payout.currency, bank)
+    return "" if is_listed else gettext(_UNLISTED) % {"bank": visible(bank)}
 
 
 def _destination(payout: PayoutMixin) -> destinations.Facts:

@@ -10,8 +10,9 @@ import pytest
 from flask_paycheckout import ToBank
 from flask_paycheckout.testing import Sandbox
 from tests.conftest import OpenShop
+from tests.payouts.claiming import FORM
 from tests.payouts.shop import payouts, pays_out, refunds, stands
-from tests.scripted import Shop
+from tests.scripted import SAME_SITE, Shop
 from tests.views.test_owner import opens, opens_view, text_of
 from tests.views.test_owner_paying import BANK, form_of, pays
 
@@ -50,6 +51,27 @@ def test_a_customer_is_proposed_the_banks_of_the_currency(shop: Shop, paycheckou
         page = shop.browser.get(shop.paycheckout.refund_url(refund.reference)).text
     proposed = re.findall(r'<option value="([^"]*)">', page.partition("<datalist")[2].partition("</datalist>")[0])
     assert sorted(proposed) == ["First Sandbox Bank", "Harbor Savings Bank"]
+
+
+@pytest.mark.parametrize(("bank", "told"), [("Bank of Nowhere", True), ("first  sandbox BANK", False)])
+def test_a_customer_is_told_of_a_bank_that_is_not_on_the_list_while_it_can_be_changed(
+    shop: Shop, paycheckout_sandbox: Sandbox, bank: str, told: bool
+) -> None:
+    checkout_id = shop.starts()
+    paycheckout_sandbox.pay(checkout_id)
+    shop.settles(checkout_id)
+    refund = refunds(shop, checkout_id)
+    with shop.app.app_context():
+        link = shop.paycheckout.refund_url(refund.reference)
+    assert "Bank of Nowhere" not in shop.browser.get(link).text
+    claimed = shop.browser.post(link, data=FORM | {"bank_name": bank}, headers=SAME_SITE)
+    assert claimed.status_code == 303
+    words = text_of(shop.browser.get(link))
+    assert ("does not list Bank of Nowhere among the banks" in words) is told
+    german = text_of(shop.browser.get(link, headers={"Accept-Language": "de"}))
+    assert ("Der Zahlungsdienst führt Bank of Nowhere nicht" in german) is told
+    stands(shop, refund.reference, status="completed")
+    assert "does not list" not in text_of(shop.browser.get(link))
 
 
 def test_an_approver_is_told_of_a_bank_that_is_not_on_the_list(shop: Shop, paycheckout_sandbox: Sandbox) -> None:
