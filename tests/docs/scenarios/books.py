@@ -6,6 +6,7 @@ from datetime import date, timedelta
 from decimal import Decimal
 
 import pytest
+from flask import current_app
 
 from flask_paycheckout import ToRecipient
 from flask_paycheckout.testing import Sandbox
@@ -14,10 +15,13 @@ from tests.docs.pages import Scene
 
 
 def settling(scene: Scene, make_shop: MakeShop, paycheckout_sandbox: Sandbox) -> None:
-    """A month with a sale, a refund and a rejected payment; one in which the sale goes back; one with another sale."""
+    """A month with a sale, a refund and a rejected payment; one in which the sale goes back; one with another sale.
+
+    That sale is taken back in the month after it.
+    """
     shop = make_shop(scene["settle.py"], "def seller_of(order_id):\n    return 'mill'\n")
     maker, paycheckout = ToRecipient("5a6d00000000000000000101"), shop.paycheckout
-    shop.db.session.add_all(shop.Order(id=order_id, total="12.50") for order_id in ("2", "3"))
+    shop.db.session.add_all(shop.Order(id=order_id, total="12.50") for order_id in ("2", "3", "4"))
     shop.db.session.commit()
 
     def arrives(order_id: str, amount: str | None = None) -> str:
@@ -56,8 +60,15 @@ def settling(scene: Scene, make_shop: MakeShop, paycheckout_sandbox: Sandbox) ->
     second = first + timedelta(days=31)
     assert paid_after_month(second) == share(earned), "nothing is due"
     earned += Decimal("2.00") - fee - refund_fee()
-    arrives("3")
-    assert paid_after_month(second + timedelta(days=31)) == share(earned), "what lacked is carried over"
+    taken_back = arrives("3")
+    third = second + timedelta(days=31)
+    assert paid_after_month(third) == share(earned), "what lacked is carried over"
+    arrives("4")
+    paycheckout_sandbox.deliver_to(current_app.test_client())
+    paycheckout.client.deposits.sandbox_update(taken_back, "failed")
+    paycheckout_sandbox.advance(minutes=1)
+    paycheckout.reconcile()
+    assert paid_after_month(third + timedelta(days=31)) == share(earned), "of what was taken back nothing is due"
 
 
 def figures(
