@@ -183,8 +183,10 @@ class PayoutMoves:
         return EXACT.subtract(after, before)
 
     def _count_of_day(self, connection: Connection, payout: PayoutMixin, move: PayoutMove) -> None:
-        """Count what the service says has failed no more against the daily limit."""
-        if payout.counted_on is None or move.evidence not in _FAILURES or move.target(payout) != PayoutState.FAILED:
+        """Count no more against the daily limit what the service says has failed, or what is cancelled unsent."""
+        failed = move.evidence in _FAILURES and move.target(payout) == PayoutState.FAILED
+        unsent = move.evidence is PayoutEvidence.CANCELLED and payout.doubt is None
+        if payout.counted_on is None or not (failed or unsent):
             return
         date, _, account = payout.counted_on.partition(" ")
         key = {"account": account, "currency": payout.currency, "day": date}

@@ -14,7 +14,7 @@ from tests.conftest import OpenShop
 from tests.payouts.books import Books
 from tests.payouts.claiming import Customer
 from tests.payouts.conftest import CONFIG, OpenPayer
-from tests.payouts.paying import WALLET, Payer
+from tests.payouts.paying import FIAT, WALLET, Payer
 from tests.payouts.shop import TOKEN, decides, pays_out, refunds, sends as sends_payouts, stands, statuses
 from tests.scripted import SAME_SITE, refusal
 from tests.views.test_owner import opens, opens_view
@@ -89,6 +89,28 @@ def test_retries_of_one_day_count_once(limited: Payer) -> None:
     limited.owes("p-3", "1.00")
     limited.sends()
     assert (limited.status("p-2"), limited.status("p-3")) == ("sent", "waiting")
+
+
+def test_what_was_cancelled_before_anything_left_counts_no_more(limited: Payer) -> None:
+    limited.owes("p-1", "200.00")
+    limited.sandbox.fault(FIAT, "error", statusCode=401)
+    limited.sends()
+    limited.decides("cancel_payout", reference="p-1")
+    limited.owes("p-2", "200.00")
+    limited.sends()
+    assert limited.statuses == {"cancelled": 1, "sent": 1}
+
+
+def test_what_may_have_left_counts_although_it_was_cancelled(limited: Payer) -> None:
+    limited.owes("p-1", "200.00")
+    limited.sandbox.fault(FIAT, "error", statusCode=401)
+    limited.sends()
+    limited.stands("p-1", status="unknown")
+    limited.decides("resolve_payout", False, reference="p-1")
+    limited.decides("cancel_payout", reference="p-1")
+    limited.owes("p-2", "200.00")
+    limited.sends()
+    assert limited.statuses == {"cancelled": 1, "waiting": 1}
 
 
 def test_a_payout_counts_for_each_account_that_may_pay_it(open_shop: OpenShop, books: Books) -> None:
