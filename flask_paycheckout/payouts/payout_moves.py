@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
@@ -37,6 +37,8 @@ from flask_paycheckout.payouts.refund_limits import RefundLimits
 
 # A service that is away for months must not make histories grow without end.
 _ROUTINE = frozenset({PayoutEvidence.NOT_CARRIED_OUT, PayoutEvidence.ANSWER_LOST, PayoutEvidence.MISSED})
+# The times that a failed refund is marked as replaced, while notes about it change its row.
+_MAX_ROUNDS = 3
 # The ends of a refund that was never sent.
 _LAPSES = frozenset({PayoutEvidence.CANCELLED, PayoutEvidence.EXPIRED})
 # The service's word that nothing left.
@@ -147,9 +149,10 @@ class PayoutMoves:
             return None
         if payment is not None:
             self.limits.take(connection, payment, more)
+            if more > 0 or move.evidence in _LAPSES:
+                left = EXACT.subtract(payment.left.amount, more)
+                self._replace_others(connection, payout, more, left, now)
         self._count_of_day(connection, payout, move)
-        if payout.replaces is not None and move.evidence in _LAPSES:
-            self._restore_replaced(connection, payout, now)
         if deed := DEED_OF.get(move.evidence):
             by, why = str(move.facts["by"]), cast("str | None", move.facts["why"])
             record_deed(connection, self.payouts.models.deeds, now, by, deed, payout.reference, why, payout.order_id)
@@ -168,12 +171,39 @@ class PayoutMoves:
         event = NewEvent("claim_wanted", payout.reference, *about)
         self.events.store(connection, shop, event, self.payouts, self.payouts.models.row_of(payout), now, leased=False)
 
-    def _restore_replaced(self, connection: Connection, refund: PayoutMixin, now: datetime) -> None:
-        """Let refunds that this one had replaced be tried again, since it will not be paid."""
-        for replaced in self.payouts.of_checkout(str(refund.refund_of), connection):
-            if replaced.replaced_by == refund.reference and replaced.state == PayoutState.REPLACED:
-                move = PayoutMove(PayoutEvidence.RESTORED, {"replaced_by": None}, replaced.problem)
-                self.move_in(connection, None, replaced, move, now)
+    def replace(self, connection: Connection, failed: PayoutMixin, by: PayoutMixin, now: datetime) -> None:
+        """Mark a failed refund as replaced by one that counts its money, in the caller's transaction."""
+        move = PayoutMove(PayoutEvidence.REPLACED, {"replaced_by": by.reference}, failed.problem)
+        for _ in range(_MAX_ROUNDS):
+            if self.move_in(connection, None, failed, move, now) is not None:
+                return
+            failed = self.payouts.require(failed.reference, connection)
+
+    def _replace_others(
+        self, connection: Connection, refund: PayoutMixin, more: Decimal, left: Decimal, now: datetime
+    ) -> None:
+        """Replace failed refunds of whose money a retried one counts a part.
+
+        Those that a lapsed one had replaced can be tried again, unless others count their money by now.
+
+        :param more: what the refund counts more than before; negative for one that lapsed.
+        :param left: the part of the payment that no refund takes then.
+        """
+        refunds = self.payouts.of_checkout(str(refund.refund_of), connection)
+        if more > 0:
+            for failed in without_money(refunds, left):
+                self.replace(connection, failed, refund, now)
+            return
+        counted = [each for each in refunds if each.status not in RELEASING]
+        for one in refunds:
+            if one.replaced_by != refund.reference or one.state != PayoutState.REPLACED:
+                continue
+            if (one.counts or 0) > left and counted:
+                values = {"replaced_by": counted[-1].reference}
+                self.payouts.change(connection, self.payouts.models.row_of(one), values, None)
+            else:
+                restored = PayoutMove(PayoutEvidence.RESTORED, {"replaced_by": None}, one.problem)
+                self.move_in(connection, None, one, restored, now)
 
     @staticmethod
     def _more_counted(payout: PayoutMixin, to: PayoutStatus, values: Mapping[str, Any]) -> Decimal:
@@ -193,6 +223,15 @@ class PayoutMoves:
         day = LimitedDay(connection, self.payouts.models.days, key, Decimal(0))
         day.forget(payout)
         day.store()
+
+
+def without_money(refunds: Iterable[PayoutMixin], left: Decimal) -> Sequence[PayoutMixin]:
+    """The failed refunds of a payment that cannot be tried again, since others count their money.
+
+    :param refunds: the payment's.
+    :param left: the part of the payment that no refund takes.
+    """
+    return [one for one in refunds if one.state == PayoutState.FAILED and (one.counts or 0) > left]
 
 
 def problem_columns(payout: PayoutMixin, problem: str | None, now: datetime) -> dict[str, Any]:

@@ -19,16 +19,13 @@ from flask_paycheckout.database.transactions import ShopTransaction, ShopTransac
 from flask_paycheckout.errors import PayoutConflict, RefundTooLarge
 from flask_paycheckout.payouts.destinations import ByHand, Destination, require_destination
 from flask_paycheckout.payouts.payout_model import PayoutMixin
-from flask_paycheckout.payouts.payout_moves import PayoutMove, PayoutMoves
+from flask_paycheckout.payouts.payout_moves import PayoutMove, PayoutMoves, without_money
 from flask_paycheckout.payouts.payout_requests import Number, PayoutRequests
 from flask_paycheckout.payouts.payout_states import PayoutEvidence, PayoutKind, PayoutState
 from flask_paycheckout.payouts.payout_table import next_transfers, references_of, refund_reference
 from flask_paycheckout.payouts.refund_limits import RefundLimits
 from flask_paycheckout.totals import positive_amount
 from flask_paycheckout.wiring import Wiring
-
-# The times that a failed refund is marked as replaced, while notes about it change its row.
-_MAX_ROUNDS = 3
 
 
 class UnseenRefund(Exception):
@@ -112,7 +109,7 @@ class Refunds:
         if stored is None:
             raise PayoutConflict(name, "content")
         for failed in replaced:
-            self._replace(transaction, failed, stored)
+            self.payout_moves.replace(connection, failed, stored, self.wiring.clock())
         if isinstance(to, ByHand):
             move = PayoutMove(PayoutEvidence.BY_HAND, facts={"by": by, "why": why})
             self.payout_moves.move_in(connection, transaction, stored, move, self.wiring.clock(), leased=False)
@@ -162,15 +159,6 @@ class Refunds:
         if moved is None:
             raise RuntimeError(f"checkout {held.checkout_id!r} changed although its row is locked")
 
-    def _replace(self, transaction: ShopTransaction, failed: PayoutMixin, refund: PayoutMixin) -> None:
-        """Mark a failed refund as replaced by one whose money it had counted."""
-        move = PayoutMove(PayoutEvidence.REPLACED, {"replaced_by": refund.reference}, failed.problem)
-        for _ in range(_MAX_ROUNDS):
-            moved = self.payout_moves.move_in(transaction.connection, None, failed, move, self.wiring.clock())
-            if moved is not None:
-                return
-            failed = self.payout_moves.payouts.require(failed.reference, transaction.connection)
-
 
 def _replaced(earlier: Sequence[PayoutMixin], left: Decimal, replaces: str | None) -> Sequence[PayoutMixin]:
     """The failed refunds of a payment whose money a new one counts, oldest first.
@@ -179,10 +167,11 @@ def _replaced(earlier: Sequence[PayoutMixin], left: Decimal, replaces: str | Non
     :param replaces: the reference of one in whose place it is made.
     :raises ValueError: that is no failed refund of this payment.
     """
-    failed = [refund for refund in earlier if refund.state == PayoutState.FAILED]
-    if replaces is not None and replaces not in {refund.reference for refund in failed}:
+    named = [refund for refund in earlier if refund.reference == replaces and refund.state == PayoutState.FAILED]
+    if replaces is not None and not named:
         raise ValueError("replaces must be the reference of a failed refund of this payment that none has replaced")
-    return [refund for refund in failed if refund.reference == replaces or (refund.counts or 0) > left]
+    displaced = without_money(earlier, left)
+    return [refund for refund in earlier if refund in named or refund in displaced]
 
 
 def _sum_to_send(send: Any, paid_in: str) -> Amount:

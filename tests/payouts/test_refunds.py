@@ -195,6 +195,28 @@ def test_a_cancelled_refund_leaves_room_and_a_retry_asks_for_it_again(shop: Shop
     assert shop.attempt(checkout_id).refunded_amount == "10.00"
 
 
+def test_a_failed_refund_whose_money_a_retry_counts_is_replaced_by_that(shop: Shop) -> None:
+    checkout_id, failed = shop.has_paid(), []
+    for _ in range(3):
+        failed.append(refunds(shop, checkout_id, "5.00", to=MAKER).reference)
+        fails(shop, failed[-1])
+    assert all(decides(shop, "retry", reference) for reference in failed[:2])
+    assert (payout(shop, failed[2]).replaced_by, decides(shop, "retry", failed[2])) == (failed[1], False)
+    assert decides(shop, "cancel", failed[1])
+    assert decides(shop, "retry", failed[2])
+
+
+def test_one_that_was_replaced_stays_so_while_others_count_its_money(shop: Shop) -> None:
+    checkout_id = shop.has_paid()
+    failed = refunds(shop, checkout_id, to=MAKER).reference
+    fails(shop, failed)
+    first, second = (refunds(shop, checkout_id, amount, to=MAKER).reference for amount in ("5.00", "6.00"))
+    assert decides(shop, "cancel", first)
+    assert (payout(shop, failed).replaced_by, decides(shop, "retry", failed)) == (second, False)
+    assert decides(shop, "cancel", second)
+    assert decides(shop, "retry", failed)
+
+
 def tries(act: Callable[[], object]) -> str:
     """The end of an act, which is tried again while another transaction holds SQLite's one lock."""
     for _ in range(200):
@@ -264,17 +286,24 @@ class Told:
     replaced: dict[str, str] = field(default_factory=dict)
     """By the reference of a failed one the reference of the one that took its money."""
 
+    order: list[str] = field(default_factory=list)
+    """All references, oldest first."""
+
     @property
     def left(self) -> int:
         return 1250 - sum(self.counting.values())
 
     def refunded(self, reference: str, cents: int) -> None:
+        self.order += [] if reference in self.order else [reference]
         self.counting[reference] = cents
         taken = [one for one, amount in self.failed.items() if amount > self.left and one not in self.replaced]
         self.replaced |= dict.fromkeys(taken, reference)
 
     def cancelled(self, reference: str) -> None:
         del self.counting[reference]
+        newest = max(self.counting, key=self.order.index, default="")
+        again = [one for one, by in self.replaced.items() if by == reference]
+        self.replaced |= {one: newest for one in again if self.failed[one] > self.left}
         self.replaced = {one: by for one, by in self.replaced.items() if by != reference}
 
 
@@ -304,7 +333,7 @@ def act(shop: Shop, checkout_id: str, told: Told, chance: Random) -> None:
     else:
         with limited(allowed=of[reference] <= left):
             assert decides(shop, "retry", reference)
-            told.counting[reference] = of.pop(reference)
+            told.refunded(reference, of.pop(reference))
 
 
 def walk(shop: Shop, chance: Random) -> None:
@@ -316,6 +345,8 @@ def walk(shop: Shop, chance: Random) -> None:
         act(shop, checkout_id, told, chance)
         stored = Decimal(shop.attempt(checkout_id).refunded_amount or 0)
         assert stored == Decimal(sum(told.counting.values())) / 100
+        refunded = shop.runtime.payouts.of_checkout(checkout_id)
+        assert {one.reference: one.replaced_by for one in refunded if one.replaced_by} == told.replaced
 
 
 def test_no_history_refunds_more_than_what_arrived(shop: Shop, pytestconfig: pytest.Config) -> None:
