@@ -184,7 +184,7 @@ class PayoutDecisions:
             # Under its own reference: what the person overlooked, the service then refuses. But with the keys that the
             # account has now, as nobody can ask with earlier keys if they are gone.
             return dict.fromkeys(("disbursement_id", "fee", "client_id", "paid_by")) | {"doubt": Doubt.DENIED}
-        return {}
+        return {"doubt": Doubt.DENIED} if meant is _E.RETURNED else {}
 
     def _next_try(self, payout: PayoutMixin) -> dict[str, Any]:
         """The columns of a payout that is sent under its next service reference."""

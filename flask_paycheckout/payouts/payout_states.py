@@ -85,7 +85,7 @@ class Doubt(StrEnum):
     """The answer to that call was lost, and two look-ups did not find the payout; or its reference is taken."""
 
     DENIED = "denied"
-    """A person says that the payout was not sent."""
+    """A person says that the payout was not sent, or came back."""
 
 
 class PayoutKind(StrEnum):

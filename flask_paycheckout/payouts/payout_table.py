@@ -168,6 +168,8 @@ class Try(msgspec.Struct, frozen=True, omit_defaults=True):
     """The merchant account whose money was to pay."""
 
     disbursement_id: str | None = None
+    doubt: str | None = None
+    """As in the payout's row, when the next try began."""
 
 
 def present_try(payout: PayoutMixin) -> Try:

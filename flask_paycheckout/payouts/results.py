@@ -224,7 +224,7 @@ class PayoutResults:
         """Store that the service reads completed or failed."""
         came_back = ", which it had completed" if payout.state == PayoutState.COMPLETED else ""
         problem = f"the service says that it failed{came_back}" if evidence is PayoutEvidence.FAILED else None
-        self.move(payout, _of_record(made, evidence, problem, reported_amount=None))
+        self.move(payout, _of_record(made, evidence, problem, reported_amount=None, doubt=None))
 
     def pending(self, payout: PayoutMixin, made: Made) -> None:
         """Plan the next read of a transfer that is pending."""

@@ -366,6 +366,37 @@ def test_what_failed_and_was_given_up_agrees_until_the_service_pays_it(payer: Pa
     assert "The service pays it, or has paid it." in payer.shop.runs("audit").stdout
 
 
+@pytest.mark.parametrize("then", ["nothing", "cancelled", "replaced", "erased", "retried", "retried, cancelled"])
+def test_what_a_person_found_to_have_come_back_agrees_whatever_becomes_of_it(payer: Payer, then: str) -> None:
+    refund = refunds(payer.shop, payer.is_paid(), to=ADA).reference
+    payer.sends()
+    payer.sandbox.finish(payer.payout(refund), "completed")
+    payer.sends(minutes=2)
+    payer.decides("resolve_payout", False, reference=refund)
+    with payer.shop.app.app_context():
+        if "retried" in then:
+            payer.shop.paycheckout.retry_payout(refund, by="Ada", why="asked for it again")
+        if "cancelled" in then:
+            payer.shop.paycheckout.cancel_payout(refund, by="Ada", why="given in cash")
+        if then == "replaced":
+            refunds(payer.shop, payer.payout(refund).refund_of, to=ByHand())
+        if then == "erased":
+            payer.shop.paycheckout.erase(reference=refund, by="Ada", why="asked for it")
+    assert audits(payer.shop) == (0, ANY)
+
+
+def test_a_persons_word_is_about_one_try_that_the_service_has_not_ended_since(payer: Payer) -> None:
+    payer.owes("p-1")
+    payer.stands("p-1", status="unknown")
+    payer.decides("resolve_payout", False)
+    payer.sends()
+    payer.sandbox.finish(payer.payout(), "failed")
+    payer.sends(minutes=2)
+    assert (payer.status(), audits(payer.shop)[0]) == ("failed", 0)
+    stands_there(payer, status="completed")
+    assert "The service pays it, or has paid it." in payer.shop.runs("audit").stdout
+
+
 def test_what_was_paid_past_the_shop_is_missing_here(payer: Payer) -> None:
     strangers(payer, 3)
     ran = payer.shop.runs("audit")

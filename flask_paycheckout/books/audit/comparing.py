@@ -25,7 +25,8 @@ from flask_paycheckout.clock import EPOCH
 from flask_paycheckout.payouts.calls import goes_elsewhere, record_status
 from flask_paycheckout.payouts.destinations import Destination, masked_account
 from flask_paycheckout.payouts.payout_model import PayoutMixin
-from flask_paycheckout.payouts.payout_states import PayoutEvidence, PayoutStatus
+from flask_paycheckout.payouts.payout_states import Doubt, PayoutStatus
+from flask_paycheckout.payouts.payout_table import tries_of
 from flask_paycheckout.text import plain
 
 
@@ -244,7 +245,11 @@ def compare_other(payout: PayoutMixin, made: FiatDisbursement) -> Finding:
     """Compare another disbursement of a payout, such as one that failed and was tried again; it must have failed."""
     here = {**_here(payout), "status": "another transfer"}
     agreed = replace(_agreed_payout(payout, made), here=here, disbursement_id=made.disbursement_id)
-    return agreed if _ended(made) == "failed" else agreed.says(Verdict.DIFFERS, ["status"], _TWICE)
+    tries = {each.service_reference: each for each in tries_of(payout.earlier)}
+    other = tries.get(made.reference or "")
+    # A person recorded that it came back, and nothing else was sent.
+    is_back = other is not None and other.doubt == Doubt.DENIED and payout.disbursement_id is None
+    return agreed if is_back or _ended(made) == "failed" else agreed.says(Verdict.DIFFERS, ["status"], _TWICE)
 
 
 def not_proved(payout: PayoutMixin) -> Finding:
@@ -280,7 +285,7 @@ def _state_of(payout: PayoutMixin, now: datetime) -> str:
     sent = payout.disbursement_id is not None
     # What was sent and is cancelled has failed, and was given up.
     status = PayoutStatus.FAILED if payout.status == PayoutStatus.CANCELLED and sent else payout.status
-    if status == PayoutStatus.FAILED and payout.problem == PayoutEvidence.RETURNED:
+    if status == PayoutStatus.FAILED and payout.doubt == Doubt.DENIED:
         return "returned"
     return status if status != PayoutStatus.FAILED or sent else "refused"
 
