@@ -134,7 +134,7 @@ class Explanation:
                 ways = self.ways.get(attempt.checkout_id, ())
                 text += held_lines(attempt, ways, order_is_paid=self.status == Status.PAID)
             if waits_for_payback(attempt):
-                text += give_back_lines(attempt, refunds_to_make(attempt, self.attempts))
+                text += give_back_lines(attempt, refunds_to_make(attempt, self.attempts), self.payouts)
         taken_back = {attempt.checkout_id for attempt in self.attempts if attempt.taken_back}
         for payout in self.payouts:
             text += ["", *payout_lines(payout, stopped=payout.refund_of in taken_back)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 
 from flask_paycheckout.books.happenings import happenings_of
 from flask_paycheckout.books.payout_remedies import BY_WHY, remedies
@@ -14,7 +14,7 @@ from flask_paycheckout.checkouts.requests import RequestMixin
 from flask_paycheckout.events.event_model import EventMixin
 from flask_paycheckout.payouts.destinations import shown
 from flask_paycheckout.payouts.payout_model import PayoutMixin
-from flask_paycheckout.payouts.payout_states import PayoutStatus
+from flask_paycheckout.payouts.payout_states import PayoutState, PayoutStatus
 from flask_paycheckout.text import (
     PRUNED_TEXT,
     Show,
@@ -102,10 +102,26 @@ def held_lines(attempt: CheckoutMixin, ways: Collection[str], *, order_is_paid: 
     yield f"    --reject: {REJECTING}"
 
 
-def give_back_lines(attempt: CheckoutMixin, refunds: Collection[tuple[CheckoutMixin, Amount]]) -> Iterator[str]:
-    """The refunds that give back what paid no order, and what else can become of it."""
+def give_back_lines(
+    attempt: CheckoutMixin, refunds: Collection[tuple[CheckoutMixin, Amount]], payouts: Iterable[PayoutMixin]
+) -> Iterator[str]:
+    """The refunds that give back what paid no order, and what else can become of it.
+
+    While one of its refunds has failed, only that is told: who made another one and tried that again would pay twice.
+
+    :param payouts: the order's.
+    """
     excess = attempt.reason == "excess"
     what = "More arrived than the order costs" if excess else "This money paid no order"
+    # What is too much may be refunded of any payment of the order.
+    failed = [
+        one.reference
+        for one in payouts
+        if one.state == PayoutState.FAILED and one.refund_of and (excess or one.refund_of == attempt.checkout_id)
+    ]
+    if failed:
+        yield f"  TO PAY BACK OR KEEP: {what}. Decide first about the refund that failed, {', '.join(failed)}, below."
+        return
     yield f"  TO PAY BACK OR KEEP: {what}. Refund it{'' if refunds else ' in the service'}:"
     for paid, left in refunds:
         amount = f" --amount {amount_to_type(left.amount)}" if excess else ""

@@ -67,6 +67,22 @@ def test_the_refunds_that_show_prints_give_back_an_excess(
     assert printed_by(shop) == []
 
 
+@pytest.mark.parametrize("then", ["retry", "cancel", "another destination"])
+def test_an_excess_whose_refund_failed_is_given_back_once(shop: Shop, then: str) -> None:
+    """By whatever show prints about the failed one; the excess is printed again once that has ended."""
+    checkout_id = exceeds(shop, "40.00", "30.00", total="60.00")
+    failed = refunds(shop, checkout_id, "10.00", to=MAKER).reference
+    stands(shop, failed, status="sent")
+    with shop.app.app_context():
+        shop.paycheckout.resolve_payout(failed, False, **ADA)
+    (anew,) = printed_by(shop)
+    assert anew[-6:-4] == ["--replaces", failed]
+    ran = anew if then == "another destination" else ["payouts", then, failed, "--by", "Ada", "--why", "told"]
+    assert shop.runs(*ran).exit_code == 0
+    left = [words[words.index("--amount") + 1] for words in printed_by(shop)]
+    assert left == (["10.00"] if then == "cancel" else [])
+
+
 def test_an_excess_whose_refund_was_cancelled_is_given_back_once(shop: Shop) -> None:
     checkout_id = shop.has_deposit("completed", inputAmount=number("20.00"))
     shop.settles(checkout_id)
