@@ -170,7 +170,7 @@ def format_moment(moment: datetime) -> str:
 
     # A short date may read as day and month or as month and day.
     date, time = format_date(local, "medium", locale), format_time(local, "short", local.tzinfo, locale)
-    return get_datetime_format("medium", locale=locale).format(f"{time} {local:%Z}", date)
+    return get_datetime_format("medium", locale=locale).format(f"{time}{_NO_BREAK}{local:%Z}", date)
 
 
 def country_names() -> dict[str, str]:

@@ -165,7 +165,7 @@ def _one_of_several(arrival: Arrival) -> Row:
     return Row(
         gettext("Arrived"),
         format_amount(paid.amount, paid.currency) if paid else "",
-        " · ".join(filter(None, facts)),
+        "\N{NO-BREAK SPACE}· ".join(filter(None, facts)),
         gettext(badge),
         look,
     )
