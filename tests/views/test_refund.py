@@ -234,6 +234,8 @@ def test_the_page_tells_how_the_refund_stands_and_has_a_form_until_it_is_approve
         assert ("Check again" in answer.text) is (status not in ("claimable", "completed", "cancelled"))
         assert "bank 0815" not in answer.text
         assert customer.refund.refund_of not in answer.text
+    stands(shop, customer.reference, status="failed", state="replaced")
+    assert "Check again" not in customer.opens().text, "nothing becomes of it any more"
 
 
 def test_a_refund_that_waits_for_a_day_with_room_is_not_called_unapproved(open_shop: OpenShop) -> None:
@@ -258,7 +260,8 @@ def test_a_payout_that_its_receiver_claims_is_not_called_a_refund(shop: Shop) ->
 def test_a_claim_page_tells_until_when_it_takes_an_answer(shop: Shop) -> None:
     pays_out(shop, "prize-1", to=None, expires=timedelta(days=14))
     end = shop.clock() + timedelta(days=14)
-    assert f"Please say it before {end:%b} {end.day}, {end.year}" in Customer(shop, "prize-1").opens("en").text
+    assert f"Please say it before {end:%b} {end.day}, {end.year}, " in Customer(shop, "prize-1").opens("en").text
+    assert f"{end:%Y/%m/%d} {end.hour}:{end:%M}\xa0UTCまで" in Customer(shop, "prize-1").opens("ja").text
 
 
 def test_without_babel_amounts_and_dates_are_plain_and_not_broken_into_two_lines(
