@@ -35,7 +35,18 @@ NO_PAGES = {
 NO_PAGES_BELOW = ("/_sandbox/", "/v1/", "/v2/")
 #: The states that the order's own page shows in different ways, and those that its status page does.
 SHOWN_AT_SHOP = ("created", "paid", "held", "cancelled")
-SHOWN_STATUSES = ("unpaid", "created", "pending", "paid", "held", "rejected", "abandoned", "cancelled")
+SHOWN_STATUSES = (
+    "unpaid",
+    "created",
+    "pending",
+    "part",
+    "paid",
+    "refunded",
+    "held",
+    "rejected",
+    "abandoned",
+    "cancelled",
+)
 #: The states of a refund that its page, and the owner's, shows in different ways.
 SHOWN_REFUNDS = ("claimable", "waiting", "failed", "completed", "cancelled")
 #: The languages of the extension's own pages besides English.
@@ -89,6 +100,10 @@ class Gallery:
         for state in ("created", "paid", "held", "rejected", "cancelled", "qr", "bank", "crypto", "closed"):
             self._starts(state)
         methods = {"qr": "us_qr", "bank": "us_bank_transfer", "crypto": "us_usdc_polygon", "closed": "us_qr"}
+        # Of so many jars, a fifth is asked for first.
+        self._starts("part", jars=9)
+        self.tester.picks(self.checkouts["part"])
+        self.tester.pays(self.checkouts["part"])
         for state, method in methods.items():
             self.tester.picks(self.checkouts[state], method)
         self.merchant.forces_status(self.checkouts["closed"], "failed")
@@ -112,8 +127,10 @@ class Gallery:
             self.payouts["unknown"] = "thanks-to-puddle"
             paycheckout.pay_out(self.payouts["unknown"], 5, USDC, ToWallet(WALLET), order_id=self.orders["refunded"])
             db.session.commit()
-            paycheckout.pay_out("prize", 5, "USD", by="Ada")
+            for reference, currency in (("prize", "USD"), ("tip", USDC)):
+                paycheckout.pay_out(reference, 5, currency, by="Ada")
             self.claim_url, self.payouts["claimed-by-receiver"] = paycheckout.claim_url("prize"), "prize"
+            self.wallet_url = paycheckout.claim_url("tip")
             db.session.commit()
             self.tester.orders_fault("POST /v1/disbursement/crypto", "lose_response")
             paycheckout.send_payouts()
@@ -148,8 +165,8 @@ class Gallery:
             paycheckout.request(Pay("9" * 12, "USD"), title=_LONG[:255], note=_LONG[:1000])
             db.session.commit()
 
-    def _starts(self, state: str) -> None:
-        self.orders[state] = self.shopper.orders(first_snow=2)
+    def _starts(self, state: str, jars: int = 2) -> None:
+        self.orders[state] = self.shopper.orders(first_snow=jars)
         self.checkouts[state] = self.shopper.starts_to_pay(self.orders[state])
 
     def _work(self) -> None:
@@ -267,7 +284,11 @@ class Gallery:
             urls = {state: paycheckout.status_url(self.orders[state]) for state in SHOWN_STATUSES}
             failed = paycheckout.status_url(self.orders["closed"])
         # An order whose payment is rejected may be paid anew; a cancelled order still has its attempt.
-        told = {state: state for state in SHOWN_STATUSES} | {"rejected": "unpaid", "cancelled": "created"}
+        told = {state: state for state in SHOWN_STATUSES} | {
+            "rejected": "unpaid",
+            "cancelled": "created",
+            "refunded": "paid",
+        }
         scenes = [_opens(f"status/{state}", url, f"[data-status={told[state]}]") for state, url in urls.items()]
         scenes.append(_opens("status/failed", failed, "h1:text('did not go through')"))
         bad_link = self.demo.shop_url + "/paycheckout/orders/nothing"
@@ -276,7 +297,14 @@ class Gallery:
             *scenes,
             *_in_each_language("status/missing", bad_link),
             *_in_each_language("status/abandoned", urls["abandoned"]),
-            Scene("status/unavailable", lambda page: self._press_pay_in_vain(page, urls["unpaid"]), "[role=alert]"),
+            Scene(
+                "status/unavailable", lambda page: self._press_pay_in_vain(page, urls["unpaid"], 503), "[role=alert]"
+            ),
+            Scene(
+                "status/amount-refused",
+                lambda page: self._press_pay_in_vain(page, urls["unpaid"], 422),
+                "h1:text('online')",
+            ),
             Scene("status/too-late", self._press_pay_too_late, "h1:text('Nothing to pay here')"),
         ]
 
@@ -284,6 +312,7 @@ class Gallery:
         scenes = [_opens(f"refund/{state}", url, f"[data-status={state}]") for state, url in self.refund_urls.items()]
         scenes += _in_each_language("refund/claimable", self.refund_urls["claimable"])
         scenes.append(_opens("refund/payout", self.claim_url, "h1:text('Where should your money go?')"))
+        scenes.append(_opens("refund/wallet", self.wallet_url, "#wallet_address"))
         return [*scenes, Scene("refund/refused", self._claim_without_an_account, "[role=alert]")]
 
     def _request_pages(self) -> list[Scene]:
@@ -305,9 +334,9 @@ class Gallery:
         page.locator(".paycheckout-button button").click()
         page.wait_for_url("**/checkout")
 
-    def _press_pay_in_vain(self, page: Page, url: str) -> None:
+    def _press_pay_in_vain(self, page: Page, url: str, status: int) -> None:
         self.tester.does("DELETE", "faults")
-        self.tester.orders_fault("POST /v1/checkout", "error", times=9, statusCode=503)
+        self.tester.orders_fault("POST /v1/checkout", "error", times=9, statusCode=status)
         page.set_extra_http_headers({"Accept-Language": "en"})
         page.goto(url)
         page.get_by_role("button").click()
