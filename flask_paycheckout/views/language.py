@@ -166,11 +166,11 @@ def format_moment(moment: datetime) -> str:
     if locale is None:
         # Browsers would break a date at its hyphens.
         return f"{local:%Y-%m-%d}".replace("-", "\N{NON-BREAKING HYPHEN}") + f" {local:%H:%M %Z}"
-    from babel.dates import format_date, format_time, get_datetime_format
+    from babel.dates import format_date, format_time
 
     # A short date may read as day and month or as month and day.
     date, time = format_date(local, "medium", locale), format_time(local, "short", local.tzinfo, locale)
-    return get_datetime_format("medium", locale=locale).format(f"{time}{_NO_BREAK}{local:%Z}", date)
+    return str(locale.datetime_formats["medium"]).format(f"{time}{_NO_BREAK}{local:%Z}", date)
 
 
 def country_names() -> dict[str, str]:
