@@ -26,7 +26,7 @@ LONGEST = {
     "webhook": Length(calls=584, modules=57, changes=246),
     "refund": Length(calls=195, modules=28, changes=76),
     "claim": Length(calls=1089, modules=62, changes=262),
-    "approval": Length(calls=1490, modules=59, changes=750),
+    "approval": Length(calls=1540, modules=59, changes=775),
     "payout": Length(calls=1139, modules=58, changes=374),
     "completion": Length(calls=440, modules=53, changes=189),
     "explanation": Length(calls=93, modules=13, changes=39),
