@@ -112,8 +112,8 @@ def test_pages_name_their_shop_and_speak_its_languages(shop: Shop, order_id: str
     for answer in answers:
         assert name.replace("'", "&#39;") in answer.text
     assert [answer.headers["Content-Language"] for answer in answers[1:]] == [language] * 2
-    # With its blank: the letters alone may stand in a link.
-    assert (" JST" in paid.text) is (order_id == "o-1")
+    # With its no-break blank: the letters alone may stand in a link.
+    assert ("\N{NO-BREAK SPACE}JST" in paid.text) is (order_id == "o-1")
 
 
 def test_the_months_of_an_account_are_cut_in_its_time_zone(shop: Shop) -> None:
