@@ -27,7 +27,7 @@ from flask_paycheckout.payouts.payout_model import PayoutMixin, about_payout
 from flask_paycheckout.payouts.payout_moves import PayoutMove
 from flask_paycheckout.payouts.payout_schedule import WITHOUT_KEYS
 from flask_paycheckout.payouts.payout_states import CALLED, PayoutEvidence, PayoutState
-from flask_paycheckout.payouts.payout_table import Try, present_try, tries_of, tries_text
+from flask_paycheckout.payouts.payout_table import Try, tries_of, tries_text
 from flask_paycheckout.payouts.results import PayoutResults
 from flask_paycheckout.service.accounts import AccountUnavailable
 from flask_paycheckout.wiring import Wiring
@@ -42,22 +42,11 @@ _READS = 2 * _READERS
 # An account whose keys the shop does not give for so long is gone: a person looks its payouts up.
 _GONE = timedelta(days=1)
 _IN_DOUBT = "the answer was lost, and the service cannot be asked about tokens; look on the chain or in its dashboard"
-_FAILED_BEFORE = "the service knows a transfer of its payment that failed and is not stored here"
 _ENDS = {"completed": PayoutEvidence.COMPLETED, "failed": PayoutEvidence.FAILED}
 
 Read = Future[FiatDisbursement | None]
 Ask = Callable[[Sequence[PayoutMixin]], set[str]]
 """Asks about a portion, and stores the answers; returns the accounts that got none."""
-
-
-def _has_failed(made: FiatDisbursement) -> bool:
-    return record_status(made) == "failed"
-
-
-def _try_of(refund: PayoutMixin, made: FiatDisbursement) -> Try:
-    """The try that another transfer of a refund's payment was."""
-    other = {"service_reference": str(made.reference), "disbursement_id": made.disbursement_id}
-    return msgspec.structs.replace(present_try(refund), **other)
 
 
 def _sent_with(payout: PayoutMixin) -> tuple[str, str]:
@@ -177,8 +166,7 @@ class Following:
 
         :param transfers: one that is this refund is removed.
         """
-        # Of two with the same sum, one that failed is not taken for the one that was paid.
-        for made in sorted(transfers, key=_has_failed):
+        for made in transfers:
             problem = self.calls.difference(refund, made, Try(str(made.reference)))
             # A person may know that the customer has named another account then.
             is_own = made.reference == refund.service_reference and problem == OTHER_DESTINATION
@@ -186,15 +174,9 @@ class Following:
                 transfers.remove(made)
                 results.found(refund, made, PayoutEvidence.FOUND, problem, service_reference=made.reference)
                 return True
-        stops, paid = bool(transfers), [made for made in transfers if not _has_failed(made)]
-        if paid:
-            results.not_carried_out(refund, forgotten_text(paid[0]))
-        elif transfers:
-            # They paid nothing, and the next one needs another number.
-            earlier = tries_text((*tries_of(refund.earlier), *(_try_of(refund, made) for made in transfers)))
-            results.not_carried_out(refund, _FAILED_BEFORE, earlier=earlier)
-            transfers.clear()
-        return stops
+        if transfers:
+            results.not_carried_out(refund, forgotten_text(transfers[0]))
+        return bool(transfers)
 
     def ask_earlier(self, payout: PayoutMixin, results: PayoutResults) -> bool:
         """Read each earlier try of a claimed payout before it is sent under a new service reference.

@@ -144,14 +144,9 @@ class PayoutResults:
                 return
             current = self.moves.payouts.require(payout.reference)
 
-    def not_carried_out(
-        self, payout: PayoutMixin, problem: str, retry_after: float | None = None, **columns: Any
-    ) -> None:
-        """Store that the call certainly paid nothing; it is sent again later, under the same reference.
-
-        :param columns: further columns.
-        """
-        values: dict[str, Any] = columns | {"due_at": try_again(payout.failures, self._now(), retry_after)}
+    def not_carried_out(self, payout: PayoutMixin, problem: str, retry_after: float | None = None) -> None:
+        """Store that the call certainly paid nothing; it is sent again later, under the same reference."""
+        values: dict[str, Any] = {"due_at": try_again(payout.failures, self._now(), retry_after)}
         if payout.doubt is None:
             # Other keys may send it the next time, as these have certainly not.
             values |= dict.fromkeys(("client_id", "paid_by", "taken_at"))

@@ -16,7 +16,7 @@ from tests.books.conftest import contents
 from tests.conftest import OpenShop
 from tests.payouts.books import Books
 from tests.payouts.conftest import CONFIG
-from tests.payouts.shop import MAKER, decides, payout, payouts, refunds, sends, statuses
+from tests.payouts.shop import MAKER, payout, refunds, sends, statuses
 from tests.scripted import Shop, refusal
 
 Act = Callable[[Shop, str], object]
@@ -113,41 +113,6 @@ def test_another_refund_waits_until_the_forgotten_one_is_asked_for_again(
     sends(shop)
     assert statuses(shop) == {"sent": 2}
     assert [one.amount for one in books.paid] == [Decimal("2.50"), Decimal("4.00")]
-
-
-def test_a_forgotten_transfer_that_failed_stops_no_other_refund(
-    restored: Callable[[Act], tuple[Shop, str]], books: Books
-) -> None:
-    books.unique = True
-
-    def fails(shop: Shop, checkout_id: str) -> None:
-        refunded("2.50")(shop, checkout_id)
-        books.finish("failed")
-
-    shop, checkout_id = restored(fails)
-    other = refunds(shop, checkout_id, "4.00", to=MAKER).reference
-    sends(shop)
-    shop.clock.advance(minutes=1)
-    sends(shop)
-    assert (payout(shop, other).status, books.payees[MAKER.recipient_id]) == ("sent", 1)
-
-
-def test_of_a_forgotten_refund_and_its_retry_the_one_that_was_paid_is_found(
-    restored: Callable[[Act], tuple[Shop, str]], books: Books
-) -> None:
-    def retried(shop: Shop, checkout_id: str) -> None:
-        refunded("2.50")(shop, checkout_id)
-        books.finish("failed")
-        sends(shop)
-        (failed,) = payouts(shop)
-        assert decides(shop, "retry", failed.reference)
-        sends(shop)
-
-    shop, checkout_id = restored(retried)
-    again = refunds(shop, checkout_id, "2.50", to=MAKER).reference
-    sends(shop)
-    assert (payout(shop, again).status, len(books.paid)) == ("sent", 2)
-    assert payout(shop, again).service_reference == books.paid[-1].reference
 
 
 def test_a_refund_waits_while_the_transfers_of_its_payment_cannot_be_looked_up(shop: Shop, books: Books) -> None:
