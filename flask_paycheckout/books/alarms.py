@@ -127,10 +127,10 @@ class Alarm:
 
     severity: Severity = Severity.NOTE
     customers: int = 0
-    """How many customers could not pay because of it; the last of `examples` name their orders."""
+    """How many customers could not pay because of this trouble; the last of `examples` name their orders."""
 
     until: datetime | None = None
-    """The last time at which it happened to what it counts; None where nobody asks for that."""
+    """When the trouble last happened; None for alarms that do not show it."""
 
     is_note: bool = False
     """Whether this alarm of a more severe kind is a mere note: it may have passed, or an alarm tells its cause."""
@@ -202,7 +202,7 @@ class Look:
 
     @cached_property
     def failed_starts(self) -> Sequence[OrderProblem]:
-        """Those of them whose customers could not pay, and have not begun since."""
+        """The orders whose customers could not pay because of an outage, and have not begun since."""
         return [problem for problem in self.order_problems if problem.kind == ProblemKind.UNAVAILABLE]
 
     def rows(self, statement: Executable) -> Sequence[Any]:

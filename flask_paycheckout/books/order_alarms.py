@@ -15,7 +15,7 @@ from flask_paycheckout.clock import as_utc
 from flask_paycheckout.text import Show, account_text, moment_text, stored_sum_text
 
 _SHOW = "Look into one: flask paycheckout show ORDER_ID"
-# What other alarms tell of.
+# Problems that have alarms of their own.
 _OF_OTHERS = (ProblemKind.REFUSED, ProblemKind.UNAVAILABLE, *DESCRIBING)
 # With so many different orders refused in a row, none of an account can be paid.
 _SEVERAL = 2

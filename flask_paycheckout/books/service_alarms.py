@@ -193,7 +193,7 @@ def _failing(look: Look, *operations: str) -> list[FailingCalls]:
 
 
 def _lasting(look: Look, *operations: str) -> list[FailingCalls]:
-    """Calls that have failed since they were last answered."""
+    """Operations whose calls have all failed since the last one that succeeded."""
     return [
         replace(calls, since=since)
         for name in operations

@@ -201,7 +201,7 @@ class OrderProblems:
 def find_problems(engine: Engine, models: Models, *where: ColumnElement[bool]) -> list[OrderProblem]:
     """The problems that fulfil these conditions, the newest first; 1,000 at most.
 
-    Customers who could not pay come last, since those of an outage would leave no room for others.
+    Customers who could not pay come last, since an outage may leave so many that no room is left for other problems.
     """
     c = models.order_problems.c
     columns = map(c.__getitem__, OrderProblem._fields)
@@ -214,7 +214,7 @@ def find_problems(engine: Engine, models: Models, *where: ColumnElement[bool]) -
 def lasts(models: Models, now: datetime) -> ColumnElement[bool]:
     """Whether a problem is not over: no checkout of its order was made since.
 
-    That of a customer who could not pay is over as well when an earlier checkout pays the order, and after a week.
+    An outage's is also over when an earlier checkout pays the order, and after a week.
     """
     c, checkouts = models.order_problems.c, models.checkouts.c
     unpaid = ~exists().where(checkouts.paid_order_id == c.order_id)

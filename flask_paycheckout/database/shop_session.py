@@ -137,7 +137,7 @@ def _require_new_sessions(sessions: Any) -> None:
 
 @dataclass(eq=False)
 class ShopSessions:
-    """The sessions of one app's shop: the running context's, with what it has not committed, and our own.
+    """The database sessions of one shop: the one of the current app context, with its uncommitted changes, and our own.
 
     :param table: a payment table; the session says which engine it is on.
     """

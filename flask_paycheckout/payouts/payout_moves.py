@@ -37,7 +37,7 @@ from flask_paycheckout.payouts.refund_limits import RefundLimits
 
 # A service that is away for months must not make histories grow without end.
 _ROUTINE = frozenset({PayoutEvidence.NOT_CARRIED_OUT, PayoutEvidence.ANSWER_LOST, PayoutEvidence.MISSED})
-# The times that a failed refund is marked as replaced, while notes about it change its row.
+# How often it is tried to mark a failed refund as replaced, since a concurrent note may change its row.
 _MAX_ROUNDS = 3
 # The ends of a refund that was never sent.
 _LAPSES = frozenset({PayoutEvidence.CANCELLED, PayoutEvidence.EXPIRED})
@@ -182,7 +182,7 @@ class PayoutMoves:
     def _replace_others(
         self, connection: Connection, refund: PayoutMixin, more: Decimal, left: Decimal, now: datetime
     ) -> None:
-        """Replace failed refunds of whose money a retried one counts a part.
+        """Mark failed refunds as replaced when a retried refund counts a part of their money.
 
         Those that a lapsed one had replaced can be tried again, unless others count their money by now.
 

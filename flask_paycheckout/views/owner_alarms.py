@@ -16,7 +16,7 @@ _NAME, _BARRED = "paycheckout_alarms", "paycheckout_barred"
 
 
 def alarms_of_page(account: str | None = None, show: Show = plain_sum) -> tuple[Alarm, ...]:
-    """All alarms of an account, or of all, the most urgent first.
+    """The alarms of one merchant account, or of every account, the most urgent first.
 
     :param show: formats their sums, where this is the first call for a page.
     """

@@ -149,7 +149,7 @@ def orders_of(alarms: Sequence[Alarm]) -> list[str]:
 
 
 def _stopped(alarm: Alarm) -> Sequence[Example]:
-    """The orders whose customers could not pay because of it."""
+    """The orders whose customers could not pay because of what this alarm reports."""
     return [each for each in alarm.examples if each.order_id] if alarm.customers else ()
 
 

@@ -52,7 +52,7 @@ class RefundText(msgspec.Struct, frozen=True):
     """That nobody notices a wrong character of the wallet's address, where it is so."""
 
     unlisted: str = ""
-    """That the service does not list the bank, where it is so and the customer can still correct it."""
+    """A warning that the service does not list the bank, as long as the customer can still correct it; else empty."""
 
     problem: str = ""
     """Why the form that was just sent changed nothing; empty when none was sent."""

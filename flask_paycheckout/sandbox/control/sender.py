@@ -78,7 +78,7 @@ STOP_SECONDS = 2.0
 
 
 class WebhookSender:
-    """Sends what is due in one application. Its threads belong to the process that first needs them."""
+    """Sends the due webhooks of one application, in threads of the process that first needs them."""
 
     def __init__(self, app: Flask, tick: float) -> None:
         self._app, self._tick = weakref.ref(app), tick

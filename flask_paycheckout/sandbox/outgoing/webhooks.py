@@ -170,7 +170,7 @@ def _note_unsent(session: Session, webhook: Webhook, why: str) -> None:
 
 
 def deliver_due(order_id: str | None = None) -> int:
-    """Send the webhooks that are due, or only the ones about one order; must be called outside of a transaction.
+    """Send all due webhooks, or only one order's; must be called outside of a transaction.
 
     :return: how many were sent."""
     about = [] if order_id is None else [Webhook.order_id == order_id]

@@ -1,4 +1,4 @@
-"""Schemas of the OpenAPI documents: msgspec's, adapted to our encoder and to the switches."""
+"""JSON schemas for the OpenAPI documents, which msgspec makes: adapts them to our encoder and to the switches."""
 
 from __future__ import annotations
 
