@@ -39,8 +39,7 @@ from sqlalchemy.pool import NullPool, QueuePool
 from sqlalchemy.schema import CreateIndex, CreateTable, ExecutableDDLElement
 from sqlalchemy.types import TypeDecorator
 
-# A database in memory for each sandbox. With this notation, whose path is never opened, Flask-SQLAlchemy lets us choose
-# the pool: threads take turns at one connection, instead of using it at the same time.
+# A database in memory for each sandbox. In this notation, whose path is never opened, Flask-SQLAlchemy keeps our pool.
 _MEMORY = "sqlite:///file:/sandbox?mode=memory&uri=true"
 _BUSY_SECONDS = 30
 _CONNECT_SECONDS = 10
@@ -125,13 +124,15 @@ def configure_database(app: Flask, database: str, *, is_one_of_many: bool) -> No
     if url.get_backend_name() == "sqlite":
         url = _absolute(url)
         options["connect_args"] = {"check_same_thread": False, "timeout": _BUSY_SECONDS}
+        # SQLite lets one write at a time, and whoever waits for its lock only looks now and then whether it is free.
+        # Waiting for the only connection, threads are served in the order in which they came.
+        options |= {"poolclass": QueuePool, "pool_size": 1, "max_overflow": 0, "pool_timeout": _BUSY_SECONDS}
     else:
         url = _with_psycopg(url)
         connect = {} if "connect_timeout" in url.query else {"connect_timeout": _CONNECT_SECONDS}
         options |= {"pool_pre_ping": True, "connect_args": connect}
     if is_memory(database):
         url = make_url(_MEMORY)
-        options |= {"poolclass": QueuePool, "pool_size": 1, "max_overflow": 0}
     elif is_one_of_many:
         # The connections of many worlds would be more than a server or a process has.
         options |= {"poolclass": NullPool}
