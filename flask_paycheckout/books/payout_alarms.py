@@ -151,10 +151,11 @@ def _is_late(look: Look) -> ColumnElement[bool]:
 @alarm(Severity.NOW)
 def payouts_not_followed(look: Look) -> Waiting:
     """Payouts that were sent, or may have been, and whose reads and look-ups are overdue or fail."""
-    under_way = look.payouts.status.in_([PayoutStatus.SENDING, PayoutStatus.SENT])
+    c = look.payouts
+    under_way = c.status.in_([PayoutStatus.SENDING, PayoutStatus.SENT]), c.due_at.is_not(None)
     return _payouts(
         look,
-        [under_way, _is_late(look)],
+        [*under_way, _is_late(look)],
         (
             "payout was sent, or may have been, and is without news",
             "payouts were sent, or may have been, and are without news",
@@ -176,6 +177,21 @@ def slow_transfers(look: Look) -> Waiting:
         ("transfer is without news for a week", "transfers are without news for a week"),
         "Look for the reference in the service's dashboard, or ask the service.",
         since=("moved_at", "problem_since"),
+    )
+
+
+@alarm(Severity.TODAY)
+def repeated_transfers(look: Look) -> Waiting:
+    """Payouts in tokens that were sent again after a person said that they had come back, until a person has looked."""
+    c = look.payouts
+    return _payouts(
+        look,
+        [c.status == PayoutStatus.SENT, c.due_at.is_(None), c.problem_since.is_not(None)],
+        (
+            "payout in tokens was sent again after it was said to have come back",
+            "payouts in tokens were sent again after they were said to have come back",
+        ),
+        "Compare its transfers with the chain.",
     )
 
 

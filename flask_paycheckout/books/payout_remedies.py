@@ -17,7 +17,7 @@ _COMMANDS = {
     _E.RELEASED: ("Let it exceed the daily limit", "approve {reference} --seen {seen} --by YOU --over-limit"),
     _E.SEEN_SENT: ("If it went out", f"resolve {{reference}} --sent {BY_WHY}"),
     _E.SEEN_UNSENT: ("If it did not go out", f"resolve {{reference}} --not-sent {BY_WHY}"),
-    _E.AMENDED: ("If the service reports it as it is right", f"resolve {{reference}} --sent {BY_WHY}"),
+    _E.AMENDED: ("If it is right as the service, or the chain, shows it", f"resolve {{reference}} --sent {BY_WHY}"),
     _E.RETURNED: ("If it came back, or never left", f"resolve {{reference}} --not-sent {BY_WHY}"),
     _E.RETRIED: ("If it was not paid, try it again", f"retry {{reference}} {BY_WHY}"),
     _E.GIVEN_UP: ("If it is paid otherwise, or not owed any more", f"cancel {{reference}} {BY_WHY}"),

@@ -99,7 +99,7 @@ class PayoutMixin(PaymentTable):
     reported_amount: Mapped[str | None] = mapped_column(String(MAX_NUMBER))
     """The exact amount that the service reports, while its record differs in a way that a person may accept.
 
-    Empty where a person may say that it arrived, as nobody can ask the service.
+    Empty where a person may say that it is right so, as nobody can ask the service.
     """
 
     note: Mapped[str | None] = mapped_column(Text)

@@ -28,13 +28,15 @@ from flask_paycheckout.payouts.payout_states import (
     PAYOUT_TRANSITIONS,
     RELEASING,
     WIPING,
+    Doubt,
     PayoutEvidence,
     PayoutState,
     PayoutStatus,
 )
-from flask_paycheckout.payouts.payout_table import Payouts
+from flask_paycheckout.payouts.payout_table import Payouts, tries_of
 from flask_paycheckout.payouts.refund_limits import RefundLimits
 
+_SENT_AGAIN = "it was sent again after a person said that it had come back; compare it with the chain"
 # A service that is away for months must not make histories grow without end.
 _ROUTINE = frozenset({PayoutEvidence.NOT_CARRIED_OUT, PayoutEvidence.ANSWER_LOST, PayoutEvidence.MISSED})
 # How often it is tried to mark a failed refund as replaced, since a concurrent note may change its row.
@@ -124,10 +126,13 @@ class PayoutMoves:
             PayoutStatus.SENDING: payout.due_at,
             PayoutStatus.SENT: None if payout.is_token else now + FIRST_READ,
         }
+        # Nobody but a person can see that only one of its transfers was carried out.
+        is_again = status == PayoutStatus.SENT and payout.is_token and _had_come_back(payout)
         values = {
             "due_at": planned.get(status),
             "missed_at": None,
-            **problem_columns(payout, move.problem, now),
+            **problem_columns(payout, _SENT_AGAIN if is_again else move.problem, now),
+            **({"reported_amount": ""} if is_again else {}),
             **move.values,
         }
         values |= {"status": status, "state": to, "moved_at": now}
@@ -232,6 +237,11 @@ def without_money(refunds: Iterable[PayoutMixin], left: Decimal) -> Sequence[Pay
     :param left: the part of the payment that no refund takes.
     """
     return [one for one in refunds if one.state == PayoutState.FAILED and (one.counts or 0) > left]
+
+
+def _had_come_back(payout: PayoutMixin) -> bool:
+    """Whether an earlier try was sent, and came back by a person's word."""
+    return any(each.doubt == Doubt.DENIED for each in tries_of(payout.earlier))
 
 
 def problem_columns(payout: PayoutMixin, problem: str | None, now: datetime) -> dict[str, Any]:

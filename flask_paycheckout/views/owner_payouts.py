@@ -83,7 +83,7 @@ _DECISIONS = {
     "retry": (PayoutEvidence.RETRIED, "Try again: it is sent to the same destination"),
     "sent": (PayoutEvidence.SEEN_SENT, "It was sent, as the service's dashboard or the chain shows"),
     "not_sent": (PayoutEvidence.SEEN_UNSENT, "It was not sent: it is sent (again), so be sure"),
-    "amended": (PayoutEvidence.AMENDED, "It is right so: it was sent as the service reports it"),
+    "amended": (PayoutEvidence.AMENDED, "It is right so, as the service or the chain shows it"),
     "returned": (PayoutEvidence.RETURNED, "It came back, or never left: it has failed"),
 }
 """The decisions of the form: the evidence that each is, and its words."""
@@ -179,6 +179,11 @@ def _trouble_text(payout: PayoutMixin) -> str:
     problem = payout.problem or ""
     if payout.status in (PayoutStatus.WAITING, PayoutStatus.CLAIMABLE):
         return f"{problem[:1].upper()}{problem[1:]}{'' if problem.endswith('.') else '.'}"
+    if payout.status == PayoutStatus.SENT and payout.is_token:
+        return (
+            "It was sent again after a person said that it had come back, so it may have been paid twice. Compare it"
+            " with the chain, and say what you found."
+        )
     if payout.status != PayoutStatus.FAILED:
         return _TROUBLES.get(PayoutStatus(payout.status), "It needs a look.")
     other = "refund it to another destination" if payout.refund_of else "pay it to another account"

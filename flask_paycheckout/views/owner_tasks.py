@@ -29,6 +29,7 @@ _DECISIONS = {
     "stopped-refunds": ("approve", "See it", "payout"),
     "unclaimed-refunds": ("refund", "Send the link", "payout"),
     "slow-transfers": ("look", "See it", "payout"),
+    "repeated-transfers": ("look", "Compare", "payout"),
     "differing-months": ("look", "Compare", ""),
 }
 # The words for one, and for many, of which a number stands before.
@@ -51,6 +52,10 @@ _WORDS = {
     "unclaimed-refunds": (
         "receiver has not said yet where the money goes",
         "receivers have not said yet where their money goes",
+    ),
+    "repeated-transfers": (
+        "payout was sent twice: see on the chain whether it was paid twice",
+        "payouts were sent twice: see on the chain whether they were paid twice",
     ),
     "slow-transfers": ("bank transfer is without news for a week", "bank transfers are without news for a week"),
     "differing-months": (

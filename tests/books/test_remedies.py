@@ -197,7 +197,9 @@ def commands_of(shop: Shop, key: str) -> list[list[str]]:
 HOUR_AGO, MONTH_AGO = (datetime(2026, 1, 1, 11, tzinfo=UTC) - timedelta(days=days) for days in (0, 31))
 POSTPONED = {"status": "waiting", "state": "postponed"}
 OLD_TRANSFER = {"status": "sent", "due_at": MONTH_AGO + timedelta(days=32), "moved_at": MONTH_AGO}
-REPORTED_OTHERWISE = {"status": "sent", "reported_amount": "0.99", "problem": "x", "problem_since": MONTH_AGO}
+DIFFERENT = {"status": "sent", "reported_amount": "0.99", "problem": "x", "problem_since": MONTH_AGO}
+REPORTED_OTHERWISE = DIFFERENT | {"due_at": HOUR_AGO}
+SENT_AGAIN = DIFFERENT | {"reported_amount": "", "due_at": None}
 
 
 @pytest.mark.parametrize(
@@ -210,6 +212,7 @@ REPORTED_OTHERWISE = {"status": "sent", "reported_amount": "0.99", "problem": "x
         ("unclaimed-refunds", {"status": "claimable"}, {"payouts cancel"}),
         ("slow-transfers", OLD_TRANSFER, {"payouts resolve --not-sent"}),
         ("payouts-not-followed", REPORTED_OTHERWISE, {"payouts resolve --sent", "payouts resolve --not-sent"}),
+        ("repeated-transfers", SENT_AGAIN, {"payouts resolve --sent", "payouts resolve --not-sent"}),
         ("unsent-payouts", {"status": "ready", "due_at": HOUR_AGO}, {"payouts cancel"}),
     ],
 )

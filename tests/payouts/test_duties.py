@@ -12,6 +12,7 @@ import pytest
 from sqlalchemy import text
 
 from flask_paycheckout import PayoutConflict, TransitionRefused, payment_resolved
+from tests.alarming import alarms_of
 from tests.checkouts.test_requests import asks
 from tests.conftest import OpenShop
 from tests.payouts.books import NO_ANSWER, Books
@@ -88,6 +89,24 @@ def test_who_reports_that_a_payout_came_back_cannot_approve_that_it_is_sent_agai
     assert decides(one_hand, "approve", "maker-1", by="Cy", over_limit=True)
     sends_payouts(one_hand)
     assert (payout(one_hand).status, len(books.paid)) == ("sent", 2)
+
+
+def test_a_token_payout_that_one_person_sends_again_is_told_until_it_is_compared_with_the_chain(
+    open_shop: OpenShop, books: Books
+) -> None:
+    shop = open_shop(**CONFIG)
+    pays_out(shop, amount="60", to=WALLET)
+    sends_payouts(shop)
+    assert "repeated-transfers" not in alarms_of(shop)
+    decides(shop, "resolve", "maker-1", False, by="Bo")
+    decides(shop, "retry", "maker-1", by="Bo")
+    sends_payouts(shop)
+    shop.clock.advance(days=400)
+    assert shop.runs("prune", "--older-than", "30").exit_code == 0
+    alarm = alarms_of(shop)["repeated-transfers"]
+    assert (alarm.severity, alarm.count, len(books.paid)) == ("today", 1, 2)
+    assert decides(shop, "resolve", "maker-1", True, by="Bo")
+    assert (payout(shop).status, "repeated-transfers" in alarms_of(shop)) == ("completed", False)
 
 
 def test_who_says_that_a_payout_was_not_sent_cannot_approve_that_it_is_sent_again(one_hand: Shop, books: Books) -> None:
