@@ -23,6 +23,7 @@ from flask_paycheckout.books.alarms import (
 from flask_paycheckout.books.payout_remedies import remedies
 from flask_paycheckout.books.service_alarms import in_outage
 from flask_paycheckout.clock import as_utc
+from flask_paycheckout.database.order_ids import order_text
 from flask_paycheckout.errors import payout_status_text
 from flask_paycheckout.payouts.destinations import facts_in
 from flask_paycheckout.payouts.payout_model import PayoutMixin
@@ -256,7 +257,7 @@ def _payouts(
 
     def example(found: Any) -> Example:
         row = payout_of(found)
-        of_order = f" of order {row.order_id}" if row.order_id else ""
+        of_order = f" of {order_text(row.order_id)}" if row.order_id else ""
         sent = payout_sum_text(row)
         status = f"{payout_status_text(row.status)} since {moment_text(row.moved_at)}"
         text = f"{row.reference}: {row.kind}{of_order}{account_text(row.account)}, {sent}, {status}"
@@ -274,7 +275,7 @@ def _line_of(payout: PayoutMixin, show: Show) -> str:
     if payout.kind == PayoutKind.REFUND:
         return f"{payout_name(payout)}: {sent}"
     payee = facts_in(payout.destination).get("Name")
-    of_order = f" (order {payout.order_id})" if payout.order_id else ""
+    of_order = f" ({order_text(payout.order_id)})" if payout.order_id else ""
     return f"Payout of {sent}{f' to {payee}' if payee else ''}{of_order}{f', {payout.note}' if payout.note else ''}"
 
 
@@ -299,5 +300,5 @@ def missing_token_text(accounts: Collection[str]) -> str:
 
 def payout_name(payout: Any) -> str:
     """The name of a payout on pages, given its columns: a refund has a number, and a payout the shop's reference."""
-    of_order = f" (order {payout.order_id})" if payout.order_id else ""
+    of_order = f" ({order_text(payout.order_id)})" if payout.order_id else ""
     return f"Refund no. {payout.id}{of_order}" if payout.kind == "refund" else f"Payout {payout.reference}"

@@ -73,3 +73,9 @@ def order_of_request(reference: str) -> str:
 def request_of(order_id: str) -> str | None:
     """The reference of the payment request whose order id this is; None for an order of the shop."""
     return order_id.removeprefix(_REQUEST) if order_id.startswith(_REQUEST) else None
+
+
+def order_text(order_id: str) -> str:
+    """The name of an order or a payment request in a sentence."""
+    request = request_of(order_id)
+    return f"order {order_id}" if request is None else f"request {request}"

@@ -58,6 +58,7 @@ from flask_paycheckout.views.owner_forms import (
 from flask_paycheckout.views.owner_story import Told, arrived_text, story_of
 from flask_paycheckout.views.owner_told import links_told, reminders_told
 from flask_paycheckout.views.pages import answer_owner
+from flask_paycheckout.views.receipt_text import ordered
 from flask_paycheckout.wiring.logs import about
 
 _LISTED = 100
@@ -180,12 +181,14 @@ def _story(order_id: str, fault: Fault | None = None) -> Page:
     is_unpaid = stopped is not None or (bool(story.attempts) and story.status in _UNPAID)
     pay_link = status_url(order_id) if is_unpaid and story.request is None else None
     newest = story.attempts[-1] if story.attempts else stopped
+    currency = story.attempts[-1].total_currency if story.attempts else None
     has_part = any(attempt.status == Status.PART for attempt in story.attempts)
     return owner_page(
         "order",
         fault,
         story=story,
         described=described,
+        lines=list(ordered(described.lines if described else (), currency)),
         pay_link=pay_link,
         mail=pay_link and newest and mail_with(pay_link, order_id, newest.account, described, PAY_MAIL),
         told=sorted([*story_of(story, described), *_sent(story, described)], key=itemgetter(0)),

@@ -24,6 +24,7 @@ from flask_paycheckout.books.periods import Period, moment_of
 from flask_paycheckout.checkouts.payments import Amount
 from flask_paycheckout.checkouts.states import Status
 from flask_paycheckout.database.deeds import MAX_BY, MAX_WHY
+from flask_paycheckout.database.order_ids import order_text
 from flask_paycheckout.errors import (
     NothingToRefund,
     PayoutConflict,
@@ -203,6 +204,7 @@ def frame() -> dict[str, object]:
         "reasons": REASON_WORDS,
         "facts_in": facts_in,
         "name_of": payout_name,
+        "order_text": order_text,
         "sum_of": partial(payout_sum_text, show=show),
         "shown": shown,
         "stored_sum": partial(stored_sum_text, show=show),

@@ -19,7 +19,16 @@ from flask_paycheckout.payouts.refund_progress import OrderRefunds
 from flask_paycheckout.text import visible
 from flask_paycheckout.translations.catalogues import catalogue
 from flask_paycheckout.views.language import format_moment, gettext, of_page
-from flask_paycheckout.views.receipt_text import Look, Receipt, Row, ordered, pay_label, rows_of, sum_on_top
+from flask_paycheckout.views.receipt_text import (
+    Look,
+    Receipt,
+    Row,
+    currency_of,
+    ordered,
+    pay_label,
+    rows_of,
+    sum_on_top,
+)
 
 T = TypeVar("T", bound=msgspec.Struct)
 
@@ -370,7 +379,7 @@ def order_text(
         text,
         notices=list(map(gettext, notices)),
         above=" ".join(map(gettext, above)),
-        lines=list(ordered(receipt)),
+        lines=list(ordered(receipt.lines, currency_of(receipt))),
         rows=[*_rows_of_request(standing, asked), *rows_of(standing, receipt, refunds)],
         subject=visible(asked.request.title) if asked else "",
         note=visible(asked.request.note or "") if asked else "",

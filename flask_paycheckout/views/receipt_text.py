@@ -140,11 +140,18 @@ def rows_of(standing: OrderStatus, receipt: Receipt, refunds: OrderRefunds) -> I
         yield Row(gettext("Refund"), shown, gettext(note), gettext(badge), look)
 
 
-def ordered(receipt: Receipt) -> Iterator[Row]:
-    """A row for each line of the order."""
+def currency_of(receipt: Receipt) -> str | None:
+    """The currency of the order's total, or else of what arrived; None where neither is known."""
     paid = next((each.payment.paid for each in receipt.arrivals if each.payment.paid), None)
-    currency = receipt.total.currency if receipt.total else paid.currency if paid else None
-    for line in receipt.lines[:_MOST_LINES]:
+    return receipt.total.currency if receipt.total else paid.currency if paid else None
+
+
+def ordered(lines: Sequence[Line], currency: str | None) -> Iterator[Row]:
+    """A row for each line of an order.
+
+    :param currency: None where it is unknown; then no row has an amount.
+    """
+    for line in lines[:_MOST_LINES]:
         name, quantity = (visible(text[:_MAX_LINE]) for text in (line.text, str(line.quantity)))
         label = name if quantity == "1" else f"{quantity} × {name}"
         amount = None if line.amount is None else number_of(str(line.amount))

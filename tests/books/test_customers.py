@@ -54,7 +54,7 @@ def test_a_page_asks_once_and_names_each_customer(shop: Shop, asked: list[list[s
 def test_the_orders_page_tells_what_was_ordered_and_leads_to_the_shops_own(shop: Shop, asked: list[list[str]]) -> None:
     shop.has_paid()
     page = opens(shop, "/order", order_id="o-1")
-    assert "2 × Forest honey, 500 g, 25.00" in text_of(page)
+    assert "2 × Forest honey, 500 g, $25.00" in text_of(page)
     assert "note of o-1" in page.text
     assert 'href="/paycheckout/static/pico.min.css">See the order' in page.text
 

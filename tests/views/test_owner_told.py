@@ -56,4 +56,4 @@ def test_what_was_ordered_is_told_with_any_amount_that_the_shop_gives(open_shop:
     lines = [Line("Forest honey", Decimal("25.00"), 2), Line("Jar", "1.50"), Line("Label", 1), Line("Straw")]
     shop.paycheckout.describe_orders(lambda ids: {each: Described(lines=lines) for each in ids})
     shop.has_paid()
-    assert "2 × Forest honey, 25.00 Jar, 1.50 Label, 1 Straw" in story(shop)
+    assert "2 × Forest honey, $25.00 Jar, $1.50 Label, $1.00 Straw" in story(shop)

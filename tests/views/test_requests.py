@@ -134,7 +134,7 @@ def test_the_owner_makes_a_request_once_for_each_form_and_withdraws_it(desk: Sho
     told = text_of(opens(desk, "/requests"))
     assert "Logo withdrawn" in told
     deeds = text_of(opens(desk, "/deeds"))
-    assert "requested" in deeds
+    assert f"Ada made request {row.reference}" in deeds
     assert "Ada withdrew" in deeds
 
 
