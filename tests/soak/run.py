@@ -178,7 +178,7 @@ class _Stage:
     def _pass_quietly(self, seconds: float) -> None:
         self.clockwork.jump(seconds)
         self._quiet_since = time.monotonic()
-        self._endure(self._is_quiet, "the shop to come to rest", 120 + 0.1 * self._plan.orders)
+        self._endure(self._is_quiet, "the shop to come to rest", 120 + 0.3 * self._plan.orders)
 
     def _is_quiet(self) -> bool:
         """Nothing is due, and nothing was for longer than a read takes, whose claim hides that it is due."""
