@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from decimal import Context, Decimal, InvalidOperation
 from functools import cache
 
@@ -67,6 +67,10 @@ def decimals_of(currency: str) -> int | None:
         f"currency {currency[:40]!r} is neither an ISO 4217 code in capitals, such as 'USD',"
         " nor a token id of the service, such as 'usdc-polygon'"
     )
+
+
+plain_code = str.__str__
+"""The code of a currency as a text of its own: a member of an enumeration of the shop's is written by its name."""
 
 
 def is_token(currency: str) -> bool:
@@ -194,11 +198,11 @@ class Pay:
         if not isinstance(parts, bool):
             raise TypeError(f"parts must be True or False, not {type(parts).__name__}")
         object.__setattr__(self, "amount", positive_amount(amount, currency))
-        object.__setattr__(self, "currency", currency)
+        object.__setattr__(self, "currency", plain_code(currency))
         if receive_in is not None:
             decimals_of(receive_in)
         # The same total, whether or not the shop writes the default out.
-        object.__setattr__(self, "receive_in", None if receive_in == currency else receive_in)
+        object.__setattr__(self, "receive_in", None if receive_in in (None, currency) else plain_code(receive_in))
         object.__setattr__(self, "parts", parts or now is not None)
         due = None
         with suppress(NothingToPay):
@@ -226,12 +230,18 @@ class Receive:
 
     def __init__(self, amount: Decimal | int | str, currency: str, *, pay_in: str) -> None:
         object.__setattr__(self, "amount", positive_amount(amount, currency))
-        object.__setattr__(self, "currency", currency)
+        object.__setattr__(self, "currency", plain_code(currency))
         decimals_of(pay_in)
-        object.__setattr__(self, "pay_in", pay_in)
+        object.__setattr__(self, "pay_in", plain_code(pay_in))
 
     def __str__(self) -> str:
         return f"{self.amount:f} {self.currency} after the fee, paid in {self.pay_in}"
 
 
 Total = Pay | Receive
+
+
+def plain_total(total: Total) -> Total:
+    """The same total without the shop's own class: a subclass of `Pay` or `Receive` would equal no stored total."""
+    kind = Pay if isinstance(total, Pay) else Receive
+    return kind(**{each.name: getattr(total, each.name) for each in fields(kind)})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from decimal import Decimal, localcontext
+from enum import Enum
 from typing import Any
 
 import pytest
@@ -131,6 +132,16 @@ def test_a_deposit_of_nothing_asks_for_all_that_is_left(nothing: int | str | Dec
 def test_a_default_that_is_written_out_is_the_same_total() -> None:
     assert Pay("12.50", "USD", receive_in="USD") == Pay("12.50", "USD")
     assert Pay("12.50", "USD", receive_in="EUR") != Pay("12.50", "USD")
+
+
+def test_a_currency_of_an_enumeration_is_written_by_its_code() -> None:
+    class Money(str, Enum):  # noqa: UP042 - as shops write it for an older Python
+        DOLLAR = "USD"
+        EURO = "EUR"
+
+    assert str(Pay("12.50", Money.DOLLAR)) == "12.50 USD"
+    assert f"{Pay('12.50', 'USD', receive_in=Money.EURO).receive_in}" == "EUR"
+    assert str(Receive("12.50", Money.DOLLAR, pay_in=Money.EURO)) == "12.50 USD after the fee, paid in EUR"
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,7 @@ from flask_paycheckout.database.order_ids import request_of, require_account_nam
 from flask_paycheckout.database.transactions import ShopTransaction, ShopTransactions
 from flask_paycheckout.errors import ConfigurationError
 from flask_paycheckout.text import first_line
-from flask_paycheckout.totals import NothingToPay, Pay, Receive, Total
+from flask_paycheckout.totals import NothingToPay, Pay, Receive, Total, plain_total
 from flask_paycheckout.wiring import Wiring, without_request
 from flask_paycheckout.wiring.logs import about
 
@@ -64,15 +64,17 @@ class ShopAnswers:
             return self.requests.payable_in(transaction.connection, order_id)
         asking = _asking.set(_asking.get() | {order_id})
         try:
-            total = without_request(transaction.call, self.wiring.callbacks.pricing, order_id)
+            total: Total | None = without_request(transaction.call, self.wiring.callbacks.pricing, order_id)
         finally:
             _asking.reset(asking)
-        if total is not None and not isinstance(total, (Pay, Receive)):
+        if total is None or type(total) in (Pay, Receive):
+            return total
+        if not isinstance(total, (Pay, Receive)):
             raise TypeError(
                 f"order_total must return Pay, Receive or None, not {type(total).__name__}."
                 " Write for instance: return Pay(order.total, 'USD')"
             )
-        return total
+        return plain_total(total)
 
     def is_payable_in(self, transaction: ShopTransaction, order_id: str) -> bool:
         """Whether the order can be paid now, asked in this transaction."""

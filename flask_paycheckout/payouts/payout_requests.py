@@ -24,7 +24,7 @@ from flask_paycheckout.payouts.payout_states import PayoutKind, PayoutState
 from flask_paycheckout.payouts.payout_table import service_reference
 from flask_paycheckout.payouts.sealing import Sealing
 from flask_paycheckout.text import one_line
-from flask_paycheckout.totals import positive_amount
+from flask_paycheckout.totals import plain_code, positive_amount
 from flask_paycheckout.wiring import Wiring
 
 Number = Decimal | int | str
@@ -56,7 +56,7 @@ class PayoutRequests:
     ) -> PayoutMixin:
         """Add a payout to `db.session`, or return the stored one with this reference and the same content."""
         require_order_id(reference, "reference")
-        exact = Amount(positive_amount(amount, currency), currency)
+        exact = Amount(positive_amount(amount, currency), plain_code(currency))
         if to is not None:
             require_destination(to, currency)
             if expires is not None:

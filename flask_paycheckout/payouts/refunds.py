@@ -24,7 +24,7 @@ from flask_paycheckout.payouts.payout_requests import Number, PayoutRequests
 from flask_paycheckout.payouts.payout_states import PayoutEvidence, PayoutKind, PayoutState
 from flask_paycheckout.payouts.payout_table import next_transfers, references_of, refund_reference
 from flask_paycheckout.payouts.refund_limits import RefundLimits
-from flask_paycheckout.totals import positive_amount
+from flask_paycheckout.totals import plain_code, positive_amount
 from flask_paycheckout.wiring import Wiring
 
 
@@ -182,4 +182,4 @@ def _sum_to_send(send: Any, paid_in: str) -> Amount:
     exact = positive_amount(amount, currency, "send")
     if currency == paid_in:
         raise ValueError(f"send must be in another currency than {paid_in}, which was paid; else leave it out")
-    return Amount(exact, currency)
+    return Amount(exact, plain_code(currency))

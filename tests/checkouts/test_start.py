@@ -104,6 +104,20 @@ def test_an_order_total_of_another_type_is_named(shop: Shop, wrong: Any) -> None
     assert shop.service.created == []
 
 
+class Price(Pay):
+    """The shop's own class of totals."""
+
+    def __init__(self, amount: str) -> None:
+        super().__init__(amount, "USD")
+
+
+def test_a_shops_own_class_of_totals_is_the_total_that_it_names(shop: Shop) -> None:
+    shop.totals["o-1"] = Price("12.50")
+    first = shop.starts()
+    assert shop.starts() == first
+    assert shop.settles(first, "completed").status == "paid"
+
+
 def test_a_missing_order_total_is_named_with_the_remedy(shop: Shop) -> None:
     shop.runtime.callbacks.order_total = None
     with pytest.raises(ConfigurationError, match=r"no order_total is registered.*@paycheckout\.order_total"):
