@@ -156,12 +156,12 @@ def _is_same_site() -> bool:
 
 
 def _is_own(origin: str) -> bool:
-    """Whether an origin is the public one, this page's account's or request's, or a subdomain of SERVER_NAME."""
+    """Whether an origin is the public one, this page's account's or request's, or SERVER_NAME or a subdomain of it."""
     # Werkzeug gives an empty host for an invalid Host header.
     own = {f"{request.scheme}://{request.host}"} if request.host else set()
     own |= {origin_of(one.public_url) for one in (runtime().settings, page_settings()) if one.public_url}
     (scheme, _, host), name = origin.partition("://"), current_app.config["SERVER_NAME"]
-    return origin in own or (bool(name) and scheme in ("https", request.scheme) and host.endswith(f".{name}"))
+    return origin in own or (bool(name) and scheme in ("https", request.scheme) and f".{host}".endswith(f".{name}"))
 
 
 def exempt_from_csrf(app: Flask, views: Sequence[Callable[..., object]]) -> None:

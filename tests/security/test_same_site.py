@@ -43,6 +43,13 @@ DEPLOYMENTS = {
     ),
     "by a trusted host": Deployment({"TRUSTED_HOSTS": ["shop.example"]}, frozenset({SHOP})),
     "by its server name": Deployment({"SERVER_NAME": "shop.example"}, frozenset({SHOP, "https://www.shop.example"})),
+    "by its server name, through a proxy that tells nothing": Deployment(
+        {"SERVER_NAME": "shop.example"},
+        frozenset(
+            f"{scheme}://{host}" for scheme in ("http", "https") for host in ("shop.example", "www.shop.example")
+        ),
+        base_url="http://shop.example",
+    ),
 }
 
 SITES = (None, "same-origin", "none", "same-site", "cross-site", "", "Same-Origin", "same-origin, cross-site", "é")
