@@ -40,8 +40,10 @@ def _make_blueprint() -> Blueprint:
         ("/webhook/<secret>", "webhook", webhook.webhook, "POST"),
         ("/static/<path:filename>", "static", static, "GET"),
     ):
-        # Werkzeug would redirect merged slashes to the host in the request, which may be forged.
-        blueprint.add_url_rule(rule, endpoint, view, methods=methods.split(), merge_slashes=False)
+        # Werkzeug would redirect merged slashes to the host in the request, which may be forged. The shop's setting
+        # PROVIDE_AUTOMATIC_OPTIONS may keep its own routes from answering preflights.
+        options = {"methods": [*methods.split(), "OPTIONS"], "merge_slashes": False}
+        blueprint.add_url_rule(rule, endpoint, view, provide_automatic_options=True, **options)
     # APIFlask describes what blueprints have before requests, unless they say that they are none of its own.
     blueprint.enable_openapi = False  # type: ignore[attr-defined]
     blueprint.before_request(_release_session)
