@@ -122,7 +122,7 @@ class Customers:
             return {}
 
         def ask() -> Mapping[str, Described]:
-            return _known(order_ids, self.wiring.call_shop(describe, order_ids))
+            return _known(order_ids, self.wiring.call_shop(describe, [*order_ids]))
 
         found: Mapping[str, Described] | None
         found = self._ask(ask, name_of(describe), patience, ProblemKind.DESCRIBE_ORDERS, order_ids[0])
@@ -198,6 +198,9 @@ def _known(order_ids: Sequence[str], answer: object) -> Mapping[str, Described]:
     """The shop's answer of `describe_orders`, which may be None."""
     if not isinstance(answer, (Mapping, type(None))):
         raise WrongAnswer(f"describe_orders must return a dict, not {type(answer).__name__}")
+    for key in answer or ():
+        if not isinstance(key, str):
+            raise WrongAnswer(f"describe_orders must have ids of orders as strings, not {type(key).__name__}")
     known = {order_id: answer[order_id] for order_id in order_ids if order_id in answer} if answer else {}
     for each in known.values():
         if not isinstance(each, (Described, type(None))):

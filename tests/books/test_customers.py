@@ -110,6 +110,15 @@ def test_a_shop_that_fails_or_is_late_leaves_the_page_without_it_and_the_log_wit
     assert CANARY not in caplog.text
 
 
+def test_the_shop_may_empty_the_list_that_it_is_asked_with(shop: Shop) -> None:
+    @shop.paycheckout.describe_orders
+    def describe(order_ids: list[str]) -> dict[str, Described]:
+        return {order_ids.pop(): Described(CANARY) for _ in range(len(order_ids))}
+
+    with shop.app.app_context():
+        assert [*shop.runtime.customers.described(["o-1", "o-2"])] == ["o-1", "o-2"]
+
+
 def raises(*asked: object) -> Any:
     raise LookupError(f"no {CANARY} here")
 
@@ -118,6 +127,7 @@ WRONG_ANSWERS = {
     "raises": ("describe_orders", raises, "LookupError in "),
     "a list": ("describe_orders", lambda ids: [Described(CANARY)], "must return a dict, not list"),
     "names": ("describe_orders", lambda ids: dict.fromkeys(ids, CANARY), "must give a Described for an order, not str"),
+    "numbers": ("describe_orders", lambda ids: {1: Described(CANARY)}, "ids of orders as strings, not int"),
     "finding raises": ("find_orders", raises, "LookupError in "),
     "finds a number": ("find_orders", lambda text, limit: 1, "must return a list of order ids, not int"),
     "finds a text": ("find_orders", lambda text, limit: "o-1", "must return a list of order ids, not str"),
