@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from flask import Flask, current_app, has_app_context
+from flask import Flask, current_app, g, has_app_context
 from sqlalchemy import Engine, QueuePool
 from sqlalchemy.exc import SQLAlchemyError
 
@@ -457,6 +457,8 @@ def for_writing(call: str) -> Runtime:
     """
     found = runtime()
     found.sessions.refuse_uncommitted(call)
+    # The pay buttons of this request ask again.
+    g.pop("paycheckout_statuses", None)
     return found
 
 

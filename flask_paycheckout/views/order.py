@@ -108,10 +108,11 @@ def _status_page(link: Link, current: OrderStatus) -> BaseResponse:
     open_page, news = None, ""
     if current.status == Status.PENDING and due is not None:
         open_page, news = _open_page(current.newest, total, due)
-    here = url_for(str(request.endpoint), **(request.view_args or {}))
+    # The shop may add to the query of each address.
+    here = partial(url_for, str(request.endpoint), **(request.view_args or {}))
     if "payment" in request.args:
         # Once that page is over this address must not stay in the browser, whose way back could lead to a later one.
-        return redirect(open_page or here, 303)
+        return redirect(open_page or here(), 303)
     held = [checkout.due for checkout in current.newest if checkout.status == Status.HELD]
     if held and current.status == Status.PAID:
         held, news = [], SECOND
@@ -135,7 +136,7 @@ def _status_page(link: Link, current: OrderStatus) -> BaseResponse:
         order_text(current, wanted, receipt, refunds, _asked(order_id), news),
         # Beside the link to the page that is open, a form could make a second one.
         action=pay_path(link) if offered else None,
-        payment_page=open_page and f"{here}?payment=1",
+        payment_page=open_page and here(payment=1),
     )
 
 
@@ -321,9 +322,10 @@ def paycheckout_button(order_id: str, label: str | None = None, total: Total | N
         of_shop = language.of_shop(order_id)
         words = of_shop.gettext(BUTTON.get(status or "", BUTTON["pay"]))
         label = words if total is None or status in BUTTON else pay_label(total, of_shop)
-    new_tab = runtime().settings.new_tab
-    shown = {"link": status_path(order_id)} if is_link else {"action": pay_path(order_id), "new_tab": new_tab}
-    return Markup(render_template("paycheckout/button.html", label=label, **shown))  # noqa: S704 - rendered with autoescape
+    link, action = (status_path(order_id), None) if is_link else (None, pay_path(order_id))
+    # With each variable, since one that is missing could be one of the shop's context processors.
+    shown = {"label": label, "link": link, "action": action, "new_tab": runtime().settings.new_tab}
+    return Markup(render_template("paycheckout/button.html", **shown))  # noqa: S704 - rendered with autoescape
 
 
 def _status_of(order_id: str) -> str | None:

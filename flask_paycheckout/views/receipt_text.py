@@ -152,7 +152,8 @@ def ordered(lines: Sequence[Line], currency: str | None) -> Iterator[Row]:
     :param currency: None where it is unknown; then no row has an amount.
     """
     for line in lines[:_MOST_LINES]:
-        name, quantity = (visible(text[:_MAX_LINE]) for text in (line.text, str(line.quantity)))
+        count = f"{line.quantity:f}" if isinstance(line.quantity, Decimal) else str(line.quantity)
+        name, quantity = (visible(text[:_MAX_LINE]) for text in (line.text, count))
         label = name if quantity == "1" else f"{quantity} × {name}"
         amount = None if line.amount is None else number_of(str(line.amount))
         yield Row(label, "" if amount is None or currency is None else format_amount(amount, currency))

@@ -75,6 +75,22 @@ def test_a_service_that_makes_no_page_is_a_503_with_a_way_to_try_again(
     assert "alert(1)" not in caplog.text + response.text
 
 
+def test_a_link_stays_one_whatever_variables_the_shop_gives_its_templates(shop: Shop) -> None:
+    shop.app.context_processor(lambda: {"action": "edit", "link": "/own", "new_tab": True})
+    reach(shop, "unpaid")
+    assert (f'action="{pay_path(shop)[:20]}' in button(shop), "target" in button(shop)) == (True, False)
+    shop.has_paid()
+    assert "<form" not in button(shop)
+
+
+def test_a_button_knows_what_its_own_request_has_settled(shop: Shop) -> None:
+    checkout_id = shop.has_deposit("completed")
+    with shop.app.test_request_context():
+        assert shop.paycheckout.order_status("o-1") == "created"
+        shop.paycheckout.settle(checkout_id)
+        assert "<form" not in render_template_string("{{ paycheckout_button('o-1') }}")
+
+
 def test_the_button_is_a_form_with_a_token_and_no_price(shop: Shop) -> None:
     form = button(shop, "ä/ö", "Pay <now>")
     token = form.split("/orders/")[1].split("/checkout")[0]

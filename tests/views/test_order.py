@@ -93,6 +93,14 @@ def test_while_the_payment_page_is_open_it_can_be_gone_back_to_and_nothing_else_
     assert (over.status_code, over.location) == (303, link[1].removesuffix("?payment=1")), "no way back to a later page"
 
 
+def test_the_way_back_to_the_payment_page_leads_there_where_the_shop_adds_to_each_address(shop: Shop) -> None:
+    shop.app.url_defaults(lambda endpoint, values: values.setdefault("lang", "de"))
+    reach(shop, "pending")
+    link = re.search(r'href="([^"]+)">Back to the payment page</a>', opens(shop).text)
+    assert link is not None
+    assert shop.browser.get(html.unescape(link[1])).location == shop.attempts()[0].url
+
+
 def test_who_chose_a_method_and_sent_nothing_may_pay_again_once_the_page_is_over(shop: Shop) -> None:
     reach(shop, "pending")
     shop.clock.advance(minutes=15)
@@ -252,10 +260,16 @@ def test_an_abandoned_attempt_that_is_no_longer_watched_is_read_when_its_custome
 def test_the_receipt_tells_what_was_ordered_where_amounts_may_be_shown(open_shop: OpenShop) -> None:
     for order_id, shows in (("o-1", True), ("o-2", False)):
         shop = open_shop(PAYCHECKOUT_SHOW_TOTAL=shows)
-        odd = (Line("a <b>jar</b>"), Line("a comb", Decimal("1e9999")), Line("wax", "-" + "9" * 99 + ".25", "1\u202e"))
+        odd = (
+            Line("a <b>jar</b>"),
+            Line("a comb", Decimal("1e9999")),
+            Line("wax", "-" + "9" * 99 + ".25", "1\u202e"),
+            Line("nails", quantity=Decimal("1E+1")),
+        )
         described = {order_id: Described(lines=[Line("Forest honey, 500 g", "12.50", 2), *odd])}
         shop.paycheckout.describe_orders(lambda ids, found=described: found)
         shop.has_paid(order_id)
         page = opens(shop, order_id).text
         assert ("2 × Forest honey, 500 g" in html.unescape(page), "<b>jar" in page) == (shows, False)
         assert ("a comb" in page, "999.25" in page, "\u202e" in page) == (shows, shows, False)
+        assert ("10 × nails" in page) == shows
