@@ -152,7 +152,8 @@ def ordered(lines: Sequence[Line], currency: str | None) -> Iterator[Row]:
     :param currency: None where it is unknown; then no row has an amount.
     """
     for line in lines[:_MOST_LINES]:
-        count = f"{line.quantity:f}" if isinstance(line.quantity, Decimal) else str(line.quantity)
+        number = number_of(str(line.quantity))
+        count = str(line.quantity) if number is None else f"{number:f}"
         name, quantity = (visible(text[:_MAX_LINE]) for text in (line.text, count))
         label = name if quantity == "1" else f"{quantity} × {name}"
         amount = None if line.amount is None else number_of(str(line.amount))
