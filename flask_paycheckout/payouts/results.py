@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
@@ -193,14 +193,15 @@ class PayoutResults:
         # In this round, if there is time.
         return {"doubt": Doubt(payout.state), "due_at": self.started}
 
-    def lost(self, payout: PayoutMixin, evidence: PayoutEvidence, problem: str, **values: Any) -> PayoutMixin | None:
-        """Store a call whose outcome look-ups must find out; the payout then, or None when the claim was lost.
+    def lost(self, batch: Sequence[PayoutMixin], evidence: PayoutEvidence, problem: str, **values: Any) -> None:
+        """Store that look-ups must find out about a call; it, or an earlier one, may have carried the payouts out.
 
-        :param evidence: that its answer was lost, or that the service refused it, or its batch.
+        :param evidence: that its answer was lost, or that the service refused it, or the batch.
+        :param values: further columns.
         """
-        self.move(payout, PayoutMove(evidence, values, problem))
-        stored = self.moves.payouts.require(payout.reference)
-        return stored if stored.changes == payout.changes + 1 else None
+        for payout in batch:
+            # One look-up in this round is for all of them, since it may list the transfers of months.
+            self.move(payout, PayoutMove(evidence, {"due_at": self.started, **values}, problem))
 
     # Failures that move nothing
 

@@ -7,7 +7,6 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Any
 
 from flask_paycheckout.client import PaymentsClient, PaymentsError
 from flask_paycheckout.events.outbox import Outbox
@@ -148,27 +147,30 @@ class PayoutSender:
         # The steps before may have made some ready.
         due_by, away = self.wiring.clock(), set() if at_once else self._pauses.accounts()
         waiting, locked = set[str](), set[int]()
-        while not results.stopped() and (first := self.due.next_ready(due_by, waiting, away, locked)) is not None:
-            paying = self._paying(first, access_token, away, results)
-            if paying is None:
-                if first.paid_by is None:
-                    waiting.add(first.account)
+        # What the service refused together is sent alone, once one look-up for all of it has found nothing.
+        for _ in range(2):
+            while not results.stopped() and (first := self.due.next_ready(due_by, waiting, away, locked)) is not None:
+                paying = self._paying(first, access_token, away, results)
+                if paying is None:
+                    if first.paid_by is None:
+                        waiting.add(first.account)
+                    else:
+                        away.add(first.paid_by)
+                    continue
+                payer, client = paying
+                taken = self.due.take(first, due_by, paid_by=payer, client_id=client.client_id)
+                if not taken:
+                    # Another transaction holds it, and may do so for long.
+                    locked.add(first.id)
+                    continue
+                began = time.monotonic()
+                if self._send(client, taken, results):
+                    self._pauses.answered(payer)
                 else:
-                    away.add(first.paid_by)
-                continue
-            payer, client = paying
-            taken = self.due.take(first, due_by, paid_by=payer, client_id=client.client_id)
-            if not taken:
-                # Another transaction holds it, and may do so for long.
-                locked.add(first.id)
-                continue
-            began = time.monotonic()
-            if self._send(client, taken, results):
-                self._pauses.answered(payer)
-            else:
-                away.add(payer)
-                self._pauses.failed(payer, time.monotonic() - began)
-            results.deliver()
+                    away.add(payer)
+                    self._pauses.failed(payer, time.monotonic() - began)
+                results.deliver()
+            self.following.look_up_due(results)
 
     def _paying(
         self, first: PayoutMixin, given: AccessToken | None, away: Collection[str], results: PayoutResults
@@ -256,7 +258,7 @@ class PayoutSender:
         if unnamed:
             results.failed_calls += 1
             problem = "the service's answer does not name it"
-            self._look_up(unnamed, PayoutEvidence.ANSWER_LOST, problem, results)
+            results.lost(unnamed, PayoutEvidence.ANSWER_LOST, problem)
 
     def _failed(self, batch: Sequence[PayoutMixin], error: Exception, results: PayoutResults) -> bool:
         """Store a failed call; False when further calls would fail as well."""
@@ -268,31 +270,14 @@ class PayoutSender:
         told = "%d payouts were not sent, or not for certain: %s", len(batch), problem
         self.wiring.log.warning(_SENDS, *told, extra=fields, error=error)
         if not isinstance(error, PaymentsError) or error.carried_out == "unknown":
-            self._look_up(batch, PayoutEvidence.ANSWER_LOST, problem, results)
+            results.lost(batch, PayoutEvidence.ANSWER_LOST, problem)
             return False
         if is_refusal(error):
             # One that is bad must not stop the others.
             evidence = PayoutEvidence.BATCH_REFUSED if several else PayoutEvidence.REFUSED
             taken = {"doubt": Doubt.LOST} if not several and says_taken(error) else {}
-            self._look_up(batch, evidence, problem, results, **taken)
+            results.lost(batch, evidence, problem, **taken)
             return True
         for payout in batch:
             results.not_carried_out(payout, problem, error.retry_after)
         return False
-
-    def _look_up(
-        self,
-        batch: Sequence[PayoutMixin],
-        evidence: PayoutEvidence,
-        problem: str,
-        results: PayoutResults,
-        **values: Any,
-    ) -> None:
-        """Store that a call failed, and look up the payouts whose claim still holds.
-
-        That call, or an earlier one, may have carried them out.
-
-        :param values: further columns.
-        """
-        held = [results.lost(payout, evidence, problem, **values) for payout in batch]
-        self.following.look_up([payout for payout in held if payout is not None], results)

@@ -15,7 +15,7 @@ from tests.conftest import OpenShop
 from tests.database.test_round_trips import cost
 from tests.payouts.books import Books
 from tests.payouts.conftest import OpenPayer
-from tests.payouts.paying import ADA, BANK, CRYPTO, FIAT, WALLET, Payer
+from tests.payouts.paying import ADA, BANK, CRYPTO, FIAT, LIST, WALLET, Payer
 from tests.payouts.shop import TOKEN, payout, pays_out, sends, stands
 
 NOBODY = ToRecipient("5a6d0000000000000000ffff")
@@ -110,6 +110,15 @@ def test_one_bad_item_keeps_none_of_its_batch_from_its_money(payer: Payer) -> No
     bad = payer.payout("bad")
     assert "recipient" in bad.problem
     assert len(bad.problem) <= 600
+
+
+def test_all_that_a_round_is_refused_is_looked_up_together(payer: Payer) -> None:
+    """Such a look-up may list the transfers of three months."""
+    for number in range(3):
+        payer.owes(f"p-{number}", to=NOBODY)
+    calls = payer.counts_calls()
+    assert payer.sends().failed_calls == 4
+    assert (calls[FIAT], calls[LIST]) == (4, 2), "together, and alone"
 
 
 @pytest.mark.parametrize(("operation", "status_code"), [(FIAT, 422), (CRYPTO, 400)])
@@ -272,6 +281,7 @@ def test_a_database_error_in_one_step_of_a_round_stops_no_other_step(
     payer.owes("new")
     payer.sandbox.advance(minutes=2)
     monkeypatch.setattr(type(payouts), "_oldest", breaks)
-    assert payer.sends().failed_calls == 1
+    # Look-ups are a step of their own, and follow what was sent.
+    assert payer.sends().failed_calls == (2 if broken == "sending" else 1)
     done = {step for step, (reference, status) in ends.items() if payer.status(reference) == status}
     assert done == ends.keys() - {broken}
