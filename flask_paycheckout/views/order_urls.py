@@ -23,7 +23,7 @@ from flask_paycheckout.shop_functions import present_door
 from flask_paycheckout.views.language import page_settings, use_settings
 
 OWNER = "paycheckout_owner"
-"""The name of the blueprint of the owner's pages."""
+"""The usual name of the blueprint of the owner's pages; in the app's `extensions`, that by which it is registered."""
 
 
 def link_of(purpose: str, token: str) -> Link | None:
@@ -130,7 +130,8 @@ def owner_url(alarm: Alarm) -> str:
     page = alarm.page or OwnerPage("overview", "")
     status = {} if page.status is None else {"status": page.status}
     try:
-        return _absolute(runtime().settings_of(alarm.account or ""), page.endpoint, OWNER, **status)
+        name = current_app.extensions.get(OWNER, OWNER)
+        return _absolute(runtime().settings_of(alarm.account or ""), page.endpoint, name, **status)
     except (BuildError, ConfigurationError):
         return ""
 

@@ -11,6 +11,7 @@ from operator import itemgetter
 from typing import cast
 
 from flask import Blueprint, Flask, abort, current_app, g, request, url_for
+from flask.blueprints import BlueprintSetupState
 from flask.typing import ResponseReturnValue
 from sqlalchemy.exc import SQLAlchemyError
 from werkzeug.exceptions import HTTPException, NotFound, ServiceUnavailable
@@ -134,7 +135,13 @@ def make_owner_view(permission: Permission, home: str | None, logout: str | None
     blueprint.register_error_handler(HTTPException, error_page)
     blueprint.after_request(harden)
     blueprint.record(lambda state: exempt_from_csrf(cast(Flask, state.app), forms))
+    blueprint.record(_keep_name)
     return blueprint
+
+
+def _keep_name(state: BlueprintSetupState) -> None:
+    """Keep the name by which the shop registers the pages: one of its own, or below a blueprint of its own."""
+    state.app.extensions[OWNER] = f"{state.name_prefix}.{state.name}".lstrip(".")
 
 
 # The part of an address that names what the page is about.

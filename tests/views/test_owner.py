@@ -371,6 +371,22 @@ def test_a_row_that_another_program_wrote_hides_no_order(desk: Shop, written: di
     assert opens(desk, "/order?order_id=o-1").status_code == 200
 
 
+@pytest.mark.parametrize("parent", [None, Blueprint("admin", __name__, url_prefix="/admin")], ids=["own name", "below"])
+def test_an_alarm_leads_to_pages_that_the_shop_registers_by_another_name(shop: Shop, parent: Blueprint | None) -> None:
+    pages = shop.paycheckout.owner_view(lambda: "Ada")
+    if parent is None:
+        shop.app.register_blueprint(pages, name="money")
+    else:
+        parent.register_blueprint(pages)
+        shop.app.register_blueprint(parent)
+    got: list[Alarm] = []
+    shop.paycheckout.tell_owner(lambda began, over: got.extend(began))
+    shop.has_held()
+    shop.reconciles()
+    (url,) = [alarm.url for alarm in got]
+    assert listed(shop.browser.get(url)) == ["o-1"]
+
+
 def test_the_pages_may_be_on_a_subdomain_of_their_own(open_shop: OpenShop) -> None:
     shop = open_shop(SERVER_NAME="shop.example", PAYCHECKOUT_PUBLIC_URL="https://shop.example/shop")
     shop.app.subdomain_matching = True
