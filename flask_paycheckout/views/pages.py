@@ -145,6 +145,8 @@ def page(template: str, order_id: str | None, text: PageText | RefundText, **con
     """
     order = order_id if order_id is not None and request_of(order_id) is None and runtime().settings.show_total else ""
     shop = shop_shown()
+    # A variable that is missing could be one of the shop's context processors.
+    context = {"refresh": None} | context
     context |= {
         "words": text,
         "order": visible(order),

@@ -75,8 +75,9 @@ def test_a_service_that_makes_no_page_is_a_503_with_a_way_to_try_again(
     assert "alert(1)" not in caplog.text + response.text
 
 
-def test_a_link_stays_one_whatever_variables_the_shop_gives_its_templates(shop: Shop) -> None:
-    shop.app.context_processor(lambda: {"action": "edit", "link": "/own", "new_tab": True})
+def test_no_variable_that_the_shop_gives_its_templates_gets_into_ours(shop: Shop) -> None:
+    shop.app.context_processor(lambda: {"action": "edit", "link": "/own", "new_tab": True, "refresh": 5})
+    assert "paycheckout-away" not in fails_to_pay(shop).text
     reach(shop, "unpaid")
     assert (f'action="{pay_path(shop)[:20]}' in button(shop), "target" in button(shop)) == (True, False)
     shop.has_paid()
