@@ -79,7 +79,7 @@ class PageText(msgspec.Struct, frozen=True):
     """The label of the link that reloads the page, shown when JavaScript is off."""
 
     print: str = "Print or save as PDF"
-    """The label of the button that prints the page, shown once money has come and while JavaScript is on."""
+    """The label of the button that prints a paid order's receipt while JavaScript is on; empty without a receipt."""
 
     ask: str = "Questions?"
     """The words before the shop's address."""
@@ -241,6 +241,7 @@ _TAKEN_BACK = PageText(
     "Your payment was taken back",
     "Your payment had arrived, and your bank or payment method has taken it back. Please ask the shop what to do now.",
     badge="taken back",
+    print="",
 )
 _ALSO_TAKEN_BACK = (
     "A payment for this order had arrived, and was taken back. If you have questions, please ask the shop."

@@ -76,8 +76,10 @@ def test_the_comparison_of_the_month_notices_it_without_a_webhook(open_shop: Ope
 
 def test_the_customer_reads_that_the_payment_was_taken_back(shop: Shop) -> None:
     checkout_id = shop.has_paid()
+    assert "data-print" in opens(shop).text
     takes_back(shop, checkout_id)
-    assert heading(opens(shop).text) == "Your payment was taken back"
+    page = opens(shop).text
+    assert (heading(page), "data-print" in page) == ("Your payment was taken back", False), "it is no receipt any more"
 
 
 def test_a_webhook_about_money_that_arrived_causes_one_read_in_a_cool_down(shop: Shop, signals: Signals) -> None:
