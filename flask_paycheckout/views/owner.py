@@ -33,7 +33,6 @@ from flask_paycheckout.payouts.paybacks import refunds_to_make, waits_for_paybac
 from flask_paycheckout.runtime import for_reading, runtime
 from flask_paycheckout.security.permission import Permission, person_of, require_callable
 from flask_paycheckout.shop_functions import Door, through
-from flask_paycheckout.text import visible
 from flask_paycheckout.views import owner_books, owner_orders, owner_paying, owner_payouts, owner_requests
 from flask_paycheckout.views.headers import exempt_from_csrf, harden, require_same_site
 from flask_paycheckout.views.order_urls import OWNER, status_url
@@ -58,7 +57,7 @@ from flask_paycheckout.views.owner_forms import (
 )
 from flask_paycheckout.views.owner_story import Told, arrived_text, story_of
 from flask_paycheckout.views.owner_told import links_told, reminders_told
-from flask_paycheckout.views.pages import answer_owner
+from flask_paycheckout.views.pages import owners_answer
 from flask_paycheckout.views.receipt_text import ordered
 from flask_paycheckout.wiring.logs import about
 
@@ -120,10 +119,10 @@ def make_owner_view(permission: Permission, home: str | None, logout: str | None
             frame() | {"home": _address(home), "logout": _address(logout), "can": can, "number_waiting": number_waiting}
         )
     )
-    blueprint.register_error_handler(SQLAlchemyError, answer_owner)
+    blueprint.register_error_handler(SQLAlchemyError, lambda error: error_page(owners_answer(error)))
     blueprint.register_error_handler(
         ReceiverFailed,
-        lambda error: ServiceUnavailable(f"Nothing was recorded, because {visible(error.problem)}.").get_response(),
+        lambda error: error_page(ServiceUnavailable(f"Nothing was recorded, because {error.problem}.")),
     )
     for unknown in (UnknownCheckout, UnknownPayout, UnknownRequest):
         # By the shop's own page, where it has one.

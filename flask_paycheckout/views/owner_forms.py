@@ -227,7 +227,7 @@ def error_page(error: HTTPException) -> Response | HTTPException | Page:
         "number_waiting": lambda: 0,
     }
     try:
-        return render_template("paycheckout/owner/error.html", **facts), error.code, HTML
+        return render_template("paycheckout/owner/error.html", **facts), error.code, dict(error.get_headers()) | HTML
     except Exception:
         # A context processor of the shop, whose error may be the one that is told here.
         runtime().log.exception("owner's error pages", "an error page could not be rendered", extra=about())

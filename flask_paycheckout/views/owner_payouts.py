@@ -127,7 +127,8 @@ def _shown(reference: str, fault: Fault | None = None) -> Page:
     payout = runtime().payouts.require(reference)
     status, order_id = payout.status, payout.order_id
     described = runtime().customers.described([order_id]).get(order_id) if order_id else None
-    may_link = status == PayoutStatus.CLAIMABLE and "refund" in person().may
+    is_stopped = runtime().payouts.is_stopped(payout)
+    may_link = status == PayoutStatus.CLAIMABLE and not is_stopped and "refund" in person().may
     # Whoever has been shown the link cannot approve, so it is shown to those who ask for it, or cannot anyway.
     asks_for_link = may_link and "link" not in request.args and _loses_approval(payout)
     url = claim_url(payout.reference) if may_link and not asks_for_link else None
@@ -139,7 +140,7 @@ def _shown(reference: str, fault: Fault | None = None) -> Page:
         payout=payout,
         described=described,
         payee=_payee_text(payout, described) if approves else "",
-        for_another=status == PayoutStatus.WAITING and not approves and _is_barred(payout),
+        for_another=status == PayoutStatus.WAITING and not (approves or is_stopped) and _is_barred(payout),
         steps=steps,
         trouble=payout.problem and _trouble_text(payout),
         asked_why=next((each.facts.get("why") for each in steps), None),
@@ -151,7 +152,8 @@ def _shown(reference: str, fault: Fault | None = None) -> Page:
         asks_for_link=asks_for_link,
         refund_url=url,
         mail=url and mail_with(url, payout.order_id, payout.account, described, CLAIM_MAIL),
-        can_refund=payout.state == PayoutState.FAILED and payout.kind == PayoutKind.REFUND,
+        is_stopped=is_stopped,
+        can_refund=payout.state == PayoutState.FAILED and payout.kind == PayoutKind.REFUND and not is_stopped,
         has_proof=status == PayoutStatus.COMPLETED and not payout.is_token and payout.disbursement_id,
     )
 

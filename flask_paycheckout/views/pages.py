@@ -248,14 +248,14 @@ def _shops_answer(error: HTTPException) -> BaseResponse:
     return current_app.make_response(error if own is None else current_app.ensure_sync(own)(error))
 
 
-def answer_owner(error: SQLAlchemyError) -> BaseResponse:
-    """Tell the shop's owner what keeps the database from answering, and what to do."""
+def owners_answer(error: SQLAlchemyError) -> ServiceUnavailable:
+    """What keeps the database from answering, and what to do, for the shop's owner."""
     _log_or_raise(error)
     trouble = trouble_of(error)
     # A visitor who is not known to be the owner, because the look-up failed as well, learns no cause.
     told = f"{trouble.found}. {trouble.remedy}" if trouble and "paycheckout_owner" in g else "the database failed."
     words = f"Nothing was recorded by this request: {told} Try again in a moment."
-    return ServiceUnavailable(words, retry_after=seconds_to_wait(error)).get_response()
+    return ServiceUnavailable(words, retry_after=seconds_to_wait(error))
 
 
 def log_failure(kind: str, line: str, subject: str, error: Exception, extra: Mapping[str, str]) -> None:

@@ -94,6 +94,7 @@ def test_the_owner_is_told_what_is_wrong_and_a_stranger_is_not(shop: Shop) -> No
         of_stranger = shop.browser.get("/paycheckout/owner")
     assert (page.status_code, page.headers["Retry-After"]) == (503, "10")
     assert "no connection to the database is free" in page.text
+    assert "owner.css" in page.text
     assert of_stranger.status_code == 503
     assert "no connection" not in of_stranger.text
 

@@ -18,6 +18,7 @@ from flask_paycheckout import Receive, ToBank, ToRecipient, ToWallet
 from flask_paycheckout.database.history import lines
 from flask_paycheckout.testing import Sandbox
 from tests.books.test_report import has_second
+from tests.checkouts.test_reversals import takes_back
 from tests.conftest import OpenShop
 from tests.payouts.claiming import TOKEN, WALLET, refunded
 from tests.payouts.shop import MAKER, committing, payout, payouts, pays_out, refunds, stands
@@ -242,6 +243,20 @@ def test_an_approval_without_the_revision_approves_nothing(desk: Shop) -> None:
 
 
 # Refunds
+
+
+def test_a_refund_whose_payment_was_taken_back_is_told_and_leads_nowhere(desk: Shop) -> None:
+    checkout_id = desk.has_paid()
+    claimable, failed = (refunds(desk, checkout_id, "1").reference for _ in range(2))
+    stands(desk, failed, status="failed")
+    takes_back(desk, checkout_id)
+    for reference, decision in ((claimable, "Cancel it"), (failed, "Give it up")):
+        page = opens(desk, "/payout", reference=reference)
+        assert "Its payment was taken back, so this refund is not sent" in text_of(page)
+        assert (decision in page.text, "owner/refund?" in page.text) == (True, False)
+        assert "Link for the customer" not in page.text
+    assert opens(desk, "/refund", checkout=checkout_id).status_code == 404
+    assert "Left for refunds" not in text_of(opens(desk, "/order", order_id="o-1"))
 
 
 def test_a_payment_is_refunded_in_part_and_whole(desk: Shop) -> None:
