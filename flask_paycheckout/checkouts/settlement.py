@@ -210,7 +210,7 @@ class Settlement:
         elif checkout.taken_back is None:
             columns = columns | problem_columns(checkout, _problem(error)[:_MAX_PROBLEM], now, failures)
         entry = cause.entry + (line(now, Entry.NO_ANSWER, error=_problem(error)[:200]) if failures == 1 else "")
-        planned = due or self._schedule.next_read(checkout.status, checkout.created_at, checkout.moved_at, now)
+        planned = due or (self._next_look(checkout, now) if checkout.taken_back is None else None)
         values = columns | {"failed_reads": failures, "webhook_due_at": due, "next_read_at": planned}
         noted = self.checkouts.note(checkout, entry or None, **values)
         if noted is not None:
@@ -277,8 +277,8 @@ class Settlement:
             closed = self.wiring.settings.closed_deposit_statuses
             reading = Reading(checkout, deposit, cause, self.wiring.clock(), self._schedule, closed)
             columns = reading.columns_of_read() | {"webhook_due_at": None}
-            due = self._schedule.next_read(checkout.status, checkout.created_at, checkout.moved_at, reading.now)
-            columns["next_read_at"] = due
+            is_here = columns.get("payment_completed_at", checkout.payment_completed_at) is not None
+            columns["next_read_at"] = self._next_look(checkout, reading.now) if is_here else None
             evidence = reading.look_back
             if evidence is None:
                 if reading.is_in_doubt:
@@ -299,6 +299,10 @@ class Settlement:
                 return Settled(stored.checkout, evidence is not None, stored.events)
             checkout = self.checkouts.require(checkout.checkout_id)
         return Settled(checkout, False, ())
+
+    def _next_look(self, checkout: CheckoutMixin, now: datetime) -> datetime | None:
+        """The time to ask what the order of a part costs; None where the money has no such next step."""
+        return self._schedule.next_read(checkout.status, checkout.created_at, checkout.moved_at, now)
 
     # The statements
 

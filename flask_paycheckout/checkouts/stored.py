@@ -184,7 +184,10 @@ class Checkouts(StateTable[CheckoutMixin]):
 
         :param failure: the columns that tell why its parts could not pay it; without them it is forgotten.
         """
-        parts = update(self.table).where(self.table.c.order_id == order_id, self.table.c.status == Status.PART.value)
+        c = self.table.c
+        # One that was taken back has no next look, and keeps the problem that tells of that.
+        is_part = c.status == Status.PART.value, c.payment_completed_at.is_not(None)
+        parts = update(self.table).where(c.order_id == order_id, *is_part)
         no_failure = {"problem": None, "problem_since": None, "failed_reads": 0}
         connection.execute(parts.values({"next_read_at": at} | no_failure | failure))
 

@@ -177,6 +177,24 @@ def test_a_part_that_is_taken_back_is_left_to_pay_again(shop: Shop) -> None:
     assert shop.attempt(shop.starts()).due == Pay("70", "USD")
 
 
+@pytest.mark.parametrize("others", [(), ("30",)])
+def test_a_part_that_is_taken_back_is_told_until_it_comes_after_all(shop: Shop, others: tuple[str, ...]) -> None:
+    """The looks at what the order costs are about the other parts."""
+    shop.totals["o-1"] = Pay("100", "USD", parts=True)
+    first, *_ = (shop.settles(shop.has_deposit("completed", inputAmount=number(each))) for each in ("60", *others))
+    takes_back(shop, first.checkout_id)
+    for _ in range(3):
+        shop.clock.advance(minutes=31)
+        shop.reconciles()
+    assert urgent(shop) == {"reversed-payments"}
+    shop.clock.advance(days=8)
+    shop.reconciles()
+    assert urgent(shop) == {"reversed-payments"} | ({"unfinished-parts"} if others else set())
+    takes_back(shop, first.checkout_id, "completed")
+    assert "reversed-payments" not in urgent(shop)
+    assert shop.attempt(first.checkout_id).next_read_at is not None
+
+
 def test_an_excess_that_is_gone_is_no_excess(shop: Shop) -> None:
     shop.totals["o-1"] = Pay("100", "USD", parts=True)
     first, _ = (shop.settles(shop.has_deposit("completed", inputAmount=number(each))) for each in ("50", "10"))
