@@ -177,7 +177,7 @@ class Resolutions:
             raise refusal("more arrived than is left to pay: refund the excess too, or reject it")
         then = None
         if refund_excess:
-            back = min(excess, arrived.amount)
+            back = whole_units(min(excess, arrived.amount), arrived.currency)
             then = partial(self.refund, checkout.checkout_id, back, decision.by, decision.why, None)
         if payments.is_paid or not isinstance(basis, Pay):
             return plan(Evidence.ACCEPTED, excess=excess, then=then)

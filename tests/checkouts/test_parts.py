@@ -324,6 +324,14 @@ def test_an_excess_that_is_larger_than_the_payment_gives_back_all_of_it(shop: Sh
     assert "30.00 USD" in examples(shop, "excess-payments")[0]
 
 
+def test_an_excess_that_is_no_whole_number_of_cents_gives_back_the_cents(shop: Shop) -> None:
+    pays(shop, "60")
+    held = pays(shop, "50.009").checkout_id
+    shop.totals["o-1"] = Pay("30", "USD", parts=True)
+    shop.resolves(held, True, refund_excess=True)
+    assert [refund.amount for refund in shop.runtime.payouts.of_checkout(held)] == [Decimal("50.00")]
+
+
 def test_the_part_that_arrived_last_pays_the_order(shop: Shop, signals: Signals) -> None:
     early = shop.starts()
     shop.totals["o-1"] = Pay("90", "USD", parts=True)
