@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 from sqlalchemy import ColumnElement, Connection, Table, Update, and_, case, func, literal, or_, select, update
 
 from flask_paycheckout.checkouts.checkout_model import CheckoutMixin
-from flask_paycheckout.checkouts.payments import EXACT, PAYMENT_COLUMNS, Payment, amount_of, payment_of
+from flask_paycheckout.checkouts.payments import EXACT, PAYMENT_COLUMNS, Payment, amount_of, payment_of, whole_units
 from flask_paycheckout.checkouts.ruling import OrderPayments
 from flask_paycheckout.checkouts.schedule import HOURLY
 from flask_paycheckout.checkouts.states import COUNTED, OPEN, UNFINISHED, Reason, Status, best_of
@@ -374,12 +374,16 @@ def _payments_of(rows: Sequence[Any]) -> OrderPayments:
     parts = [row for row in here if row.status == Status.PART]
     is_paid = any(row.paid_order_id is not None for row in rows)
     paid, currency = Decimal(0), None
-    for row in (counted := parts + [row for row in here if row.paid_order_id is not None]):
-        arrived = amount_of(row.payment_paid_amount, row.payment_paid_currency)
-        kept = arrived and EXACT.subtract(arrived.amount, Decimal(row.refunded_amount or 0))
-        # One that was given back whole does not decide in which currency an unpaid order is paid.
-        if arrived and (kept or is_paid) and currency in (None, arrived.currency):
-            paid, currency = EXACT.add(paid, kept or Decimal(0)), arrived.currency
+    counted = parts + [row for row in here if row.paid_order_id is not None]
+    sums = [
+        (EXACT.subtract(arrived.amount, Decimal(row.refunded_amount or 0)), arrived.currency)
+        for row in counted
+        if (arrived := amount_of(row.payment_paid_amount, row.payment_paid_currency))
+    ]
+    # One that was given back whole decides last in which currency an order is paid, and of an unpaid one not at all.
+    for kept, paid_in in sorted(sums, key=lambda one: not whole_units(*one)):
+        if (whole_units(kept, paid_in) or is_paid) and currency in (None, paid_in):
+            paid, currency = EXACT.add(paid, kept), paid_in
     newest = max(parts, key=lambda row: (row.payment_completed_at, row.id), default=None)
     return OrderPayments(paid, currency, newest and newest.checkout_id, bool(counted), is_paid)
 
