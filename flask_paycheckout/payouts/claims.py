@@ -178,8 +178,9 @@ def _recipient(values: Any, payout: PayoutMixin) -> dict[str, Any]:
 
 
 def can_be_claimed(payout: PayoutMixin) -> bool:
-    """Whether the state of a refund still allows that the customer says where it goes."""
-    return (PayoutState(payout.state), PayoutEvidence.CLAIMED) in PAYOUT_TRANSITIONS
+    """Whether the customer may still say where a refund goes: nobody has approved it, also not before it came back."""
+    was_approved = payout.doubt is not None or payout.earlier is not None
+    return not was_approved and (PayoutState(payout.state), PayoutEvidence.CLAIMED) in PAYOUT_TRANSITIONS
 
 
 def claims_left(payout: PayoutMixin) -> int:

@@ -173,6 +173,24 @@ def test_once_it_is_approved_no_form_is_taken(shop: Shop) -> None:
     assert (customer.refund.claims, recipients(shop)) == (0, [])
 
 
+@pytest.mark.parametrize("becomes", ["failed", "unknown"])
+def test_what_was_approved_once_is_not_changed_while_it_waits_for_another_approval(
+    open_shop: OpenShop, becomes: str
+) -> None:
+    shop = open_shop(PAYCHECKOUT_APPROVE_BY_ANOTHER=True)
+    customer = refunded(shop)
+    customer.sends()
+    assert decides(shop, "approve", customer.reference, by="Cy", seen=1)
+    stands(shop, customer.reference, status=becomes, paid_by="", taken_at=shop.clock())
+    if becomes == "failed":
+        assert decides(shop, "retry", customer.reference, by="Bo")
+    else:
+        assert decides(shop, "resolve", customer.reference, False, by="Bo")
+    answer = customer.sends(account_number="canary-3 17788")
+    assert (answer.status_code, "<form" in answer.text) == (409, False)
+    assert (customer.refund.status, customer.refund.revision, len(recipients(shop))) == ("waiting", 1, 1)
+
+
 @pytest.mark.parametrize(("status_code", "told"), [(403, 503), (429, 503), (400, 422)])
 def test_claims_that_the_service_refuses_have_a_cool_down_and_stop_no_customer_who_pays(
     shop: Shop, status_code: int, told: int
