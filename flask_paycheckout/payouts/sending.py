@@ -226,7 +226,7 @@ class PayoutSender:
         """
         if payout.client_id != client.client_id:
             # Other keys may belong to another account of the service, which does not know what was sent before.
-            results.in_doubt(payout, keys_gone_text(payout.client_id))
+            (results.in_doubt if payout.is_token else results.without_keys)(payout, keys_gone_text(payout.client_id))
             return False
         try:
             self.calls.sealing.open(payout.to_kind, payout.to_details)

@@ -133,12 +133,19 @@ def test_what_was_sent_with_the_token_of_the_settings_is_found_and_read_with_the
 def test_one_that_may_have_been_sent_is_sent_again_with_the_same_keys_only(
     owing: Sellers, service: SigningService
 ) -> None:
+    """Other keys leave it unknown, until these are back and find it."""
     sends(owing.shop)
-    stands(owing.shop, "of-ada", status="ready", doubt="lost", due_at=owing.shop.clock())
+    doubted = {"status": "ready", "doubt": "lost", "due_at": owing.shop.clock(), "disbursement_id": None}
+    stands(owing.shop, "of-ada", **doubted)
+    own = owing.client_ids["ada"]
     owing.client_ids["ada"], owing.tokens["ada"] = "id-other", "token-other"
     owing.shop.clock.advance(minutes=2)
     sends(owing.shop)
     assert (payout(owing.shop, "of-ada").status, len(service.paid_out)) == ("unknown", 2)
+    owing.client_ids["ada"] = own
+    owing.shop.clock.advance(hours=2)
+    sends(owing.shop)
+    assert (payout(owing.shop, "of-ada").status, len(service.paid_out)) == ("sent", 2)
 
 
 def test_a_transfer_proof_is_read_with_the_keys_that_can_read_it(
