@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
@@ -53,9 +53,10 @@ _MEANINGS = {
 # What makes a payout sendable again, and leads to another person's approval where that is needed.
 _TO_APPROVE = {_E.SEEN_UNSENT: _E.UNSENT_TO_APPROVE, _E.RETRIED: _E.RETRY_TO_APPROVE}
 # Who has done this cannot approve it.
-_BARRING = ("asked", "linked", "resolved")
+_BARRING = ("asked", "linked", "resolved", "retried")
 _BY_ANOTHER = (
-    "Who asked for it, saw its link, or said what became of it cannot approve it; let another person look at it."
+    "Who asked for it, saw its link, had it tried again, or said what became of it cannot decide this; let another"
+    " person look at it."
 )
 _STOPPED = "The payment was taken back, so this would be paid on top of that: cancel it."
 _DOUBTED = (
@@ -89,8 +90,9 @@ class PayoutDecisions:
     def may_approve(self, payout: PayoutMixin, by: str) -> bool:
         """Whether this person may approve a payout.
 
-        Where two persons are needed, these may not: who asked for it, who saw its link, and who said what became of it,
-        nor the system's user who did that by a command. Deeds tell that, also once the history was pruned.
+        Where two persons are needed, these may not: who asked for it, who saw its link, who had it tried again, and who
+        said what became of it, nor the system's user who did that by a command. Deeds tell that, also once the history
+        was pruned.
         """
         return payout.reference not in self.barred([payout.reference], by)
 
@@ -142,7 +144,7 @@ class PayoutDecisions:
 
     def open_to(self, payout: PayoutMixin, by: str) -> set[PayoutEvidence]:
         """What this person may say about a payout, as the payout's state gives it its meaning."""
-        barred = () if self.may_approve(payout, by) else APPROVALS
+        barred = () if self.may_approve(payout, by) else _of_another(payout)
         return possible(payout) - {*barred, *(SENDING_ON if self.moves.payouts.is_stopped(payout) else ())}
 
     def _decide(
@@ -152,7 +154,7 @@ class PayoutDecisions:
             meant = _meaning(payout, said)
             refusal = _LOOK_AGAIN if seen not in (None, payout.revision) else None
             refusal = _remedy(payout, said) if meant is None else refusal or _refusal(payout, said, meant)
-            if refusal is None and said in APPROVALS and not self.may_approve(payout, by):
+            if refusal is None and meant in _of_another(payout) and not self.may_approve(payout, by):
                 refusal = _BY_ANOTHER
             if refusal is None and said in SENDING_ON and self.moves.payouts.is_stopped(payout):
                 refusal = _STOPPED
@@ -219,6 +221,11 @@ def _remedy(payout: PayoutMixin, said: PayoutEvidence) -> str:
     if said is _E.RETRIED and payout.replaced_by is not None:
         return f"Refund {payout.replaced_by} was made in its place; go on with that one, or make a new refund."
     return _REMEDIES[said]
+
+
+def _of_another(payout: PayoutMixin) -> Collection[PayoutEvidence]:
+    """What another person says where two are needed; also that tokens which were sent again were paid once."""
+    return (*APPROVALS, _E.AMENDED) if payout.is_token else APPROVALS
 
 
 def _compared(name: str) -> str:

@@ -28,12 +28,11 @@ from flask_paycheckout.payouts.payout_states import (
     PAYOUT_TRANSITIONS,
     RELEASING,
     WIPING,
-    Doubt,
     PayoutEvidence,
     PayoutState,
     PayoutStatus,
 )
-from flask_paycheckout.payouts.payout_table import Payouts, tries_of
+from flask_paycheckout.payouts.payout_table import Payouts, had_come_back
 from flask_paycheckout.payouts.refund_limits import RefundLimits
 
 _SENT_AGAIN = "it was sent again after a person said that it had come back; compare it with the chain"
@@ -127,7 +126,7 @@ class PayoutMoves:
             PayoutStatus.SENT: None if payout.is_token else now + FIRST_READ,
         }
         # Nobody but a person can see that only one of its transfers was carried out.
-        is_again = status == PayoutStatus.SENT and payout.is_token and _had_come_back(payout)
+        is_again = status == PayoutStatus.SENT and payout.is_token and had_come_back(payout)
         values = {
             "due_at": planned.get(status),
             "missed_at": None,
@@ -237,11 +236,6 @@ def without_money(refunds: Iterable[PayoutMixin], left: Decimal) -> Sequence[Pay
     :param left: the part of the payment that no refund takes.
     """
     return [one for one in refunds if one.state == PayoutState.FAILED and (one.counts or 0) > left]
-
-
-def _had_come_back(payout: PayoutMixin) -> bool:
-    """Whether an earlier try was sent, and came back by a person's word."""
-    return any(each.doubt == Doubt.DENIED for each in tries_of(payout.earlier))
 
 
 def problem_columns(payout: PayoutMixin, problem: str | None, now: datetime) -> dict[str, Any]:

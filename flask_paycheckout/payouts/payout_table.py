@@ -28,7 +28,7 @@ from flask_paycheckout.database.service_table import insert_in
 from flask_paycheckout.database.state_table import StateTable
 from flask_paycheckout.errors import UnknownPayout
 from flask_paycheckout.payouts.payout_model import PayoutMixin
-from flask_paycheckout.payouts.payout_states import PayoutKind, PayoutStatus
+from flask_paycheckout.payouts.payout_states import Doubt, PayoutKind, PayoutStatus
 
 # A row of the table of failing calls, whose `words` is the key; it never fails, so no report shows it.
 _ROW = {"account": "", "operation": "installation key"}
@@ -185,6 +185,11 @@ def tries_of(text: str | None) -> tuple[Try, ...]:
 def all_tries(payout: PayoutMixin) -> tuple[Try, ...]:
     """The tries of a payout, oldest first."""
     return (*tries_of(payout.earlier), present_try(payout))
+
+
+def had_come_back(payout: PayoutMixin) -> bool:
+    """Whether an earlier try was sent, and came back by a person's word."""
+    return any(each.doubt == Doubt.DENIED for each in tries_of(payout.earlier))
 
 
 def references_of(payouts: Iterable[PayoutMixin]) -> set[str]:

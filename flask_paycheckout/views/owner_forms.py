@@ -246,7 +246,7 @@ _DONE = {
     "retry": "It is tried again.",
     "sent": "Recorded: it was sent.",
     "not_sent": "Recorded: it was not sent.",
-    "amended": "Recorded: it is right as the service reports it.",
+    "amended": "Recorded: it is right so.",
     "returned": "Recorded: it came back, and has failed.",
     "accepted": "Accepted.",
     "part": "Accepted as a part. Write to the customer: the link below leads to the payment of the rest.",

@@ -109,6 +109,37 @@ def test_a_token_payout_that_one_person_sends_again_is_told_until_it_is_compared
     assert (payout(shop).status, "repeated-transfers" in alarms_of(shop)) == ("completed", False)
 
 
+def test_who_reports_the_return_of_tokens_does_not_say_alone_that_they_were_paid_once(
+    one_hand: Shop, books: Books
+) -> None:
+    pays_out(one_hand, amount="10", to=WALLET, approve=False, by="Ada")
+    books.instead = [NO_ANSWER]
+    sends_payouts(one_hand)
+    for said in (True, False):
+        assert decides(one_hand, "resolve", "maker-1", said, by="Bo")
+    assert decides(one_hand, "retry", "maker-1", by="Bo")
+    assert decides(one_hand, "approve", "maker-1", by="Cy")
+    sends_payouts(one_hand)
+    for name in ("Ada", "bo"):
+        assert not decides(one_hand, "resolve", "maker-1", True, by=name)
+    opens_view(one_hand, lambda: "Bo")
+    assert 'value="amended"' not in opens(one_hand, "/payout", reference="maker-1").text
+    assert "Compare it with the chain" in one_hand.runs("audit").output
+    assert decides(one_hand, "resolve", "maker-1", True, by="Cy")
+    assert (payout(one_hand).status, "repeated-transfers" in alarms_of(one_hand)) == ("completed", False)
+    assert "Compare it with the chain" not in one_hand.runs("audit").output
+
+
+def test_who_has_a_payout_tried_again_cannot_approve_that(one_hand: Shop) -> None:
+    pays_out(one_hand, amount="60", approve=True, by="Ada")
+    assert decides(one_hand, "approve", "maker-1", by="Bo")
+    stands(one_hand, "maker-1", status="failed", paid_by="")
+    assert decides(one_hand, "retry", "maker-1", by="Bo")
+    assert payout(one_hand).status == "waiting"
+    assert not decides(one_hand, "approve", "maker-1", by="Bo")
+    assert decides(one_hand, "approve", "maker-1", by="Cy")
+
+
 def test_who_says_that_a_payout_was_not_sent_cannot_approve_that_it_is_sent_again(one_hand: Shop, books: Books) -> None:
     pays_out(one_hand, amount="60", to=WALLET, approve=False)
     books.instead = [NO_ANSWER]

@@ -33,7 +33,8 @@ from flask_paycheckout.client.resources.fiat_records import created_at_of
 from flask_paycheckout.database.state_table import Row
 from flask_paycheckout.payouts.calls import PayoutCalls
 from flask_paycheckout.payouts.payout_model import PayoutMixin
-from flask_paycheckout.payouts.payout_table import tries_of
+from flask_paycheckout.payouts.payout_states import PayoutStatus
+from flask_paycheckout.payouts.payout_table import had_come_back
 from flask_paycheckout.service.record import PAYOUT
 from flask_paycheckout.wiring import Wiring
 
@@ -212,11 +213,10 @@ class Audit:
         return compare_disbursement(payout, self.calls.known_destination(payout), made, self.wiring.clock())
 
     def _not_proved(self, page: Sequence[Row]) -> Collection[Finding]:
-        """The findings about payouts in tokens that were sent more than once, which the service does not show."""
+        """The findings about payouts in tokens that were sent again, and not compared with the chain since."""
         payouts = self.rows.find(self.rows.models.Payout, "id", [row["id"] for row in page]).values()
-        return [
-            not_proved(payout) for payout in payouts if any(each.disbursement_id for each in tries_of(payout.earlier))
-        ]
+        again = (each for each in payouts if had_come_back(each) and each.status != PayoutStatus.COMPLETED)
+        return list(map(not_proved, again))
 
 
 def _by_id(checks: Recheck) -> Callable[[Iterable[Row]], Collection[Finding]]:
