@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from sqlalchemy import ColumnElement, exists, func, select
+from sqlalchemy import ColumnElement, and_, exists, func, select
 
 from flask_paycheckout.books.alarms import (
     PATIENCE,
@@ -21,6 +21,7 @@ from flask_paycheckout.books.alarms import (
 )
 from flask_paycheckout.books.happenings import REASON_WORDS
 from flask_paycheckout.books.service_alarms import DOCTOR, in_outage
+from flask_paycheckout.checkouts.checkout_model import ANOTHER_AMOUNT
 from flask_paycheckout.checkouts.payments import Amount, arrived_of, payment_of
 from flask_paycheckout.checkouts.states import OPEN, Reason, Status
 from flask_paycheckout.clock import EPOCH
@@ -83,12 +84,15 @@ def unread_payments(look: Look) -> Waiting:
 
 @alarm(Severity.NOW)
 def reversed_payments(look: Look) -> Waiting:
-    """Money that had arrived and that the service took back, until it comes after all or a person has dealt with it."""
+    """Money that had arrived and that the service took back, until it comes after all or a person has dealt with it.
+
+    Another amount that comes in its place ends nothing.
+    """
     c = look.checkouts
     gone = c.payment_completed_at.is_(None), c.payment_paid_amount.is_not(None), c.status.not_in(OPEN)
     return _checkouts(
         look,
-        [c.problem_since.is_not(None), *gone, c.payback.is_(None)],
+        [c.problem_since.is_not(None), and_(*gone, c.payback.is_(None)) | (c.payback == ANOTHER_AMOUNT)],
         "problem_since",
         ("payment that had arrived was taken back", "payments that had arrived were taken back"),
         "Ask the service and the customer: the order stays paid here, so ship nothing for it, and refund nothing.",

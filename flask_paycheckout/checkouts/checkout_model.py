@@ -31,6 +31,10 @@ SQLite would read all rows without a paid order along the unique column, which i
 """
 
 
+ANOTHER_AMOUNT = "another amount"
+"""The value of `payback` of a payment that paid its order, was taken back, and came again as another amount."""
+
+
 class TotalMixin:
     """The columns of a total, exactly; see `total_columns`."""
 
@@ -194,7 +198,7 @@ class CheckoutMixin(TotalMixin, PaymentTable):
     """`kept` for money that paid no order, or came too much, and that a person keeps; None until that is recorded.
 
     `refunded` while refunds that are neither cancelled nor failed cover all that arrived; None again once one of them
-    has failed or was cancelled.
+    has failed or was cancelled. Or `ANOTHER_AMOUNT`.
     """
 
     refunded_amount: Mapped[str | None] = mapped_column(String(255))

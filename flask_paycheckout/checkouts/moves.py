@@ -17,9 +17,9 @@ import msgspec
 from sqlalchemy import ColumnElement, Connection, exists, func, or_, select, update
 from sqlalchemy.exc import IntegrityError
 
-from flask_paycheckout.checkouts.checkout_model import CheckoutMixin, total_columns
+from flask_paycheckout.checkouts.checkout_model import ANOTHER_AMOUNT, CheckoutMixin, total_columns
 from flask_paycheckout.checkouts.payments import EXACT, amount_of, whole_units
-from flask_paycheckout.checkouts.ruling import Balance, OrderPayments
+from flask_paycheckout.checkouts.ruling import Balance, OrderPayments, came_otherwise
 from flask_paycheckout.checkouts.states import LIVE, OPEN, Reason, Status
 from flask_paycheckout.checkouts.stored import Checkouts, change_excess
 from flask_paycheckout.database.connections import lost_races_ignored
@@ -151,10 +151,10 @@ def reverse(checkout: CheckoutMixin, entry: str, values: Values) -> Move:
 
 
 def restore(checkout: CheckoutMixin, entry: str, values: Values) -> Move:
-    """What the service had taken back has arrived after all."""
-    paid = amount_of(checkout.payment_paid_amount, checkout.payment_paid_currency)
-    payback = None
-    if paid is not None and paid.amount > 0:
+    """What the service had taken back has arrived after all, or another amount in its place."""
+    paid = amount_of(values["payment_paid_amount"], values["payment_paid_currency"])
+    payback = ANOTHER_AMOUNT if came_otherwise(checkout, values) else None
+    if payback is None and paid is not None and paid.amount > 0:
         left = EXACT.subtract(paid.amount, Decimal(checkout.refunded_amount or 0))
         payback = None if whole_units(left, paid.currency) else "refunded"
     return Move(Status(checkout.status), entry, (), values | {"payback": payback}, checkout.reason)

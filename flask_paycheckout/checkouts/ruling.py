@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from flask_paycheckout.checkouts.checkout_model import CheckoutMixin, problem_columns
+from flask_paycheckout.checkouts.checkout_model import ANOTHER_AMOUNT, CheckoutMixin, problem_columns
 from flask_paycheckout.checkouts.payments import (
     EXACT,
     Amount,
     Payment,
+    amount_of,
     arrived_of,
     payment_columns,
     payment_of,
@@ -208,6 +209,15 @@ class ReadCause(msgspec.Struct):
         return "" if self.webhook_at is None else line(self.webhook_at, Entry.WEBHOOK)
 
 
+def came_otherwise(checkout: CheckoutMixin, money: Mapping[str, Any]) -> bool:
+    """Whether a payment that paid its order, and was taken back, has come again as another amount.
+
+    :param money: the columns for the money of the completed deposit.
+    """
+    came = amount_of(money["payment_paid_amount"], money["payment_paid_currency"])
+    return checkout.paid_order_id is not None and checkout.taken_back not in (None, came)
+
+
 class Reading(msgspec.Struct):
     """A read of a checkout's deposit, while it is applied to the checkout as it was loaded."""
 
@@ -289,6 +299,8 @@ class Reading(msgspec.Struct):
         checkout, status = self.checkout, self.status
         if self.is_in_doubt:
             return None
+        if status == COMPLETED and (checkout.payback == ANOTHER_AMOUNT or came_otherwise(checkout, self.money)):
+            return "the service took the payment back, and reports another amount since: ask it why"
         if checkout.payment_paid_amount is not None and status != COMPLETED:
             paid = f"{checkout.payment_paid_amount} {checkout.payment_paid_currency}"
             is_now = "is not found" if status is None else f"has the status {status[:64]!r}"

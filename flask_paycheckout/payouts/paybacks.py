@@ -14,7 +14,7 @@ from typing import Any
 
 from sqlalchemy import Select, func, select, text, update
 
-from flask_paycheckout.checkouts.checkout_model import MONEY_TO_PAY_BACK, CheckoutMixin
+from flask_paycheckout.checkouts.checkout_model import ANOTHER_AMOUNT, MONEY_TO_PAY_BACK, CheckoutMixin
 from flask_paycheckout.checkouts.payments import EXACT, Amount
 from flask_paycheckout.checkouts.states import Reason, Status
 from flask_paycheckout.database.connections import begin_limited
@@ -86,6 +86,8 @@ class Paybacks:
 
 def _refusal_to_keep(checkout: Mapping[Any, Any]) -> str | None:
     """Why the money of a checkout's row cannot be kept; None where it can."""
+    if checkout["payback"] == ANOTHER_AMOUNT:
+        return None
     if checkout["payback"] is not None:
         return "it is kept already" if checkout["payback"] == KEPT else "refunds cover it: cancel them first"
     pays_order, status = checkout["paid_order_id"] is not None, checkout["status"]

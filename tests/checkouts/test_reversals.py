@@ -13,6 +13,7 @@ from tests.conftest import OpenShop
 from tests.payouts.shop import refunds
 from tests.scripted import Shop, number
 from tests.views.pages import heading, opens
+from tests.views.test_owner import opens as opens_owner, opens_view
 
 pytestmark = pytest.mark.on_each_database
 
@@ -147,6 +148,25 @@ def test_what_comes_after_all_is_booked_again_and_ends_the_alarm(shop: Shop, sig
     assert signals.names.count("order_paid") == 1
     assert "differs 0" in shop.runs("audit").output
     assert refunds(shop, checkout_id).amount == shop.attempt(checkout_id).payment.paid.amount
+
+
+def test_another_amount_that_comes_in_its_place_is_told_until_a_person_has_dealt_with_it(shop: Shop) -> None:
+    opens_view(shop)
+    checkout_id = shop.has_paid()
+    takes_back(shop, checkout_id, "processing")
+    since = alarms_of(shop)["reversed-payments"].since
+    for _ in range(2):
+        shop.service.says(checkout_id, "completed", inputAmount=number("5"))
+        shop.clock.advance(minutes=1)
+        shop.hears_of(checkout_id)
+        assert alarms_of(shop)["reversed-payments"].since == since
+    assert lines(shop)[-1] == ("payment", "5.00")
+    assert "another amount" in shop.runs("show", "o-1").output.partition("\n")[0]
+    assert "It is dealt with" in opens_owner(shop, "/order", order_id="o-1").text
+    with shop.app.app_context():
+        shop.paycheckout.keep(checkout_id, by="Ada", why="the rest came in cash")
+    assert urgent(shop) == set()
+    assert "differs 0" in shop.runs("audit").output
 
 
 def test_a_person_ends_the_alarm_of_money_that_is_gone(shop: Shop) -> None:

@@ -27,6 +27,7 @@ from flask_paycheckout.payouts.destinations import Destination, masked_account
 from flask_paycheckout.payouts.payout_model import PayoutMixin
 from flask_paycheckout.payouts.payout_states import Doubt, PayoutStatus
 from flask_paycheckout.payouts.payout_table import tries_of
+from flask_paycheckout.payouts.refund_limits import KEPT
 from flask_paycheckout.text import plain
 
 
@@ -130,8 +131,11 @@ def _money_there(row: CheckoutMixin, deposit: Deposit | None) -> dict[str, str |
 
 
 def _must_be_exact(row: CheckoutMixin) -> bool:
-    """Whether the order was paid by this payment alone; of one with parts, any amount that is left may come."""
-    return row.status == Status.PAID and row.reason is None and row.excess is None
+    """Whether the order was paid by this payment alone; of one with parts, any amount that is left may come.
+
+    So may another amount that came later, once a person has dealt with it.
+    """
+    return row.status == Status.PAID and row.reason is None and row.excess is None and row.payback != KEPT
 
 
 def _is_as_asked(row: CheckoutMixin, deposit: Deposit | None) -> bool:
