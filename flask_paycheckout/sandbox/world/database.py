@@ -120,22 +120,22 @@ def configure_database(app: Flask, database: str, *, is_one_of_many: bool) -> No
     """
     # Errors quote no parameters, which hold secrets of accounts and addresses of checkouts.
     options: dict[str, Any] = {"hide_parameters": True}
-    url = read_url(database)
-    if url.get_backend_name() == "sqlite":
-        url = _absolute(url)
+    url, in_memory = read_url(database), is_memory(database)
+    is_sqlite = url.get_backend_name() == "sqlite"
+    if is_sqlite:
+        url = make_url(_MEMORY) if in_memory else _absolute(url)
         options["connect_args"] = {"check_same_thread": False, "timeout": _BUSY_SECONDS}
-        # SQLite lets one write at a time, and whoever waits for its lock only looks now and then whether it is free.
-        # Waiting for the only connection, threads are served in the order in which they came.
-        options |= {"poolclass": QueuePool, "pool_size": 1, "max_overflow": 0, "pool_timeout": _BUSY_SECONDS}
     else:
         url = _with_psycopg(url)
         connect = {} if "connect_timeout" in url.query else {"connect_timeout": _CONNECT_SECONDS}
         options |= {"pool_pre_ping": True, "connect_args": connect}
-    if is_memory(database):
-        url = make_url(_MEMORY)
-    elif is_one_of_many:
+    if is_one_of_many and not in_memory:
         # The connections of many worlds would be more than a server or a process has.
         options |= {"poolclass": NullPool}
+    elif is_sqlite:
+        # SQLite lets one write at a time, and whoever waits for its lock only looks now and then whether it is free.
+        # Waiting for the only connection, threads are served in the order in which they came.
+        options |= {"poolclass": QueuePool, "pool_size": 1, "max_overflow": 0, "pool_timeout": _BUSY_SECONDS}
     app.config["SQLALCHEMY_DATABASE_URI"] = url
     app.config["SQLALCHEMY_ENGINE_OPTIONS"] = options
     db.init_app(app)
