@@ -119,14 +119,15 @@ class PayoutMoves:
         """
         to = move.target(payout)
         status = to.status
+        is_token = payout.is_token
         # Nothing happens by itself in other states, and the service cannot be asked about tokens.
         planned = {
             PayoutStatus.READY: now,
             PayoutStatus.SENDING: payout.due_at,
-            PayoutStatus.SENT: None if payout.is_token else now + FIRST_READ,
+            PayoutStatus.SENT: None if is_token else now + FIRST_READ,
         }
         # Nobody but a person can see that only one of its transfers was carried out.
-        is_again = status == PayoutStatus.SENT and payout.is_token and had_come_back(payout)
+        is_again = status == PayoutStatus.SENT and is_token and had_come_back(payout)
         values = {
             "due_at": planned.get(status),
             "missed_at": None,

@@ -170,6 +170,8 @@ class PayoutSender:
                     away.add(payer)
                     self._pauses.failed(payer, time.monotonic() - began)
                 results.deliver()
+            if not results.failed_calls:
+                return
             self.following.look_up_due(results)
 
     def _paying(
