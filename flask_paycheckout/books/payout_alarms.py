@@ -28,7 +28,7 @@ from flask_paycheckout.errors import payout_status_text
 from flask_paycheckout.payouts.destinations import facts_in
 from flask_paycheckout.payouts.payout_model import PayoutMixin
 from flask_paycheckout.payouts.payout_states import PayoutKind, PayoutState, PayoutStatus
-from flask_paycheckout.payouts.payout_table import is_stopped
+from flask_paycheckout.payouts.payout_table import NOT_SENT, is_stopped
 from flask_paycheckout.service.record import PAYOUT, READS
 from flask_paycheckout.text import Show, account_text, moment_text, payout_sum_text
 from flask_paycheckout.wiring.installation import ANOTHER
@@ -39,11 +39,6 @@ _MOVED = (
 )
 # The accounts that one sentence names.
 _NAMED = 5
-# Of these nothing is under way, and something may be sent.
-_NOT_SENT = (
-    *(PayoutState.CLAIMABLE, PayoutState.WAITING, PayoutState.POSTPONED),
-    *(PayoutState.READY, PayoutState.RELEASED, PayoutState.FAILED),
-)
 
 
 @alarm(Severity.NOW)
@@ -111,7 +106,7 @@ def stopped_refunds(look: Look) -> Waiting:
         "refund is not sent, since its payment was taken back",
         "refunds are not sent, since their payments were taken back",
     )
-    return _payouts(look, [look.payouts.state.in_(_NOT_SENT), is_stopped(look.models)], what, stopped=True)
+    return _payouts(look, [look.payouts.state.in_(NOT_SENT), is_stopped(look.models)], what, stopped=True)
 
 
 @alarm(Severity.TODAY)

@@ -28,7 +28,7 @@ from flask_paycheckout.database.service_table import insert_in
 from flask_paycheckout.database.state_table import StateTable
 from flask_paycheckout.errors import UnknownPayout
 from flask_paycheckout.payouts.payout_model import PayoutMixin
-from flask_paycheckout.payouts.payout_states import Doubt, PayoutKind, PayoutStatus
+from flask_paycheckout.payouts.payout_states import Doubt, PayoutKind, PayoutState, PayoutStatus
 
 # A row of the table of failing calls, whose `words` is the key; it never fails, so no report shows it.
 _ROW = {"account": "", "operation": "installation key"}
@@ -77,13 +77,18 @@ class Payouts(StateTable[PayoutMixin]):
         return self.of("refund_of", checkout_id, connection)
 
     def refund_states(self, order_id: str) -> Sequence[RefundState]:
-        """The states of an order's refunds, each once for each payment and amount; without cancelled ones.
+        """The states of an order's refunds, each once for each payment and amount.
 
-        Their number does not grow with the number of refunds of one amount.
+        They are without cancelled ones, and without those that are not sent, since their payment was taken back. Their
+        number does not grow with the number of refunds of one amount.
         """
         c, of = self.table.c, self.models.checkouts.c
         columns = (of.checkout_id, of.paid_order_id, of.payback, c.status, c.currency, c.amount)
-        live = (c.kind == PayoutKind.REFUND, c.status != PayoutStatus.CANCELLED)
+        live = (
+            c.kind == PayoutKind.REFUND,
+            c.status != PayoutStatus.CANCELLED,
+            of.payment_completed_at.is_not(None) | c.state.not_in(NOT_SENT),
+        )
         together = self.table.join(self.models.checkouts, of.checkout_id == c.refund_of)
         counted = select(*columns, func.count()).select_from(together).where(c.order_id == order_id, *live)
         return [RefundState(*row) for row in self.rows(counted.group_by(*columns))]
@@ -138,6 +143,13 @@ def is_stopped(models: Models) -> ColumnElement[bool]:
     """Whether a payout is a refund of a payment that was taken back: it would be paid on top of that."""
     c, payments = models.payouts.c, models.checkouts.c
     return exists().where(payments.checkout_id == c.refund_of, payments.payment_completed_at.is_(None))
+
+
+NOT_SENT = (
+    *(PayoutState.CLAIMABLE, PayoutState.WAITING, PayoutState.POSTPONED),
+    *(PayoutState.READY, PayoutState.RELEASED, PayoutState.FAILED),
+)
+"""In these states nothing is under way, and something may be sent."""
 
 
 # Tries

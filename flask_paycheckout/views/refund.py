@@ -92,8 +92,13 @@ def _typed() -> Mapping[str, str]:
     return {name: typed for name, typed in sent.items() if isinstance(typed, str)}
 
 
+def _is_stopped(payout: PayoutMixin) -> bool:
+    """Whether nobody asks where it goes, since its payment was taken back."""
+    return can_be_claimed(payout) and runtime().payouts.is_stopped(payout)
+
+
 def _claim(payout: PayoutMixin, form: RefundForm, token: str) -> Answer:
-    if form.faults:
+    if form.faults or _is_stopped(payout):
         return _refused(payout, form)
     try:
         claimed = for_writing("the refund page").refund_claims.claim(payout.reference, form)
@@ -110,7 +115,7 @@ def _refused(payout: PayoutMixin, form: RefundForm, error: Exception | None = No
     """
     payout = runtime().refund_claims.find(payout.reference) or payout
     code, why, wait, detail = Code.INVALID, texts.FAULTS, None, ""
-    if not can_be_claimed(payout):
+    if not can_be_claimed(payout) or _is_stopped(payout):
         code, why = Code.TOO_LATE, texts.TOO_LATE
     elif not claims_left(payout):
         code, why = Code.TOO_MANY_ATTEMPTS, texts.TOO_OFTEN
@@ -149,7 +154,7 @@ def _page(payout: PayoutMixin, form: RefundForm = _EMPTY, **problem: str) -> Res
     return page(
         "refund.html",
         payout.order_id,
-        replace(texts.refund_text(payout), **problem),
+        replace(texts.refund_text(payout, stopped=_is_stopped(payout)), **problem),
         state=state,
         final=sent_for_good
         or state in (PayoutStatus.COMPLETED, PayoutStatus.CANCELLED)
@@ -166,7 +171,7 @@ def _banks(payout: PayoutMixin) -> list[str]:
 
 def _fields(payout: PayoutMixin, form: RefundForm = _EMPTY) -> list[_Field]:
     """The fields of the form, as they were sent; none where it cannot be sent any more."""
-    if not claims_left(payout):
+    if not claims_left(payout) or _is_stopped(payout):
         return []
     first = next(iter(form.faults), None)
     return [

@@ -259,9 +259,12 @@ _TYPE_AGAIN = "For your safety this is not kept on this page. Please type it aga
 _OWN_WALLET = "Check that the wallet is yours: a payment to a wrong address cannot be taken back."
 
 
-def refund_text(payout: PayoutMixin) -> RefundText:
-    """The text of a refund, or of another payout that its receiver claims, in its state."""
-    status, token = PayoutStatus(payout.status), payout.is_token
+def refund_text(payout: PayoutMixin, *, stopped: bool = False) -> RefundText:
+    """The text of a refund, or of another payout that its receiver claims, in its state.
+
+    :param stopped: whether its payment was taken back, so that nothing of it is sent; the shop knows more.
+    """
+    status, token = PayoutStatus.UNKNOWN if stopped else PayoutStatus(payout.status), payout.is_token
     # It was approved before.
     text = _ON_ITS_WAY if payout.state == PayoutState.POSTPONED else _OF_STATUS[status]
     if token:

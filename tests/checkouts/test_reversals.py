@@ -10,10 +10,11 @@ from flask_paycheckout import NothingToRefund, Pay, TransitionRefused, payment_r
 from flask_paycheckout.testing import Signals
 from tests.alarming import alarms_of, urgent
 from tests.conftest import OpenShop
+from tests.payouts.claiming import FORM, Customer
 from tests.payouts.shop import refunds
 from tests.scripted import Shop, number
 from tests.views.pages import heading, opens
-from tests.views.test_owner import opens as opens_owner, opens_view
+from tests.views.test_owner import opens as opens_owner, opens_view, text_of
 
 pytestmark = pytest.mark.on_each_database
 
@@ -81,6 +82,22 @@ def test_the_customer_reads_that_the_payment_was_taken_back(shop: Shop) -> None:
     takes_back(shop, checkout_id)
     page = opens(shop).text
     assert (heading(page), "data-print" in page) == ("Your payment was taken back", False), "it is no receipt any more"
+
+
+def test_nobody_asks_where_a_refund_of_money_that_was_taken_back_goes(shop: Shop) -> None:
+    """Until it comes after all; the shop sends nothing of it before."""
+    checkout_id = shop.has_paid()
+    customer = Customer(shop, refunds(shop, checkout_id).reference)
+    assert "Refund unclaimed" in text_of(opens(shop))
+    takes_back(shop, checkout_id)
+    assert "Refund" not in text_of(opens(shop))
+    page = customer.opens().text
+    assert (heading(page), "<form" in page) == ("The shop is looking at your refund", False)
+    assert customer.sends(**FORM).status_code == 409
+    shop.service.says(checkout_id, "completed")
+    shop.clock.advance(minutes=5)
+    shop.hears_of(checkout_id)
+    assert "<form" in customer.opens().text
 
 
 def test_a_webhook_about_money_that_arrived_causes_one_read_in_a_cool_down(shop: Shop, signals: Signals) -> None:
