@@ -44,7 +44,8 @@ def test_a_payment_is_refunded_and_a_payout_approved_by_keyboard_and_without_scr
     page.keyboard.press("Enter")
     expect(page.get_by_label("Link for the customer")).to_have_value(re.compile("/paycheckout/refunds/"))
     page.goto(f"{address}/payouts")
-    page.get_by_role("link", name="refunds", exact=True).press("Enter")
+    page.get_by_label("Kind").press("r")
+    page.get_by_role("button", name="Show").press("Enter")
     expect(page.get_by_text("$0.40", exact=True)).to_be_visible()
     expect(page.get_by_text("maker-1")).not_to_be_visible()
 
