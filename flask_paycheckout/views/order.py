@@ -240,7 +240,7 @@ def create_checkout(token: str) -> Answer:
     if request.method != "POST":
         return _standing(link)
     if not may_use_links():
-        return cross_origin()
+        return cross_origin("Please start the payment from the shop's own page.")
     if link is None:
         return bad_link()
     try:

@@ -290,11 +290,6 @@ BAD_LINK = PageText(
     "It is incomplete, or too old. Please open your order in the shop again, or ask the shop for a new link.",
     look=Look.CLOSED,
 )
-FOREIGN_PAGE = PageText(
-    "This form did not come from the shop",
-    "Nothing was changed. Please open the shop's page again, and use its own form.",
-    look=Look.CLOSED,
-)
 RETRY = PageText(
     "Payment is not available right now",
     "The payment could not be started. Nothing was charged, and your order is kept.",

@@ -14,6 +14,7 @@ from typing import Any
 import msgspec
 from flask import (
     Response,
+    abort,
     current_app,
     g,
     got_request_exception,
@@ -34,8 +35,8 @@ from flask_paycheckout.runtime import runtime
 from flask_paycheckout.service.calls import NotAsked
 from flask_paycheckout.text import first_line, visible
 from flask_paycheckout.views import language
-from flask_paycheckout.views.headers import HTML, nonce, wants_json
-from flask_paycheckout.views.page_text import BAD_LINK, DATABASE, FOREIGN_PAGE, PageText, named_order, plain_text
+from flask_paycheckout.views.headers import FOREIGN_FORM, HTML, nonce, wants_json
+from flask_paycheckout.views.page_text import BAD_LINK, DATABASE, PageText, named_order, plain_text
 from flask_paycheckout.views.refund_text import RefundText
 from flask_paycheckout.views.shop_shown import shop_shown
 from flask_paycheckout.wiring.logs import about
@@ -129,9 +130,12 @@ def written(answer: Answer) -> BaseResponse:
     return response
 
 
-def cross_origin() -> Answer:
-    """Refuse what another site has sent."""
-    return _without_order(Code.CROSS_ORIGIN, FOREIGN_PAGE)
+def cross_origin(remedy: str) -> Answer:
+    """Refuse what another site has sent.
+
+    :param remedy: the sentence that tells people what to do instead.
+    """
+    return problem(Code.CROSS_ORIGIN, FOREIGN_FORM, partial(abort, 403, f"{FOREIGN_FORM} {remedy}"))
 
 
 def page(template: str, order_id: str | None, text: PageText | RefundText, **context: Any) -> Response:
@@ -197,12 +201,8 @@ def qr_code(text: str) -> Markup:
 
 def bad_link() -> Answer:
     """The one answer to all forged, expired and misused links, which reveals no order."""
-    return _without_order(Code.NOT_FOUND, BAD_LINK)
-
-
-def _without_order(code: Code, words: PageText) -> Answer:
-    text = plain_text(words)
-    return problem(code, text.title, partial(page, "bad_link.html", None, text))
+    text = plain_text(BAD_LINK)
+    return problem(Code.NOT_FOUND, text.title, partial(page, "bad_link.html", None, text))
 
 
 def seconds_to_wait(error: Exception) -> int:

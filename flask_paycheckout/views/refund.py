@@ -36,6 +36,7 @@ from flask_paycheckout.views.pages import (
 )
 
 _MAX_BODY = 64 * 1024
+_REMEDY = "Please open the link that the shop sent you again, and use its own form."
 # Attributes of the fields, for the browser's help. An account number is not one that browsers should keep.
 _ATTRIBUTES: dict[str, dict[str, str]] = {
     "account_name": {"autocomplete": "name"},
@@ -74,7 +75,7 @@ def refund(token: str) -> Answer:
     if found is not None:
         language.use_settings(partial(runtime().settings_of, found.account))
     if posted and not may_use_links():
-        return cross_origin()
+        return cross_origin(_REMEDY)
     if found is None:
         return bad_link()
     return _claim(found, read_form(found.currency, _typed()), token) if posted else _state(found)
