@@ -66,7 +66,7 @@ def test_payments_cost_few_statements_on_sqlite(open_shop: OpenShop) -> None:
         "settling webhook": ["8", "2"],
         "repeated webhook": ["2", "1"],
         "status": ["1", "0"],
-        "claim": ["8", "3"],
+        "claim": ["9", "3"],
     }
 
 
