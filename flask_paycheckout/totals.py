@@ -242,6 +242,6 @@ Total = Pay | Receive
 
 
 def plain_total(total: Total) -> Total:
-    """The same total without the shop's own class: a subclass of `Pay` or `Receive` would equal no stored total."""
+    """The same total as a plain `Pay` or `Receive`: an object of a subclass equals no stored total."""
     kind = Pay if isinstance(total, Pay) else Receive
     return kind(**{each.name: getattr(total, each.name) for each in fields(kind)})

@@ -18,7 +18,7 @@ from flask_paycheckout.books.order_text import (
     request_lines,
     total_text,
 )
-from flask_paycheckout.checkouts.checkout_model import ANOTHER_AMOUNT, CheckoutMixin
+from flask_paycheckout.checkouts.checkout_model import CheckoutMixin
 from flask_paycheckout.checkouts.order_problems import OrderProblem, OrderProblems
 from flask_paycheckout.checkouts.requests import PaymentRequests, RequestMixin
 from flask_paycheckout.checkouts.states import Status, best_of
@@ -91,7 +91,7 @@ class Explanation:
             return STATUS_TEXT[self.status]
         if paying.taken_back is not None:
             return f"The order was paid, and {paying.taken_back} of it were taken back by the payments service."
-        if paying.payback == ANOTHER_AMOUNT:
+        if paying.came_otherwise:
             return "The order was paid, and the payments service has taken that back and reports another amount since."
         if paying.reason not in (None, "excess"):
             return "The order is paid: a payment was held, and a person accepted it."

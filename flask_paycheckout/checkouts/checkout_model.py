@@ -234,6 +234,11 @@ class CheckoutMixin(TotalMixin, PaymentTable):
         return payment_of({name: getattr(self, name) for name in PAYMENT_COLUMNS})
 
     @property
+    def came_otherwise(self) -> bool:
+        """Whether it paid its order, was taken back, and another amount came, with which nobody has dealt yet."""
+        return self.payback == ANOTHER_AMOUNT
+
+    @property
     def taken_back(self) -> Amount | None:
         """The amount that had arrived, and that the service no longer reports as paid; else None."""
         if self.payment_completed_at is not None:

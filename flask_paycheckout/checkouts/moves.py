@@ -19,7 +19,7 @@ from sqlalchemy.exc import IntegrityError
 
 from flask_paycheckout.checkouts.checkout_model import ANOTHER_AMOUNT, CheckoutMixin, total_columns
 from flask_paycheckout.checkouts.payments import EXACT, amount_of, whole_units
-from flask_paycheckout.checkouts.ruling import Balance, OrderPayments, came_otherwise
+from flask_paycheckout.checkouts.ruling import Balance, OrderPayments, comes_otherwise
 from flask_paycheckout.checkouts.states import LIVE, OPEN, Reason, Status
 from flask_paycheckout.checkouts.stored import Checkouts, change_excess
 from flask_paycheckout.database.connections import lost_races_ignored
@@ -153,7 +153,7 @@ def reverse(checkout: CheckoutMixin, entry: str, values: Values) -> Move:
 def restore(checkout: CheckoutMixin, entry: str, values: Values) -> Move:
     """What the service had taken back has arrived after all, or another amount in its place."""
     paid = amount_of(values["payment_paid_amount"], values["payment_paid_currency"])
-    payback = ANOTHER_AMOUNT if came_otherwise(checkout, values) else None
+    payback = ANOTHER_AMOUNT if comes_otherwise(checkout, values) else None
     if payback is None and paid is not None and paid.amount > 0:
         left = EXACT.subtract(paid.amount, Decimal(checkout.refunded_amount or 0))
         payback = None if whole_units(left, paid.currency) else "refunded"

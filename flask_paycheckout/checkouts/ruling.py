@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from flask_paycheckout.checkouts.checkout_model import ANOTHER_AMOUNT, CheckoutMixin, problem_columns
+from flask_paycheckout.checkouts.checkout_model import CheckoutMixin, problem_columns
 from flask_paycheckout.checkouts.payments import (
     EXACT,
     Amount,
@@ -209,8 +209,8 @@ class ReadCause(msgspec.Struct):
         return "" if self.webhook_at is None else line(self.webhook_at, Entry.WEBHOOK)
 
 
-def came_otherwise(checkout: CheckoutMixin, money: Mapping[str, Any]) -> bool:
-    """Whether a payment that paid its order, and was taken back, has come again as another amount.
+def comes_otherwise(checkout: CheckoutMixin, money: Mapping[str, Any]) -> bool:
+    """Whether a payment that paid its order was taken back, and another amount has arrived for it since.
 
     :param money: the columns for the money of the completed deposit.
     """
@@ -299,7 +299,7 @@ class Reading(msgspec.Struct):
         checkout, status = self.checkout, self.status
         if self.is_in_doubt:
             return None
-        if status == COMPLETED and (checkout.payback == ANOTHER_AMOUNT or came_otherwise(checkout, self.money)):
+        if status == COMPLETED and (checkout.came_otherwise or comes_otherwise(checkout, self.money)):
             return "the service took the payment back, and reports another amount since: ask it why"
         if checkout.payment_paid_amount is not None and status != COMPLETED:
             paid = f"{checkout.payment_paid_amount} {checkout.payment_paid_currency}"

@@ -301,7 +301,7 @@ class Settlement:
         return Settled(checkout, False, ())
 
     def _next_look(self, checkout: CheckoutMixin, now: datetime) -> datetime | None:
-        """The time to ask what the order of a part costs; None where the money has no such next step."""
+        """The time to ask the shop again what a part's order costs; None for money that is no part."""
         return self._schedule.next_read(checkout.status, checkout.created_at, checkout.moved_at, now)
 
     # The statements

@@ -185,7 +185,7 @@ class Checkouts(StateTable[CheckoutMixin]):
         :param failure: the columns that tell why its parts could not pay it; without them it is forgotten.
         """
         c = self.table.c
-        # One that was taken back has no next look, and keeps the problem that tells of that.
+        # A part that was taken back is not looked at again, and keeps its problem, for the alarm about it.
         is_part = c.status == Status.PART.value, c.payment_completed_at.is_not(None)
         parts = update(self.table).where(c.order_id == order_id, *is_part)
         no_failure = {"problem": None, "problem_since": None, "failed_reads": 0}
@@ -380,7 +380,8 @@ def _payments_of(rows: Sequence[Any]) -> OrderPayments:
         for row in counted
         if (arrived := amount_of(row.payment_paid_amount, row.payment_paid_currency))
     ]
-    # One that was given back whole decides last in which currency an order is paid, and of an unpaid one not at all.
+    # The first part of which money is left decides the currency; one that was given back whole decides it only where
+    # the order is paid and no other part does.
     for kept, paid_in in sorted(sums, key=lambda one: not whole_units(*one)):
         if (whole_units(kept, paid_in) or is_paid) and currency in (None, paid_in):
             paid, currency = EXACT.add(paid, kept), paid_in

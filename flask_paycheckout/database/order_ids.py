@@ -76,6 +76,6 @@ def request_of(order_id: str) -> str | None:
 
 
 def order_text(order_id: str) -> str:
-    """The name of an order or a payment request in a sentence."""
+    """An order or a payment request as sentences name it, such as `order o-1` or `request logo`."""
     request = request_of(order_id)
     return f"order {order_id}" if request is None else f"request {request}"

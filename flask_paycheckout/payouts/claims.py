@@ -178,7 +178,7 @@ def _recipient(values: Any, payout: PayoutMixin) -> dict[str, Any]:
 
 
 def can_be_claimed(payout: PayoutMixin) -> bool:
-    """Whether the customer may still say where a refund goes: nobody has approved it, also not before it came back."""
+    """Whether the customer may still say where a refund goes: nobody has approved it, now or in an earlier try."""
     was_approved = payout.doubt is not None or payout.earlier is not None
     return not was_approved and (PayoutState(payout.state), PayoutEvidence.CLAIMED) in PAYOUT_TRANSITIONS
 

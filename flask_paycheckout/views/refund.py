@@ -144,23 +144,26 @@ def _facts(payout: PayoutMixin) -> dict[str, Any]:
         "status": payout.status,
         "amount": f"{payout.amount:f}",
         "currency": payout.currency,
-        "fields": [{"name": field.name, "label": field.label, "required": True} for field in _fields(payout)],
+        "fields": [
+            {"name": field.name, "label": field.label, "required": True}
+            for field in ([] if _is_stopped(payout) else _fields(payout))
+        ],
     }
 
 
 def _page(payout: PayoutMixin, form: RefundForm = _EMPTY, **problem: str) -> Response:
-    state = PayoutStatus(payout.status)
+    state, stopped = PayoutStatus(payout.status), _is_stopped(payout)
     # A payment in tokens cannot be followed further.
     sent_for_good = state is PayoutStatus.SENT and payout.is_token
     return page(
         "refund.html",
         payout.order_id,
-        replace(texts.refund_text(payout, stopped=_is_stopped(payout)), **problem),
+        replace(texts.refund_text(payout, stopped=stopped), **problem),
         state=state,
         final=sent_for_good
         or state in (PayoutStatus.COMPLETED, PayoutStatus.CANCELLED)
         or payout.state == PayoutState.REPLACED,
-        fields=(fields := _fields(payout, form)),
+        fields=(fields := [] if stopped else _fields(payout, form)),
         banks=_banks(payout) if fields else [],
     )
 
@@ -172,7 +175,7 @@ def _banks(payout: PayoutMixin) -> list[str]:
 
 def _fields(payout: PayoutMixin, form: RefundForm = _EMPTY) -> list[_Field]:
     """The fields of the form, as they were sent; none where it cannot be sent any more."""
-    if not claims_left(payout) or _is_stopped(payout):
+    if not claims_left(payout):
         return []
     first = next(iter(form.faults), None)
     return [

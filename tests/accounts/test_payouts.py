@@ -133,7 +133,7 @@ def test_what_was_sent_with_the_token_of_the_settings_is_found_and_read_with_the
 def test_one_that_may_have_been_sent_is_sent_again_with_the_same_keys_only(
     owing: Sellers, service: SigningService
 ) -> None:
-    """Other keys leave it unknown, until these are back and find it."""
+    """Other keys cannot find it, so that it is unknown until the first keys are back."""
     sends(owing.shop)
     doubted = {"status": "ready", "doubt": "lost", "due_at": owing.shop.clock(), "disbursement_id": None}
     stands(owing.shop, "of-ada", **doubted)

@@ -134,7 +134,7 @@ def configure_database(app: Flask, database: str, *, is_one_of_many: bool) -> No
         options |= {"poolclass": NullPool}
     elif is_sqlite:
         # SQLite lets one write at a time, and whoever waits for its lock only looks now and then whether it is free.
-        # Waiting for the only connection, threads are served in the order in which they came.
+        # Threads that wait for the only connection get it in the order in which they asked.
         options |= {"poolclass": QueuePool, "pool_size": 1, "max_overflow": 0, "pool_timeout": _BUSY_SECONDS}
     app.config["SQLALCHEMY_DATABASE_URI"] = url
     app.config["SQLALCHEMY_ENGINE_OPTIONS"] = options
