@@ -20,20 +20,21 @@ import hmac
 from collections.abc import Callable
 from datetime import datetime, timedelta
 from functools import wraps
-from typing import Concatenate
+from typing import Any, get_type_hints
 from urllib.parse import quote
 
-from flask import current_app, g, request
+from flask import Response, current_app, g, request
 from sqlalchemy import bindparam, delete, or_, select
 from sqlalchemy.orm import Session
 
 from flask_paycheckout.sandbox.auth.start_state import USER_ID, add_token
 from flask_paycheckout.sandbox.auth.tables import AccessToken, Account, digest_of
-from flask_paycheckout.sandbox.wire.envelope import Refusal, unspecified_refusal
-from flask_paycheckout.sandbox.wire.operations import Credentials, check_undeclared, operation_of
-from flask_paycheckout.sandbox.wire.request_log import Answer, Given, in_one_transaction, masked
+from flask_paycheckout.sandbox.wire.envelope import FieldError, Refusal, success, unspecified_refusal
+from flask_paycheckout.sandbox.wire.operations import Credentials, Operation, mark, operation_of, read_sent
+from flask_paycheckout.sandbox.wire.request_log import LOSE_RESPONSE, log_request, masked
 from flask_paycheckout.sandbox.world.assumptions import sign, string_to_sign
 from flask_paycheckout.sandbox.world.context import assumption, current_time, world
+from flask_paycheckout.sandbox.world.database import transaction
 from flask_paycheckout.sandbox.world.settings import new_secret
 
 _SCHEME = "bearer "
@@ -83,30 +84,88 @@ def _path_bytes(path: str) -> bytes:
     return sent
 
 
-def for_account(view: Callable[Concatenate[Session, Account, Given], Answer]) -> Callable[Given, Answer]:
-    """Call the view in one transaction, with the account whose credentials the request has."""
-
-    @wraps(view)
-    @in_one_transaction
-    def call(session: Session, /, *given: Given.args, **named: Given.kwargs) -> Answer:
-        account = check_access(session)
-        check_undeclared()
-        return view(session, account, *given, **named)
-
-    return call
+_JSON = "application/json"
+View = Callable[..., object]
 
 
-def check_access(session: Session) -> Account:
-    """Check the credentials that the current operation requires, and return the caller's account."""
-    credentials = _required()
+def operation(
+    *, after: Callable[[], object] | None = None, **declared: Any
+) -> Callable[[View], Callable[..., Response]]:
+    """Declare the operation that a view serves, and let the view say with its parameters what it needs.
+
+        @checkouts.post("/v1/checkout")
+        @operation(code="checkout_status_code", message="Checkout created successfully")
+        def create_checkout(session: Session, account: Account, sent: NewCheckout) -> CheckoutLink:
+
+    `session` is the transaction in which the call is logged too, so that the log has each call that had an effect, and
+    `account` the caller's. `sent` is the body and `query` the query parameters, as the classes of their annotations.
+    All others are variables of the path. The view returns the answer's data, or None for an answer without.
+
+    :param after: called after the transaction of a call that succeeded.
+    :param declared: fields of `Operation`.
+    """
+
+    def declare(view: View) -> Callable[..., Response]:
+        hints = get_type_hints(view)
+        returns = hints.pop("return")
+        made = Operation(body=hints.get("sent"), query=hints.get("query"), returns=returns, **declared)
+
+        @wraps(view)
+        def respond(**of_path: str) -> Response:
+            # A call that gets no answer is logged as such when the connection is dropped.
+            has_answer = g.get("fault_kind") != LOSE_RESPONSE
+            with transaction() as session:
+                known = {"session": session, "account": check_access(session)} | _read(hints) | of_path
+                response = _answer(made, view(**{name: known[name] for name in hints}))
+                if has_answer:
+                    log_request(response, session)
+            if has_answer:
+                g.logged = response
+            if after is not None:
+                after()
+            return response
+
+        return mark(respond, made)
+
+    return declare
+
+
+def _read(hints: dict[str, Any]) -> dict[str, Any]:
+    if "sent" in hints and request.mimetype != _JSON:
+        raise unspecified_refusal("content_type_error", f"The body must be sent with the Content-Type {_JSON}.")
+    read = read_sent(hints)
+    if g.undeclared and assumption("unknown_fields") == "refused":
+        raise FieldError(f"{g.undeclared[0][:100]} is not a field of this request.")
+    return read
+
+
+def _answer(declared: Operation, result: object) -> Response:
+    if isinstance(result, Response):
+        return result
+    return success(result, declared.message, declared.code_under(world().unknowns), declared.code_field)
+
+
+def check_access(session: Session) -> Account | None:
+    """The account whose credentials the request has, as its operation requires; None where none are required.
+
+    :raises Refusal: they are not accepted.
+    """
+    declared = operation_of(current_app, request.endpoint)
+    if declared is None or declared.credentials is Credentials.NONE:
+        return None
+    if declared.client_id_alone and _may_be_unsigned():
+        return _accepted(_client(session), _refused())
+    credentials = declared.credentials
     if assumption("access_scheme") == "either":
         credentials = Credentials.ACCESS_TOKEN if "Authorization" in request.headers else Credentials.SIGNATURE
     return check_signature(session) if credentials is Credentials.SIGNATURE else check_access_token(session)
 
 
-def _required() -> Credentials:
-    declared = operation_of(current_app, request.endpoint)
-    return Credentials.NONE if declared is None else declared.credentials
+def _may_be_unsigned() -> bool:
+    """Whether the client id alone is enough for a quote: a page in a browser has no secret to sign with."""
+    with_limit = request.args.get("withLimit") == "true" and assumption("quote_credentials") == "client_id"
+    proof = {"X-Signature", "Authorization"} & set(request.headers.keys())
+    return with_limit and not proof and assumption("signature") == "on"
 
 
 def find_caller(session: Session) -> str | None:
@@ -114,14 +173,10 @@ def find_caller(session: Session) -> str | None:
 
     For faults, which strike before the operation checks the caller."""
     try:
-        return None if _required() is Credentials.NONE else check_access(session).user_id
+        account = check_access(session)
     except Refusal:
         return None
-
-
-def check_client_id(session: Session) -> Account:
-    """Return the account of the client id alone: a page in a browser has no secret to sign with."""
-    return _accepted(_client(session), _refused())
+    return None if account is None else account.user_id
 
 
 def check_access_token(session: Session) -> Account:

@@ -13,7 +13,7 @@ from sqlalchemy import delete, select, update
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
-from flask_paycheckout.sandbox.auth.access import issue_token
+from flask_paycheckout.sandbox.auth.access import issue_token, operation
 from flask_paycheckout.sandbox.auth.schemas import (
     Confirmation,
     LoginRecord,
@@ -25,11 +25,11 @@ from flask_paycheckout.sandbox.auth.schemas import (
 from flask_paycheckout.sandbox.auth.start_state import make_user
 from flask_paycheckout.sandbox.auth.tables import Account, User, Verification, digest_of, password_digest
 from flask_paycheckout.sandbox.outgoing.mails import store_mail
-from flask_paycheckout.sandbox.wire.envelope import Envelope, Refusal, success, unspecified_refusal
+from flask_paycheckout.sandbox.wire.envelope import unspecified_refusal
 from flask_paycheckout.sandbox.wire.field_types import key_of
-from flask_paycheckout.sandbox.wire.operations import Credentials, operation, read_body
+from flask_paycheckout.sandbox.wire.operations import Credentials
 from flask_paycheckout.sandbox.world.context import current_time
-from flask_paycheckout.sandbox.world.database import rows_changed, transaction
+from flask_paycheckout.sandbox.world.database import rows_changed
 from flask_paycheckout.sandbox.world.settings import new_id, new_secret
 
 OTP_DIGITS, OTP_MINUTES, OTP_ATTEMPTS = 6, 10, 5
@@ -39,19 +39,17 @@ auth = Blueprint("auth", __name__, url_prefix="/v1/auth")
 
 
 @auth.post("/register")
-@operation(credentials=Credentials.NONE, body=NewUser, code="register_status_code")
-def register_user() -> Envelope[VerificationRecord]:
+@operation(credentials=Credentials.NONE, code="register_status_code", message="Registered successfully")
+def register_user(session: Session, sent: NewUser) -> VerificationRecord:
     """Register with e-mail address and password.
 
     A one-time password is mailed; it and the token complete the first login.
     """
-    new = read_body(NewUser)
     try:
-        with transaction() as session:
-            token = _begin_login(session, _add_user(session, new))
+        user = _add_user(session, sent)
     except IntegrityError:
         raise unspecified_refusal("email_taken_error", "This e-mail address is registered already.") from None
-    return success(VerificationRecord(token), "Registered successfully")
+    return VerificationRecord(_begin_login(session, user))
 
 
 def _add_user(session: Session, new: NewUser) -> User:
@@ -78,20 +76,13 @@ def _add_user(session: Session, new: NewUser) -> User:
 
 
 @auth.post("/login")
-@operation(credentials=Credentials.NONE, body=NewLogin, code_field="status")
-def log_user_in() -> Envelope[VerificationRecord]:
+@operation(credentials=Credentials.NONE, code_field="status", message="One-time password sent")
+def log_user_in(session: Session, sent: NewLogin) -> VerificationRecord:
     """Begin a login: a one-time password is mailed."""
-    sent = read_body(NewLogin)
-    with transaction() as session:
-        user = session.scalar(select(User).where(User.email_key == key_of(sent.email)))
-        if user is None or not _is_password_of(user, sent.password):
-            raise unspecified_refusal("wrong_password_error", "The e-mail address or the password is wrong.")
-        token = _begin_login(session, user)
-    return success(VerificationRecord(token), "One-time password sent")
-
-
-def _is_password_of(user: User, password: str) -> bool:
-    return hmac.compare_digest(user.password_digest, password_digest(user.id, password))
+    user = session.scalar(select(User).where(User.email_key == key_of(sent.email)))
+    if user is None or not hmac.compare_digest(user.password_digest, password_digest(user.id, sent.password)):
+        raise unspecified_refusal("wrong_password_error", "The e-mail address or the password is wrong.")
+    return VerificationRecord(_begin_login(session, user))
 
 
 def _begin_login(session: Session, user: User) -> str:
@@ -127,22 +118,16 @@ def _otp_digest(token: str, otp: str) -> str:
 
 
 @auth.post("/verify-login")
-@operation(credentials=Credentials.NONE, body=Confirmation, code_field="status")
-def verify_login() -> Envelope[LoginRecord]:
+@operation(credentials=Credentials.NONE, code_field="status", message="Logged in")
+def verify_login(session: Session, sent: Confirmation) -> LoginRecord:
     """Complete a login with the one-time password."""
-    sent = read_body(Confirmation)
-    with transaction() as session:
-        user = _confirm_login(session, sent.verification_token, sent.otp)
-        if isinstance(user, User):
-            token = issue_token(session, user.account_id, expires=not sent.is_disable_expire)
-            login = LoginRecord(token, represent(user, sent.otp))
-            return success(login, "Logged in")
-    # Raised after the transaction, which must commit the failed attempt.
-    raise user
+    user = _confirm_login(session, sent.verification_token, sent.otp)
+    token = issue_token(session, user.account_id, expires=not sent.is_disable_expire)
+    return LoginRecord(token, represent(user, sent.otp))
 
 
-def _confirm_login(session: Session, token: str, otp: str) -> User | Refusal:
-    """Complete a login, or tell why not. A failure counts as an attempt, so the caller must commit it too."""
+def _confirm_login(session: Session, token: str, otp: str) -> User:
+    """The user whose login is complete. :raises Refusal: why it is not."""
     fault = "The verification token is unknown, expired, used, or was tried too often. Log in again."
     wrong_token = unspecified_refusal("verification_token_error", fault)
     now = current_time()
@@ -159,11 +144,13 @@ def _confirm_login(session: Session, token: str, otp: str) -> User | Refusal:
         .execution_options(synchronize_session=False)
     ).first()
     if attempted is None:
-        return wrong_token
+        raise wrong_token
     if not hmac.compare_digest(attempted.otp_digest, _otp_digest(token, otp)):
-        return unspecified_refusal("wrong_otp_error", "The one-time password is wrong.")
+        # A wrong guess counts as an attempt, although it is refused.
+        session.commit()
+        raise unspecified_refusal("wrong_otp_error", "The one-time password is wrong.")
     if not rows_changed(session, update(Verification).where(*usable).values(used_at=now)):
-        return wrong_token
+        raise wrong_token
     first_login = update(User).where(User.id == attempted.user_id, User.is_active.is_(False))
     rows_changed(session, first_login.values(is_active=True, updated_at=now))
     return session.get_one(User, attempted.user_id)

@@ -10,7 +10,7 @@ from msgspec.structs import asdict, replace
 from sqlalchemy import Index
 from sqlalchemy.orm import Mapped, Session, mapped_column
 
-from flask_paycheckout.sandbox.auth.access import for_account
+from flask_paycheckout.sandbox.auth.access import operation
 from flask_paycheckout.sandbox.auth.tables import Account
 from flask_paycheckout.sandbox.checkouts.methods import (
     PaymentMethod,
@@ -22,9 +22,8 @@ from flask_paycheckout.sandbox.checkouts.methods import (
     terms_of,
 )
 from flask_paycheckout.sandbox.outgoing.faults import take_webhook_fault
-from flask_paycheckout.sandbox.wire.envelope import Envelope, Record, Refusal, Url, success, unspecified_refusal
+from flask_paycheckout.sandbox.wire.envelope import Record, Refusal, Url, unspecified_refusal
 from flask_paycheckout.sandbox.wire.field_types import Amount, Code, Request, in_units
-from flask_paycheckout.sandbox.wire.operations import operation, read_body
 from flask_paycheckout.sandbox.world.context import current_time, world
 from flask_paycheckout.sandbox.world.database import AccountId, Table, insert_rows
 from flask_paycheckout.sandbox.world.settings import new_id
@@ -75,18 +74,16 @@ checkouts = Blueprint("checkouts", __name__)
 
 
 @checkouts.post("/v1/checkout")
-@operation(body=NewCheckout, code="checkout_status_code")
-@for_account
-def create_checkout(session: Session, account: Account) -> Envelope[CheckoutLink]:
+@operation(code="checkout_status_code", message="Checkout created successfully")
+def create_checkout(session: Session, account: Account, sent: NewCheckout) -> CheckoutLink:
     """Make a hosted page for one payment."""
     if not account.checkout_enabled:
         raise Refusal(400, "Checkout is not enabled")
-    checkout_id = store_checkout(session, account.user_id, read_body(NewCheckout))
+    checkout_id = store_checkout(session, account.user_id, sent)
     if take_webhook_fault(session, account.user_id, "before_response") is not None:
         # The customer pays before the response is sent; `hooks` sees to it.
         g.paid_before_response = checkout_id
-    link = CheckoutLink(checkout_id, page_url(checkout_id))
-    return success(link, "Checkout created successfully")
+    return CheckoutLink(checkout_id, page_url(checkout_id))
 
 
 def store_checkout(session: Session, user_id: str, sent: NewCheckout) -> str:

@@ -21,9 +21,9 @@ from werkzeug.exceptions import HTTPException
 
 from flask_paycheckout.sandbox.deposits.transitions import NoSuchCheckout, NoSuchMethod
 from flask_paycheckout.sandbox.wire.callers import CallRefused, check_control_token
-from flask_paycheckout.sandbox.wire.envelope import FieldError, Refusal, answer, read_object
-from flask_paycheckout.sandbox.wire.field_types import DeclaredField, declared_fields, load_object
-from flask_paycheckout.sandbox.wire.operations import Credentials, Operation, load_query
+from flask_paycheckout.sandbox.wire.envelope import FieldError, Refusal, answer
+from flask_paycheckout.sandbox.wire.field_types import DeclaredField, declared_fields
+from flask_paycheckout.sandbox.wire.operations import Credentials, Operation, mark, read_sent
 from flask_paycheckout.sandbox.world.database import transaction
 from flask_paycheckout.sandbox.world.transitions import NotPossible
 
@@ -82,10 +82,7 @@ def call(
         shape, query = hints.get("sent"), hints.get("query")
 
         def respond(**given: Any) -> Response:
-            if shape is not None:
-                given["sent"] = load_object(shape, read_object({} if may_be_empty else None))
-            if query is not None:
-                given["query"] = load_query(query)
+            given |= read_sent(hints, may_be_empty=may_be_empty)
             # A misspelt field would be left at its default, and a test would test something else.
             if g.undeclared:
                 raise FieldError(f"{g.undeclared[0][:100]} is no field of this call.")
@@ -94,11 +91,11 @@ def call(
                 return result if isinstance(result, Response) else answer(result, status)
 
         respond.__doc__ = summary
-        respond.__annotations__ = {"return": answers or hints["return"]}
         declared = Operation(
             credentials=Credentials.CONTROL_TOKEN,
             body=body or shape,
             query=query,
+            returns=answers or hints["return"],
             code=status,
             media_type=media_type,
             may_be_empty=may_be_empty,
@@ -106,7 +103,7 @@ def call(
         method, path = rule.split()
         fields = [field for one in (shape, query) if one is not None for field in declared_fields(one)]
         CALLS.append(ControlCall(method, path, summary, command, shown, tuple(fields)))
-        control.add_url_rule(path, rule.replace(".", "_"), declared(respond), methods=[method])
+        control.add_url_rule(path, rule.replace(".", "_"), mark(respond, declared), methods=[method])
         return function
 
     return declare

@@ -16,7 +16,6 @@ from flask_paycheckout.sandbox.control.triggers import DisbursementRecord, Trigg
 from flask_paycheckout.sandbox.deposits import transitions
 from flask_paycheckout.sandbox.deposits.tables import Deposit, DepositRecord, represent
 from flask_paycheckout.sandbox.disbursements.tables import COMPLETED, FAILED, FIAT, Disbursement
-from flask_paycheckout.sandbox.disbursements.transitions import settle_due
 from flask_paycheckout.sandbox.transfer_proofs import proof_of
 from flask_paycheckout.sandbox.wire.callers import CallRefused
 from flask_paycheckout.sandbox.wire.envelope import Record, Refusal
@@ -133,15 +132,13 @@ def finish(disbursement_id: str, sent: Finish) -> DisbursementRecord:
     "reads the transfer proof of a completed fiat disbursement",
     media_type="application/pdf",
 )
-def read_proof(disbursement_id: str) -> Response:
-    with transaction() as session:
-        settle_due(session)
-        owner = select(Disbursement.user_id).where(Disbursement.id == disbursement_id, Disbursement.kind == FIAT)
-        user_id = session.scalar(owner)
+def read_proof(session: Session, disbursement_id: str) -> Response:
+    owner = select(Disbursement.user_id).where(Disbursement.id == disbursement_id, Disbursement.kind == FIAT)
+    user_id = session.scalar(owner)
     if user_id is None:
         raise CallRefused(404, "disbursement", "does not exist, or is none of a bank", "GET /_sandbox/disbursements.")
     try:
-        return proof_of(user_id, disbursement_id)
+        return proof_of(session, user_id, disbursement_id)
     except Refusal as refused:
         remedy = "POST /_sandbox/disbursements/{id}/finish completes it."
         raise CallRefused(409, "disbursement", f"has no proof: {refused.message}", remedy) from None

@@ -18,8 +18,8 @@ from flask_paycheckout.sandbox.control.message_calls import send_again
 from flask_paycheckout.sandbox.control.sender import run_due, send_and_wait
 from flask_paycheckout.sandbox.deposits.tables import COMPLETED, Deposit
 from flask_paycheckout.sandbox.deposits.transitions import expire_due, fail_deposit, find_checkout, pay, pick
-from flask_paycheckout.sandbox.disbursements.fiat import disburse_v2
-from flask_paycheckout.sandbox.disbursements.fiat_schemas import ITEMS, FiatPaymentV2, NewFiatDisbursementsV2
+from flask_paycheckout.sandbox.disbursements.fiat import disburse
+from flask_paycheckout.sandbox.disbursements.fiat_schemas import ITEMS, FiatPaymentV2
 from flask_paycheckout.sandbox.disbursements.tables import FAILED, BankTransfer, Disbursement, WalletTransfer
 from flask_paycheckout.sandbox.disbursements.transitions import finish_disbursement
 from flask_paycheckout.sandbox.outgoing.webhooks import Webhook
@@ -240,10 +240,10 @@ def _disburse(session: Session, user_id: str, amount: Decimal, currency: str, re
         raise FieldError(f"currency {currency} is that of no saved recipient of the account.")
     payment = FiatPaymentV2(amount, recipient_id=recipient_id, reference=reference)
     try:
-        batch = disburse_v2(session, user_id, NewFiatDisbursementsV2(currency, [payment]))
+        [made] = disburse(session, user_id, [(currency, payment)], grouped=True)
     except FieldError as wrong:
         raise FieldError(str(wrong).removeprefix(f"{ITEMS}[0].")) from None
-    return batch.disburse_data[0].disbursement_id
+    return made.id
 
 
 def _refund(asked: Trigger) -> str:

@@ -14,7 +14,7 @@ from sqlalchemy import ColumnElement, and_, or_, select, true, update
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
-from flask_paycheckout.sandbox.auth.access import for_account
+from flask_paycheckout.sandbox.auth.access import operation
 from flask_paycheckout.sandbox.auth.tables import Account
 from flask_paycheckout.sandbox.checkouts.endpoints import Checkout, offers
 from flask_paycheckout.sandbox.checkouts.methods import METHODS, PaymentMethod, Quote, quote_paying, terms_of
@@ -28,9 +28,8 @@ from flask_paycheckout.sandbox.deposits.tables import (
     represent,
 )
 from flask_paycheckout.sandbox.outgoing.webhooks import enqueue, send_due
-from flask_paycheckout.sandbox.wire.envelope import Envelope, FieldError, Refusal, success, to_wire, unspecified_refusal
+from flask_paycheckout.sandbox.wire.envelope import FieldError, Refusal, to_wire, unspecified_refusal
 from flask_paycheckout.sandbox.wire.field_types import Request, text
-from flask_paycheckout.sandbox.wire.operations import operation, read_body
 from flask_paycheckout.sandbox.world.context import assumption, current_time
 from flask_paycheckout.sandbox.world.database import rows_changed
 from flask_paycheckout.sandbox.world.money import decimals_of, is_divisible
@@ -241,8 +240,7 @@ class DepositUpdate(Request):
 
 @deposits.get("/v1/deposit/<path:deposit_id>")
 @operation()
-@for_account
-def read_deposit(session: Session, account: Account, deposit_id: str) -> Envelope[DepositRecord]:
+def read_deposit(session: Session, account: Account, deposit_id: str) -> DepositRecord:
     """Read a deposit by its id or its reference, which may contain slashes.
 
     It does not exist before the customer picked a method.
@@ -251,27 +249,20 @@ def read_deposit(session: Session, account: Account, deposit_id: str) -> Envelop
     deposit = find_deposit(session, account.user_id, deposit_id)
     if deposit is None:
         raise Refusal(404, "Deposit not found")
-    return success(represent(session, deposit))
+    return represent(session, deposit)
 
 
 @deposits.patch("/v1/deposit/<path:deposit_id>")
-@operation(body=DepositUpdate)
-def update_deposit(deposit_id: str) -> Envelope[DepositRecord]:
+@operation(after=send_due, message="Deposit updated successfully")
+def update_deposit(session: Session, account: Account, deposit_id: str, sent: DepositUpdate) -> DepositRecord:
     """Force a status, which only a sandbox allows."""
-    answer = _update(deposit_id)
-    send_due()
-    return answer
-
-
-@for_account
-def _update(session: Session, account: Account, deposit_id: str) -> Envelope[DepositRecord]:
-    status = read_body(DepositUpdate).status
-    if assumption("forced_status") == "known" and status not in KNOWN_STATUSES:
+    if assumption("forced_status") == "known" and sent.status not in KNOWN_STATUSES:
         raise unspecified_refusal(400, "status is none that the service knows.")
     deposit = session.get(Deposit, deposit_id)
     if deposit is None or deposit.user_id != account.user_id:
         raise unspecified_refusal(400, "Deposit not found")
     is_accepted = assumption("forced_update_of_completed") == "accepted"
-    force_status(session, deposit, status, true() if is_accepted else Deposit.status != COMPLETED, "the deposit")
-    note(session, deposit, "Status updated in the sandbox", f"The status became {status}.")
-    return success(represent(session, _enqueue_webhook(session, deposit)), "Deposit updated successfully")
+    allowed = true() if is_accepted else Deposit.status != COMPLETED
+    force_status(session, deposit, sent.status, allowed, "the deposit")
+    note(session, deposit, "Status updated in the sandbox", f"The status became {sent.status}.")
+    return represent(session, _enqueue_webhook(session, deposit))

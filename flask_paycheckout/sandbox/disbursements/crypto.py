@@ -9,7 +9,7 @@ from typing import Annotated
 from flask import Blueprint
 from sqlalchemy.orm import Session
 
-from flask_paycheckout.sandbox.auth.access import for_account
+from flask_paycheckout.sandbox.auth.access import operation
 from flask_paycheckout.sandbox.auth.tables import Account
 from flask_paycheckout.sandbox.disbursements.addresses import WalletAddress, check_address, sending_wallet
 from flask_paycheckout.sandbox.disbursements.batches import (
@@ -22,7 +22,7 @@ from flask_paycheckout.sandbox.disbursements.batches import (
 )
 from flask_paycheckout.sandbox.disbursements.fiat_schemas import Activity, MadeStatus, details_of
 from flask_paycheckout.sandbox.disbursements.tables import CRYPTO, Disbursement, WalletTransfer
-from flask_paycheckout.sandbox.wire.envelope import MAX_DIGITS, Envelope, FieldError, Record, Refusal, instead, success
+from flask_paycheckout.sandbox.wire.envelope import MAX_DIGITS, FieldError, Record, Refusal, instead
 from flask_paycheckout.sandbox.wire.field_types import (
     Amount,
     LongText,
@@ -36,7 +36,7 @@ from flask_paycheckout.sandbox.wire.field_types import (
     number,
     reference_to,
 )
-from flask_paycheckout.sandbox.wire.operations import Credentials, operation, read_body, read_query
+from flask_paycheckout.sandbox.wire.operations import Credentials
 from flask_paycheckout.sandbox.world.context import assumption
 from flask_paycheckout.sandbox.world.money import EVM, STELLAR, TOKENS_BY_ID, Token
 
@@ -151,27 +151,28 @@ def _fee_of(token: Token, amount: Decimal) -> Decimal:
 
 
 @crypto_disbursements.post("/v1/disbursement/crypto")
-@operation(body=NewCryptoDisbursements, credentials=Credentials.ACCESS_TOKEN, code="disbursement_status_code")
-@for_account
-def create_crypto_disbursements(session: Session, account: Account) -> Envelope[CryptoBatch]:
+@operation(
+    credentials=Credentials.ACCESS_TOKEN,
+    code="disbursement_status_code",
+    message="Disbursement created successfully",
+)
+def create_crypto_disbursements(session: Session, account: Account, sent: NewCryptoDisbursements) -> CryptoBatch:
     """Send a token to wallets, all of them or none."""
-    wanted = read_body(NewCryptoDisbursements)
-    check_size(_FIELD, wanted.receivers)
-    token = TOKENS_BY_ID.get(wanted.token)
+    check_size(_FIELD, sent.receivers)
+    token = TOKENS_BY_ID.get(sent.token)
     if token is None:
         # The interface shows this combination: the statusCode of a bad request with the name of another error.
         raise Refusal(400, "Payment method not found", "Not Found")
     items = [
-        _item(account.user_id, token, f"{_FIELD}[{place}]", receiver) for place, receiver in enumerate(wanted.receivers)
+        _item(account.user_id, token, f"{_FIELD}[{place}]", receiver) for place, receiver in enumerate(sent.receivers)
     ]
     made = store_batch(session, _FIELD, items, grouped=True)
-    batch = CryptoBatch(
+    return CryptoBatch(
         total_receiver=len(made),
         disburse_data=represent_crypto(session, made),
         sum_fees=total(disbursement.fee_amount for disbursement in made),
         sum_amount=total(disbursement.amount for disbursement in made),
     )
-    return success(batch, "Disbursement created successfully")
 
 
 def _item(user_id: str, token: Token, field: str, receiver: Receiver) -> Item[WalletTransfer]:
@@ -197,13 +198,11 @@ def _item(user_id: str, token: Token, field: str, receiver: Receiver) -> Item[Wa
 
 
 @crypto_disbursements.get("/v1/disbursement/crypto/estimate")
-@operation(query=WantedEstimate)
-@for_account
-def estimate_crypto_fee(session: Session, account: Account) -> Envelope[FeeEstimate]:
+@operation()
+def estimate_crypto_fee(query: WantedEstimate) -> FeeEstimate:
     """Estimate the fee for sending an amount of a token to one wallet, by the formula that disbursements use."""
-    wanted = read_query(WantedEstimate)
-    token = TOKENS_BY_ID[wanted.token]
-    if assumption("estimate_amount") == "integer" and wanted.amount != wanted.amount.to_integral_value():
+    token = TOKENS_BY_ID[query.token]
+    if assumption("estimate_amount") == "integer" and query.amount != query.amount.to_integral_value():
         raise FieldError("amount must be a whole number of tokens.")
-    amount = in_units("amount", wanted.amount, token.id)
-    return success(FeeEstimate(token.id, amount, _fee_of(token, amount)))
+    amount = in_units("amount", query.amount, token.id)
+    return FeeEstimate(token.id, amount, _fee_of(token, amount))

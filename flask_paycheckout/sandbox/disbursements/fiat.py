@@ -12,7 +12,7 @@ from flask import Blueprint
 from sqlalchemy import Select, select
 from sqlalchemy.orm import Session
 
-from flask_paycheckout.sandbox.auth.access import check_access, for_account
+from flask_paycheckout.sandbox.auth.access import operation
 from flask_paycheckout.sandbox.auth.tables import Account
 from flask_paycheckout.sandbox.disbursements.banks import METHODS, NoMethod, payee_of, saved_recipients
 from flask_paycheckout.sandbox.disbursements.batches import check_size, fee_of, store_batch, total
@@ -35,65 +35,55 @@ from flask_paycheckout.sandbox.disbursements.fiat_schemas import (
 )
 from flask_paycheckout.sandbox.disbursements.tables import FIAT, Disbursement
 from flask_paycheckout.sandbox.disbursements.transitions import settle_due
-from flask_paycheckout.sandbox.wire.envelope import Envelope, Refusal, Unusable, success, unspecified_refusal
+from flask_paycheckout.sandbox.wire.envelope import Refusal, Unusable, unspecified_refusal
 from flask_paycheckout.sandbox.wire.field_types import in_units
-from flask_paycheckout.sandbox.wire.operations import Credentials, operation, read_body, read_query
+from flask_paycheckout.sandbox.wire.operations import Credentials
 from flask_paycheckout.sandbox.wire.paging import Page, page_of, text_filters
 from flask_paycheckout.sandbox.world.context import assumption
-from flask_paycheckout.sandbox.world.database import transaction
 
 fiat_disbursements = Blueprint("fiat_disbursements", __name__)
 
-_CREATED = "Disbursement created successfully"
+_CREATES: dict[str, Any] = {
+    "credentials": Credentials.ACCESS_TOKEN,
+    "code": "disbursement_status_code",
+    "message": "Disbursement created successfully",
+}
 
 
 @fiat_disbursements.get("/v1/disbursement/fiat/payment-method")
-@operation(query=FiatMethodQuery, credentials=Credentials.ACCESS_TOKEN)
-def list_fiat_methods() -> Envelope[list[FiatPaymentMethod]]:
+@operation(credentials=Credentials.ACCESS_TOKEN)
+def list_fiat_methods(query: FiatMethodQuery) -> list[FiatPaymentMethod]:
     """The banks that can be paid, with limits and fees."""
-    with transaction() as session:
-        check_access(session)
-    wanted = read_query(FiatMethodQuery).currency
-    return success([method for method in METHODS if wanted in {None, method.currency}])
+    return [method for method in METHODS if query.currency in {None, method.currency}]
 
 
 @fiat_disbursements.post("/v1/disbursement/fiat")
-@operation(
-    body=NewFiatDisbursementsV1, credentials=Credentials.ACCESS_TOKEN, code="disbursement_status_code", deprecated=True
-)
-@for_account
-def create_fiat_v1(session: Session, account: Account) -> Envelope[FiatBatchV1]:
+@operation(**_CREATES, deprecated=True)
+def create_fiat_v1(session: Session, account: Account, sent: NewFiatDisbursementsV1) -> FiatBatchV1:
     """Pay saved recipients, all of them or none (deprecated: the second version replaces it)."""
     payments = [
         (one.currency, FiatPaymentV2(one.amount, one.recipient_id, None, one.reference, one.note))
-        for one in read_body(NewFiatDisbursementsV1).disburse_data
+        for one in sent.disburse_data
     ]
     try:
         made = disburse(session, account.user_id, payments, grouped=False)
     except NoMethod:
         # The interface shows this combination: the statusCode of a bad request with the name of another error.
         raise Refusal(400, "Payment method not found", "Not Found") from None
-    batch = FiatBatchV1(
+    return FiatBatchV1(
         total_recipient=len(made),
         disburse_data=represent_fiat(session, made, FiatItemV1),
         sum_fees=_totals(made, "fee_amount"),
         sum_amount=_totals(made, "amount"),
     )
-    return success(batch, _CREATED)
 
 
 @fiat_disbursements.post("/v2/disbursement/fiat")
-@operation(body=NewFiatDisbursementsV2, credentials=Credentials.ACCESS_TOKEN, code="disbursement_status_code")
-@for_account
-def create_fiat_v2(session: Session, account: Account) -> Envelope[FiatBatchV2]:
+@operation(**_CREATES)
+def create_fiat_v2(session: Session, account: Account, sent: NewFiatDisbursementsV2) -> FiatBatchV2:
     """Pay saved or given recipients in one currency, all of them or none."""
-    batch = disburse_v2(session, account.user_id, read_body(NewFiatDisbursementsV2))
-    return success(batch, _CREATED)
-
-
-def disburse_v2(session: Session, user_id: str, wanted: NewFiatDisbursementsV2) -> FiatBatchV2:
-    """Store a batch of the second version, all of it or nothing."""
-    made = disburse(session, user_id, [(wanted.currency, one) for one in wanted.disburse_data], grouped=True)
+    payments = [(sent.currency, one) for one in sent.disburse_data]
+    made = disburse(session, account.user_id, payments, grouped=True)
     return FiatBatchV2(
         total_recipient=len(made),
         disburse_data=represent_fiat(session, made, FiatItemV2),
@@ -142,8 +132,6 @@ def _totals(disbursements: Sequence[Disbursement], column: str) -> list[Currency
 
 @fiat_disbursements.get("/v1/disbursement/fiat")
 @operation(
-    query=FiatListQuery,
-    credentials=Credentials.SIGNATURE,
     data_of=(
         "fiat_list",
         {
@@ -153,20 +141,18 @@ def _totals(disbursements: Sequence[Disbursement], column: str) -> list[Currency
         },
     ),
 )
-@for_account
-def list_fiat_disbursements(session: Session, account: Account) -> Envelope[object]:
+def list_fiat_disbursements(session: Session, account: Account, query: FiatListQuery) -> object:
     """The account's fiat disbursements, in the form that the unknown `fiat_list` names."""
-    query = read_query(FiatListQuery)
     settle_due(session)
     page: Page[Any] = page_of(session, _wanted(account.user_id, query), Disbursement, query, lambda row: row)
     # All at once, because converting a row alone takes two queries.
     docs = represent_fiat(session, page.docs, FiatDisbursement)
     match assumption("fiat_list"):
         case "array":
-            return success(docs)
+            return docs
         case "record":
-            return success(docs[0] if docs else NoRecord())
-    return success(msgspec.structs.replace(page, docs=docs))
+            return docs[0] if docs else NoRecord()
+    return msgspec.structs.replace(page, docs=docs)
 
 
 def _wanted(user_id: str, query: FiatListQuery) -> Select[Disbursement]:
@@ -178,14 +164,13 @@ def _wanted(user_id: str, query: FiatListQuery) -> Select[Disbursement]:
 
 @fiat_disbursements.get("/v1/disbursement/fiat/<disbursement_id>")
 @operation()
-@for_account
-def read_fiat_disbursement(session: Session, account: Account, disbursement_id: str) -> Envelope[FiatDisbursement]:
+def read_fiat_disbursement(session: Session, account: Account, disbursement_id: str) -> FiatDisbursement:
     """One fiat disbursement with its history."""
     settle_due(session)
     found = find_fiat(session, account.user_id, disbursement_id)
     if found is None:
         raise unspecified_refusal("disbursement_not_found", "Disbursement not found")
-    return success(found)
+    return found
 
 
 def find_fiat(session: Session, user_id: str, disbursement_id: str) -> FiatDisbursement | None:

@@ -12,7 +12,7 @@ from flask import Blueprint
 from sqlalchemy import ColumnElement, select, true
 from sqlalchemy.orm import Session
 
-from flask_paycheckout.sandbox.auth.access import for_account
+from flask_paycheckout.sandbox.auth.access import operation
 from flask_paycheckout.sandbox.auth.tables import Account
 from flask_paycheckout.sandbox.disbursements.crypto import represent_crypto
 from flask_paycheckout.sandbox.disbursements.fiat_schemas import FiatDisbursement, represent_fiat
@@ -26,15 +26,9 @@ from flask_paycheckout.sandbox.disbursements.tables import (
     Disbursement,
 )
 from flask_paycheckout.sandbox.outgoing.webhooks import enqueue, send_due
-from flask_paycheckout.sandbox.wire.envelope import (
-    Envelope,
-    Refusal,
-    empty_success,
-    instead,
-    to_wire,
-)
+from flask_paycheckout.sandbox.wire.envelope import Refusal, instead, to_wire
 from flask_paycheckout.sandbox.wire.field_types import Request, checked
-from flask_paycheckout.sandbox.wire.operations import Credentials, operation, read_body
+from flask_paycheckout.sandbox.wire.operations import Credentials
 from flask_paycheckout.sandbox.world.context import assumption
 from flask_paycheckout.sandbox.world.transitions import force_status, move_due, note
 
@@ -62,25 +56,16 @@ class DisbursementUpdate(Request):
 
 
 @disbursements.patch("/v1/disbursement/<disbursement_id>")
-@operation(body=DisbursementUpdate, credentials=Credentials.ACCESS_TOKEN)
-def update_disbursement(disbursement_id: str) -> Envelope[None]:
+@operation(credentials=Credentials.ACCESS_TOKEN, after=send_due, message="Disbursement updated successfully")
+def update_disbursement(session: Session, account: Account, disbursement_id: str, sent: DisbursementUpdate) -> None:
     """Force a status, which only a sandbox allows."""
-    answer = _update(disbursement_id)
-    send_due()
-    return answer
-
-
-@for_account
-def _update(session: Session, account: Account, disbursement_id: str) -> Envelope[None]:
-    status = read_body(DisbursementUpdate).status
     wanted = select(Disbursement).where(Disbursement.id == disbursement_id, Disbursement.user_id == account.user_id)
     made = session.scalar(wanted)
     if made is None:
         raise Refusal(400, "Disbursement not found")
     is_accepted = assumption("forced_update_of_settled") == "accepted"
-    _move(session, made, status, true() if is_accepted else Disbursement.status == PENDING)
+    _move(session, made, sent.status, true() if is_accepted else Disbursement.status == PENDING)
     _enqueue_webhook(session, made)
-    return empty_success("Disbursement updated successfully")
 
 
 def finish_disbursement(session: Session, made: Disbursement, status: str) -> None:

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from datetime import timedelta
 from decimal import ROUND_CEILING, Decimal
 
-from flask import Blueprint, request
+from flask import Blueprint
 from sqlalchemy import ColumnElement, Select, false, select
 from sqlalchemy.orm import InstrumentedAttribute, Session
 
-from flask_paycheckout.sandbox.auth.access import check_access, check_client_id, for_account
+from flask_paycheckout.sandbox.auth.access import operation
 from flask_paycheckout.sandbox.auth.tables import Account, User
 from flask_paycheckout.sandbox.disbursements.addresses import check_address, sending_wallet
 from flask_paycheckout.sandbox.payments.quotes import TOTAL_PERCENTAGE, Exchange, exchange, is_within_daily_limit
@@ -27,11 +27,9 @@ from flask_paycheckout.sandbox.payments.schemas import (
 from flask_paycheckout.sandbox.payments.tables import PENDING, Payment, progress_due, sortable
 from flask_paycheckout.sandbox.recipients.endpoints import find_recipient
 from flask_paycheckout.sandbox.recipients.tables import Recipient
-from flask_paycheckout.sandbox.wire.envelope import Envelope, Unusable, success, unspecified_refusal
-from flask_paycheckout.sandbox.wire.operations import operation, read_body, read_query
+from flask_paycheckout.sandbox.wire.envelope import Unusable, unspecified_refusal
 from flask_paycheckout.sandbox.wire.paging import Page, page_of, text_filters
 from flask_paycheckout.sandbox.world.context import assumption, current_time
-from flask_paycheckout.sandbox.world.database import transaction
 from flask_paycheckout.sandbox.world.money import Token
 from flask_paycheckout.sandbox.world.settings import derived, new_id
 from flask_paycheckout.sandbox.world.transitions import note
@@ -48,19 +46,16 @@ payments = Blueprint("payments", __name__)
 
 
 @payments.get("/v2/payment/quote")
-@operation(client_id_alone=True, query=QuoteQuery, deprecated=True)
-def quote_payment() -> Envelope[Quote]:
+@operation(client_id_alone=True, deprecated=True)
+def quote_payment(session: Session, account: Account, query: QuoteQuery) -> Quote:
     """Quote an amount of crypto in a fiat currency (deprecated).
 
     With `withLimit=true` the client id alone is enough, so that a page in a browser can ask, and `status` says whether
     the payment would fit into the account's daily limit.
     """
-    with transaction() as session:
-        account = _quote_caller(session)
-        query = read_query(QuoteQuery)
-        made = exchange("amount", query.amount, query.input_currency, query.output_currency)
-        is_within_limit = not _looks_at_limit(query) or _fits_into_today(session, account, made)
-    quote = Quote.of(
+    made = exchange("amount", query.amount, query.input_currency, query.output_currency)
+    is_within_limit = not _looks_at_limit(query) or _fits_into_today(session, account, made)
+    return Quote.of(
         made,
         status=is_within_limit,
         coin=made.token.id,
@@ -68,16 +63,6 @@ def quote_payment() -> Envelope[Quote]:
         total_received_amount_in_currency=made.output_amount,
         payout_wallet=_payout_wallet(account.user_id, made.token),
     )
-    return success(quote)
-
-
-def _quote_caller(session: Session) -> Account:
-    """Check the caller: with `withLimit=true`, the client id alone can be enough."""
-    proof = {"X-Signature", "Authorization"} & set(request.headers.keys())
-    with_limit = request.args.get("withLimit") == "true" and assumption("quote_credentials") == "client_id"
-    if with_limit and not proof and assumption("signature") == "on":
-        return check_client_id(session)
-    return check_access(session)
 
 
 def _looks_at_limit(query: QuoteQuery) -> bool:
@@ -94,34 +79,29 @@ def _fits_into_today(session: Session, account: Account, made: Exchange) -> bool
 
 @payments.get("/v2/payments")
 @payments.get("/v2/payment", endpoint="list_payments_at_payment")
-@operation(query=PaymentQuery, deprecated=True)
-@for_account
-def list_payments(session: Session, account: Account) -> Envelope[Page[PaymentRecord]]:
+@operation(deprecated=True)
+def list_payments(session: Session, account: Account, query: PaymentQuery) -> Page[PaymentRecord]:
     """List payments, all or those that the filters let through (deprecated)."""
-    query = read_query(PaymentQuery)
     progress_due(session)
-    return success(page_of(session, _selection(account.user_id, query), Payment, query, represent))
+    return page_of(session, _selection(account.user_id, query), Payment, query, represent)
 
 
 @payments.get("/v2/payment/detail/<payment_id>")
 @operation(deprecated=True)
-@for_account
-def read_payment(session: Session, account: Account, payment_id: str) -> Envelope[DetailedPayment]:
+def read_payment(session: Session, account: Account, payment_id: str) -> DetailedPayment:
     """Read one payment with its history (deprecated)."""
     progress_due(session)
     payment = session.scalar(select(Payment).where(Payment.id == payment_id, Payment.user_id == account.user_id))
     if payment is None:
         raise unspecified_refusal("payment_not_found", "Payment not found")
-    return success(represent_detail(session, payment))
+    return represent_detail(session, payment)
 
 
 @payments.post("/v2/payment")
-@operation(body=NewPayment, code=201, deprecated=True)
-@for_account
-def create_payment(session: Session, account: Account) -> Envelope[DetailedPayment]:
+@operation(code=201, deprecated=True, message="Payment created successfully")
+def create_payment(session: Session, account: Account, sent: NewPayment) -> DetailedPayment:
     """Pay a recipient in fiat money with crypto from a wallet (deprecated)."""
-    payment = store_payment(session, account.user_id, read_body(NewPayment))
-    return success(represent_detail(session, payment), "Payment created successfully")
+    return represent_detail(session, store_payment(session, account.user_id, sent))
 
 
 def store_payment(session: Session, user_id: str, sent: NewPayment) -> Payment:

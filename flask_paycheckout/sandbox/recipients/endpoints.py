@@ -10,18 +10,10 @@ from msgspec.structs import asdict
 from sqlalchemy import ColumnElement, Select, delete, or_, select, update
 from sqlalchemy.orm import Session
 
-from flask_paycheckout.sandbox.auth.access import for_account
+from flask_paycheckout.sandbox.auth.access import operation
 from flask_paycheckout.sandbox.auth.tables import Account, User
 from flask_paycheckout.sandbox.recipients.tables import Recipient
-from flask_paycheckout.sandbox.wire.envelope import (
-    Envelope,
-    Record,
-    Refusal,
-    Timestamp,
-    success,
-    unspecified_refusal,
-    when,
-)
+from flask_paycheckout.sandbox.wire.envelope import Record, Refusal, Timestamp, unspecified_refusal, when
 from flask_paycheckout.sandbox.wire.field_types import (
     MAX_TEXT,
     Email,
@@ -32,7 +24,6 @@ from flask_paycheckout.sandbox.wire.field_types import (
     declared_fields,
     note,
 )
-from flask_paycheckout.sandbox.wire.operations import operation, read_body, read_query
 from flask_paycheckout.sandbox.wire.paging import Page, PageQuery, page_of, text_filters
 from flask_paycheckout.sandbox.world.context import assumption, current_time
 from flask_paycheckout.sandbox.world.database import rows_changed
@@ -160,45 +151,41 @@ def written_account_number(number: str | None) -> int | str | None:
 
 recipients = Blueprint("recipients", __name__, url_prefix="/v1/recipient")
 
+_DELETED = "Recipient deleted successfully"
+
 
 @recipients.get("")
-@operation(query=RecipientQuery)
-@for_account
-def list_recipients(session: Session, account: Account) -> Envelope[Page[RecipientRecord]]:
+@operation()
+def list_recipients(session: Session, account: Account, query: RecipientQuery) -> Page[RecipientRecord]:
     """List recipients, by name, e-mail address, and country and currency of the bank account."""
-    query = read_query(RecipientQuery)
-    return success(page_of(session, _selection(account.user_id, query), Recipient, query, represent))
+    return page_of(session, _selection(account.user_id, query), Recipient, query, represent)
 
 
 @recipients.post("")
-@operation(body=NewRecipient, code="recipient_status_code")
-@for_account
-def create_recipient(session: Session, account: Account) -> Envelope[RecipientRecord]:
+@operation(code="recipient_status_code", message="Recipient created successfully")
+def create_recipient(session: Session, account: Account, sent: NewRecipient) -> RecipientRecord:
     """Create a recipient with its bank account."""
     now = current_time()
-    columns = _columns(read_body(NewRecipient))
+    columns = _columns(sent)
     if columns["organization_id"] is None:
         columns["organization_id"] = session.get_one(User, account.user_id).organization_id
     ids = {"id": new_id(session), "bank_id": new_id(session), "user_id": account.user_id}
     recipient = Recipient(**ids, **columns, **_keys(columns), created_at=now, updated_at=now)
     session.add(recipient)
-    return success(represent(recipient), "Recipient created successfully")
+    return represent(recipient)
 
 
 @recipients.get("/<id>")
 @operation()
-@for_account
-def read_recipient(session: Session, account: Account, id: str) -> Envelope[RecipientRecord]:  # noqa: A002 - the interface's name for it
+def read_recipient(session: Session, account: Account, id: str) -> RecipientRecord:  # noqa: A002 - the interface's name for it
     """Read a recipient."""
-    return success(represent(_get_recipient(session, account, id)))
+    return represent(_get_recipient(session, account, id))
 
 
 @recipients.patch("/<id>")
-@operation(body=RecipientUpdate)
-@for_account
-def update_recipient(session: Session, account: Account, id: str) -> Envelope[RecipientRecord]:  # noqa: A002
+@operation(message="Recipient updated successfully")
+def update_recipient(session: Session, account: Account, id: str, sent: RecipientUpdate) -> RecipientRecord:  # noqa: A002
     """Change a recipient's name, the only field that can be changed at present."""
-    sent = read_body(RecipientUpdate)
     recipient = _get_recipient(session, account, id)
     columns = {name: value for name, value in _columns(sent).items() if value is not None}
     if assumption("recipient_changes") == "refused":
@@ -209,7 +196,7 @@ def update_recipient(session: Session, account: Account, id: str) -> Envelope[Re
     if not rows_changed(session, update(Recipient).where(Recipient.number == recipient.number).values(changes)):
         raise _missing()
     session.refresh(recipient)
-    return success(represent(recipient), "Recipient updated successfully")
+    return represent(recipient)
 
 
 def _refuse_changes(recipient: Recipient, columns: dict[str, str]) -> None:
@@ -221,27 +208,25 @@ def _refuse_changes(recipient: Recipient, columns: dict[str, str]) -> None:
 
 
 @recipients.delete("/<id>")
-@operation()
-@for_account
-def remove_recipient(session: Session, account: Account, id: str) -> Envelope[RecipientRecord]:  # noqa: A002
+@operation(message=_DELETED)
+def remove_recipient(session: Session, account: Account, id: str) -> RecipientRecord:  # noqa: A002
     """Delete a recipient, and answer it a last time."""
     return _removed(session, account, id)
 
 
 @recipients.delete("")
-@operation(query=WhichRecipient)
-@for_account
-def remove_recipient_by_query(session: Session, account: Account) -> Envelope[RecipientRecord]:
+@operation(message=_DELETED)
+def remove_recipient_by_query(session: Session, account: Account, query: WhichRecipient) -> RecipientRecord:
     """Delete a recipient that the query names."""
-    return _removed(session, account, read_query(WhichRecipient).id)
+    return _removed(session, account, query.id)
 
 
-def _removed(session: Session, account: Account, recipient_id: str) -> Envelope[RecipientRecord]:
+def _removed(session: Session, account: Account, recipient_id: str) -> RecipientRecord:
     """Delete a recipient. Disbursements and payments have their own copy."""
     recipient = _get_recipient(session, account, recipient_id)
     if not rows_changed(session, delete(Recipient).where(Recipient.number == recipient.number)):
         raise _missing()
-    return success(represent(recipient), "Recipient deleted successfully")
+    return represent(recipient)
 
 
 def find_recipient(session: Session, user_id: str, recipient_id: str) -> Recipient | None:

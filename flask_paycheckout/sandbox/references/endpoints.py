@@ -12,7 +12,9 @@ from typing import Annotated
 
 import msgspec
 from flask import Blueprint
+from sqlalchemy.orm import Session
 
+from flask_paycheckout.sandbox.auth.access import operation
 from flask_paycheckout.sandbox.auth.start_state import USER_ID
 from flask_paycheckout.sandbox.checkouts.methods import METHODS, as_switched
 from flask_paycheckout.sandbox.references.data import (
@@ -24,12 +26,11 @@ from flask_paycheckout.sandbox.references.data import (
     Country,
 )
 from flask_paycheckout.sandbox.wire.cross_origin import PICTURE
-from flask_paycheckout.sandbox.wire.envelope import Envelope, Record, Url, success
+from flask_paycheckout.sandbox.wire.envelope import Record, Url
 from flask_paycheckout.sandbox.wire.field_types import FiatCode, Flag, Request, Text, choice
-from flask_paycheckout.sandbox.wire.operations import Credentials, check_undeclared, operation, read_query
+from flask_paycheckout.sandbox.wire.operations import Credentials
 from flask_paycheckout.sandbox.wire.paging import Page, PageQuery, allowed_limit, envelope, is_wanted
 from flask_paycheckout.sandbox.world.context import assumption, world
-from flask_paycheckout.sandbox.world.database import transaction
 from flask_paycheckout.sandbox.world.money import EVM, STELLAR, TOKENS, Token
 from flask_paycheckout.sandbox.world.settings import derived
 
@@ -115,10 +116,9 @@ def _picture() -> str:
 
 @references.get("/currencies")
 @operation(credentials=Credentials.NONE, deprecated=True)
-def list_currencies() -> Envelope[list[CurrencyRecord]]:
+def list_currencies() -> list[CurrencyRecord]:
     """List countries with their currencies (deprecated)."""
-    check_undeclared()
-    return success([_currency(country) for country in COUNTRIES])
+    return [_currency(country) for country in COUNTRIES]
 
 
 def _currency(country: Country) -> CurrencyRecord:
@@ -138,18 +138,15 @@ def _currency(country: Country) -> CurrencyRecord:
 
 
 @references.get("/cryptos")
-@operation(credentials=Credentials.NONE, query=CryptoQuery, deprecated=True)
-def list_cryptos() -> Envelope[list[CryptoRecord]]:
+@operation(credentials=Credentials.NONE, deprecated=True)
+def list_cryptos(query: CryptoQuery) -> list[CryptoRecord]:
     """List tokens, all or of one kind (deprecated)."""
-    query = read_query(CryptoQuery)
-    return success(
-        [
-            _crypto(token)
-            for token in TOKENS
-            if query.use_smart_contract in {None, token.uses_smart_contract}
-            and query.blockchain_type in {None, token.blockchain_type}
-        ]
-    )
+    return [
+        _crypto(token)
+        for token in TOKENS
+        if query.use_smart_contract in {None, token.uses_smart_contract}
+        and query.blockchain_type in {None, token.blockchain_type}
+    ]
 
 
 def _crypto(token: Token) -> CryptoRecord:
@@ -158,17 +155,16 @@ def _crypto(token: Token) -> CryptoRecord:
 
 
 @references.get("/banks")
-@operation(credentials=Credentials.NONE, query=BankQuery, deprecated=True)
-def list_banks() -> Envelope[Page[BankRecord]]:
+@operation(credentials=Credentials.NONE, deprecated=True)
+def list_banks(query: BankQuery) -> Page[BankRecord]:
     """List banks, all or those that can be paid (deprecated)."""
-    query = read_query(BankQuery)
     limit = allowed_limit(query.limit)
     wanted = [bank for bank in BANKS if _is_wanted(bank, query)]
     time = attrgetter("updated_at" if query.sort.endswith("updatedAt") else "created_at")
     wanted.sort(key=time, reverse=query.sort.startswith("-"))
     page = query.page if assumption("bank_pages") == "numbered" else 1
     first = (page - 1) * limit
-    return success(envelope(wanted[first : first + limit], len(wanted), limit, page))
+    return envelope(wanted[first : first + limit], len(wanted), limit, page)
 
 
 def _is_wanted(bank: BankRecord, query: BankQuery) -> bool:
@@ -180,23 +176,19 @@ def _is_wanted(bank: BankRecord, query: BankQuery) -> bool:
 
 
 @references.get("/payment-methods")
-@operation(credentials=Credentials.NONE, query=MethodQuery, deprecated=True)
-def list_payment_methods() -> Envelope[list[PaymentMethodRecord]]:
+@operation(credentials=Credentials.NONE, deprecated=True)
+def list_payment_methods(session: Session, query: MethodQuery) -> list[PaymentMethodRecord]:
     """List the ways of paying for crypto, or of paying deposits (deprecated)."""
-    listed = METHODS.values() if read_query(MethodQuery).is_for_deposit else ONRAMP_METHODS
-    with transaction() as session:
+    listed = METHODS.values() if query.is_for_deposit else ONRAMP_METHODS
+    return [
+        PaymentMethodRecord.of(
+            method,
+            id=derived(f"method:{method.code}"),
+            image=_picture(),
+            is_active=method.enabled,
+            flat_fee_amount=method.flat_fee,
+            percent_fee_amount=method.percent_fee,
+        )
         # Called without credentials, so that the answer is the same for everybody: the first account's.
-        methods = as_switched(session, USER_ID, listed)
-    return success(
-        [
-            PaymentMethodRecord.of(
-                method,
-                id=derived(f"method:{method.code}"),
-                image=_picture(),
-                is_active=method.enabled,
-                flat_fee_amount=method.flat_fee,
-                percent_fee_amount=method.percent_fee,
-            )
-            for method in methods
-        ]
-    )
+        for method in as_switched(session, USER_ID, listed)
+    ]

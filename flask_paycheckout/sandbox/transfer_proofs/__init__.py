@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from flask import Blueprint, Response
+from sqlalchemy.orm import Session
 
-from flask_paycheckout.sandbox.auth.access import check_access
+from flask_paycheckout.sandbox.auth.access import operation
+from flask_paycheckout.sandbox.auth.tables import Account
 from flask_paycheckout.sandbox.disbursements.fiat import find_fiat
 from flask_paycheckout.sandbox.disbursements.tables import COMPLETED
 from flask_paycheckout.sandbox.disbursements.transitions import settle_due
 from flask_paycheckout.sandbox.wire.envelope import Refusal, unspecified_refusal
-from flask_paycheckout.sandbox.wire.operations import check_undeclared, operation
-from flask_paycheckout.sandbox.world.database import transaction
 
 transfer_proofs = Blueprint("transfer_proofs", __name__)
 
@@ -19,19 +19,15 @@ _PDF = "application/pdf"
 
 @transfer_proofs.get("/v1/disbursement/fiat/<disbursement_id>/report")
 @operation(media_type=_PDF)
-def read_transfer_proof(disbursement_id: str) -> Response:
+def read_transfer_proof(session: Session, account: Account, disbursement_id: str) -> Response:
     """The transfer proof of a completed fiat disbursement."""
-    with transaction() as session:
-        account = check_access(session)
-        check_undeclared()
-        settle_due(session)
-    return proof_of(account.user_id, disbursement_id)
+    return proof_of(session, account.user_id, disbursement_id)
 
 
-def proof_of(user_id: str, disbursement_id: str) -> Response:
+def proof_of(session: Session, user_id: str, disbursement_id: str) -> Response:
     """The transfer proof of an account's disbursement. :raises Refusal: there is none, or none yet."""
-    with transaction() as session:
-        found = find_fiat(session, user_id, disbursement_id)
+    settle_due(session)
+    found = find_fiat(session, user_id, disbursement_id)
     if found is None:
         raise Refusal(404, "Disbursement not found")
     if found.status != COMPLETED:

@@ -62,7 +62,7 @@ def preflight() -> Response | None:
     """Answer a CORS preflight request for a quote; None for every other request."""
     if request.method != "OPTIONS" or not is_for_every_page() or "Access-Control-Request-Method" not in request.headers:
         return None
-    allowed: Response = success({})
+    allowed = success({}, "Success")
     allowed.headers.update(_PREFLIGHT)
     return allowed
 

@@ -7,13 +7,13 @@ from datetime import datetime
 from decimal import Decimal
 from functools import cache
 from http import HTTPStatus
-from typing import Annotated, Any, Generic, Self, TypeVar
+from typing import Annotated, Any, Self
 
 import msgspec
-from flask import Response, g, request
+from flask import Response, request
 from msgspec.structs import FieldInfo, fields
 
-from flask_paycheckout.sandbox.world.context import assumption, world
+from flask_paycheckout.sandbox.world.context import assumption
 from flask_paycheckout.sandbox.world.exact_json import read_json
 
 # Most values of an answer; found here, they need none of the slower checks.
@@ -123,8 +123,6 @@ def read_object(empty: dict[str, Any] | None = None) -> dict[str, Any]:
     return body
 
 
-Data = TypeVar("Data")
-
 # Decimals become JSON numbers with all of their digits; floats would round them.
 _encoder = msgspec.json.Encoder(decimal_format="number")
 
@@ -151,35 +149,22 @@ def encode(value: Any) -> bytes:
     return _encoder.encode(to_wire(value))
 
 
-class Envelope(Response, Generic[Data]):
-    """An answer with `Data` in its envelope. As the return type of a view it declares the operation's answer."""
-
-
-def success(data: Data, message: str = "Success") -> Envelope[Data]:
-    """The success envelope of the current operation."""
-    declared = g.get("operation")
-    code = 200 if declared is None else declared.code_under(world().unknowns)
-    code_field = "statusCode" if declared is None else declared.code_field
-    return _answer({code_field: code, "message": message, "data": data}, code)
+def success(data: Any, message: str, code: int = 200, code_field: str = "statusCode") -> Response:
+    """The success envelope; without data when it is None."""
+    return _answer({code_field: code, "message": message} | ({} if data is None else {"data": data}), code)
 
 
 def _code(code: int | str) -> int:
     return int(assumption(code)) if isinstance(code, str) else code
 
 
-def empty_success(message: str) -> Envelope[None]:
-    """The success envelope of an operation without data."""
-    return _answer({"statusCode": 200, "message": message}, 200)
-
-
-def failure(refusal: Refusal) -> Envelope[Any]:
+def failure(refusal: Refusal) -> Response:
     body = {"statusCode": refusal.status_code, "error": refusal.error, "message": refusal.message}
     return _answer(body, refusal.status_code)
 
 
-def _answer(body: dict[str, Any], status_code: int) -> Envelope[Any]:
-    status = 200 if assumption("http_status") == "always_200" else status_code
-    return Envelope(encode(body), status, content_type="application/json")
+def _answer(body: dict[str, Any], status_code: int) -> Response:
+    return answer(body, 200 if assumption("http_status") == "always_200" else status_code)
 
 
 def answer(body: dict[str, Any] | list[dict[str, Any]], status: int = 200) -> Response:

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any, get_args, get_type_hints
+from typing import Any
 
 from flask import Flask
 from werkzeug.routing import Rule
@@ -189,7 +189,7 @@ class _Writer:
             "deprecated": declared.deprecated,
             "parameters": [*variables, *self._query_parameters(declared, example.get("query", {}))],
             "security": self._security(declared),
-            "responses": self._responses(name, declared, get_type_hints(view)["return"]),
+            "responses": self._responses(name, declared),
         }
         if declared.body is not None:
             content = {_JSON: {"schema": self.schemas.of(declared.body)} | _shown(example, "body")}
@@ -213,8 +213,8 @@ class _Writer:
             schemes = [*schemes, {"X-Client-ID": []}]
         return [*schemes, {}] if schemes and is_off else schemes
 
-    def _responses(self, name: str, declared: Operation, returns: Any) -> dict[str, Any]:
-        code, good = declared.code_under(self.unknowns), self._success(declared, returns)
+    def _responses(self, name: str, declared: Operation) -> dict[str, Any]:
+        code, good = declared.code_under(self.unknowns), self._success(declared)
         if self.always_200:
             good = {"anyOf": [good, self.error]}
         content = {declared.media_type: {"schema": good} | _shown(self.answers, name)}
@@ -235,12 +235,12 @@ class _Writer:
             "5XX": {"description": "The service failed; the call may have had its effect."} | later,
         }
 
-    def _success(self, declared: Operation, returns: Any) -> Schema:
+    def _success(self, declared: Operation) -> Schema:
         if declared.media_type != _JSON:
             return TEXT | {"format": "binary"}
         if self.control:
-            return self.schemas.of(returns)
-        [data] = get_args(returns)
+            return self.schemas.of(declared.returns)
+        data = declared.returns
         if declared.data_of is not None:
             data = declared.data_of[1][self.unknowns[declared.data_of[0]]]
         return self.schemas.envelope(data, declared.code_under(self.unknowns), declared.code_field)

@@ -1,33 +1,21 @@
-"""Declarations of operations: their credentials, requests and answers, for validation and the OpenAPI document.
-
-    @checkouts.post("/v1/checkout")
-    @operation(body=NewCheckout, code="checkout_status_code")
-    def create_checkout() -> Envelope[CheckoutLink]:
-
-The return type `Envelope[...]` declares the answer. `read_body` and `read_query` read only classes that the operation
-declares, so that the document stays true.
-"""
+"""Declarations of operations: their credentials, requests and answers, for validation and the OpenAPI document."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any, TypeVar
+from typing import Any
 
-from flask import Flask, current_app, g, request
-from flask.typing import ResponseReturnValue
+from flask import Flask, Response, current_app, g, request
 from werkzeug.exceptions import MethodNotAllowed, NotFound
 
-from flask_paycheckout.sandbox.wire.envelope import FieldError, read_object, unspecified_refusal
+from flask_paycheckout.sandbox.wire.envelope import FieldError, read_object
 from flask_paycheckout.sandbox.wire.field_types import Request, Shape, declared_fields, load_object
 from flask_paycheckout.sandbox.world.context import assumption, world
 from flask_paycheckout.sandbox.world.money import rows_of
 
-View = TypeVar("View", bound=Callable[..., ResponseReturnValue])
-
 _MARK = "sandbox_operation"
-_JSON = "application/json"
 
 
 class Credentials(Enum):
@@ -41,18 +29,21 @@ class Credentials(Enum):
 
 @dataclass(frozen=True, kw_only=True)
 class Operation:
-    """The declaration of one operation, with which its view is decorated."""
+    """The declaration of one operation."""
 
     credentials: Credentials = Credentials.SIGNATURE
     body: Any = None
     """The class of its JSON body."""
     query: type[Request] | None = None
     """The class of its query parameters."""
+    returns: Any
+    """The type of the answer's data."""
+    message: str = "Success"
     code: int | str = 200
     """The status code of a success, or the unknown whose value it is."""
     code_field: str = "statusCode"
     """The envelope's name for the status code."""
-    media_type: str = _JSON
+    media_type: str = "application/json"
     deprecated: bool = False
     client_id_alone: bool = False
     """Whether the client id without a signature can be enough."""
@@ -65,12 +56,11 @@ class Operation:
         """The status code of a success under these switches."""
         return int(unknowns[self.code]) if isinstance(self.code, str) else self.code
 
-    def __call__(self, view: View) -> View:
-        setattr(view, _MARK, self)
-        return view
 
-
-operation = Operation
+def mark(view: Callable[..., Response], declared: Operation) -> Callable[..., Response]:
+    """A view with its declaration, which `operation_of` finds."""
+    setattr(view, _MARK, declared)
+    return view
 
 
 def operation_of(app: Flask, endpoint: str | None, *, control: bool = False) -> Operation | None:
@@ -80,30 +70,22 @@ def operation_of(app: Flask, endpoint: str | None, *, control: bool = False) -> 
     return declared if is_wanted else None
 
 
-def read_body(shape: type[Shape]) -> Shape:
-    """Read the body of the current request.
+def read_sent(hints: Mapping[str, Any], *, may_be_empty: bool = False) -> dict[str, Any]:
+    """The query parameters and the body of the current request, for the parameters `query` and `sent` of a view.
 
-    :raises FieldError: it is not as declared.
-    :raises Refusal: it is not sent as JSON.
+    :param hints: the annotations of the view.
+    :param may_be_empty: whether the body may be missing.
+    :raises FieldError: naming the first field at fault.
     """
-    _check_declared(shape, "body")
-    if request.mimetype != _JSON:
-        raise unspecified_refusal("content_type_error", f"The body must be sent with the Content-Type {_JSON}.")
-    body = load_object(shape, read_object())
-    check_undeclared()
-    return body
+    read: dict[str, Any] = {}
+    if "query" in hints:
+        read["query"] = _read_query(hints["query"])
+    if "sent" in hints:
+        read["sent"] = load_object(hints["sent"], read_object({} if may_be_empty else None))
+    return read
 
 
-def read_query(shape: type[Shape]) -> Shape:
-    """Read the query parameters of the current request. :raises FieldError: they are not as declared."""
-    _check_declared(shape, "query")
-    query = load_query(shape)
-    check_undeclared()
-    return query
-
-
-def load_query(shape: type[Shape]) -> Shape:
-    """The query parameters as the class they are declared by. :raises FieldError: naming the first one at fault."""
+def _read_query(shape: type[Shape]) -> Shape:
     kinds = {field.name: field for field in declared_fields(shape)}
     sent: dict[str, Any] = {}
     for name, given in request.args.lists():
@@ -119,20 +101,6 @@ def undeclared_parameters() -> list[str]:
     """The query parameters of the current request, if its operation declares none; the others are read later."""
     declared = g.operation
     return list(request.args) if declared is not None and declared.query is None else []
-
-
-def check_undeclared() -> None:
-    """Refuse a request with fields that its operation does not have, if the unknown `unknown_fields` says so.
-
-    An operation that reads neither a body nor a query calls this itself, once it has checked the credentials.
-    """
-    if g.undeclared and assumption("unknown_fields") == "refused":
-        raise FieldError(f"{g.undeclared[0][:100]} is not a field of this request.")
-
-
-def _check_declared(shape: type, where: str) -> None:
-    if getattr(g.operation, where, None) is not shape:
-        raise TypeError(f"{request.endpoint} reads {shape.__name__}, which its operation() does not declare")
 
 
 #: Operations that the interface writes in two forms, with the switch and value under which only that one is served.

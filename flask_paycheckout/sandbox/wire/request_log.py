@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from contextlib import nullcontext
 from datetime import datetime
-from functools import wraps
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from typing import Any
 
 import msgspec
 from flask import Response, g, request
@@ -134,28 +132,3 @@ def logged_requests(session: Session, *conditions: ColumnElement[bool]) -> list[
     """The requests that fulfil the conditions, newest first."""
     wanted = select(LoggedRequest).where(*conditions).order_by(LoggedRequest.number.desc()).limit(KEPT)
     return RequestRecord.of_all(session.scalars(wanted))
-
-
-Given = ParamSpec("Given")
-Answer = TypeVar("Answer", bound=Response)
-
-
-def in_one_transaction(view: Callable[Concatenate[Session, Given], Answer]) -> Callable[Given, Answer]:
-    """Call the view with a transaction, in which its call is logged too: one commit instead of two.
-
-    A call that is refused is logged by itself, because its transaction is rolled back.
-    """
-
-    @wraps(view)
-    def call(*given: Given.args, **named: Given.kwargs) -> Answer:
-        # A call that gets no answer is logged as such when the connection is dropped.
-        has_answer = g.get("fault_kind") != LOSE_RESPONSE
-        with transaction() as session:
-            response = view(session, *given, **named)
-            if has_answer:
-                log_request(response, session)
-        if has_answer:
-            g.logged = response
-        return response
-
-    return call
