@@ -6,8 +6,7 @@ import asyncio
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from flask_paycheckout.client.connections import CONNECTED
-from flask_paycheckout.client.transport import LIMITS, Body, NoCookies, httpx, pool_limits
+from flask_paycheckout.client.transport import CONNECTED, LIMITS, Body, NoCookies, httpx, pool_limits
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Coroutine

@@ -1,7 +1,7 @@
 """Keyword arguments as the service wants them: checked, in the wire's spelling, in a query or a JSON body.
 
 The wire's names are the keyword arguments in camelCase. An argument that is None is left out. Complaints name the
-argument, and for a batch the place in it, as in `items[3].amount`.
+argument, and for a batch the place in it, as in `items[3].amount`. Amounts are exact numbers.
 """
 
 from __future__ import annotations
@@ -15,10 +15,15 @@ from types import NoneType
 from typing import Any, get_args, get_type_hints
 from urllib.parse import quote, urlencode
 
-from flask_paycheckout.client.amounts import as_number, exact_amount
+import msgspec
+
 from flask_paycheckout.client.envelope import JsonObject
 from flask_paycheckout.client.hidden import Hidden
 from flask_paycheckout.client.retries import CallOptions
+from flask_paycheckout.totals import decimals_of, exact_decimal
+
+Amount = Decimal | int | str
+"""Types that callers may give as money; never a float."""
 
 # A signature and a key are texts too, and most calls write them: no code of ours runs for each character.
 _HALF_OF_A_PAIR = re.compile("[\ud800-\udfff]")
@@ -87,6 +92,45 @@ class Fields:
 
 
 fields_of = cache(Fields)
+
+
+def as_number(amount: Decimal) -> msgspec.Raw:
+    """`amount` as a plain JSON number, every digit kept: Decimal('1E+2') is sent as 100."""
+    return msgspec.Raw(f"{amount:f}".encode())
+
+
+def exact_amount(name: str, amount: Amount, currency: str | None = None, *, zero: bool = False) -> Decimal:
+    """The amount of the argument `name`, exactly as given.
+
+    The decimals of a currency that ISO 4217 knows are held; of another one only the service knows them.
+
+    :param zero: whether zero will do.
+    :raises TypeError: the amount is a float or another type.
+    :raises ValueError: not a number, not finite, not positive, or more decimals than the currency has.
+    """
+    exact = exact_decimal(name, amount, currency, None if currency is None else _places(currency))
+    if exact == 0 and not zero:
+        raise ValueError(f"{name} {str(amount)[:40]} is not positive")
+    return exact
+
+
+def whole_amount(name: str, amount: Amount) -> Decimal:
+    """The amount of the argument `name` where the service takes an integer only; see `exact_amount`.
+
+    :raises ValueError: also when there is a fraction.
+    """
+    exact = exact_amount(name, amount)
+    if exact != exact.to_integral_value():
+        raise ValueError(f"{name} must be a whole number, not {exact}: the service takes an integer here")
+    return exact.to_integral_value()
+
+
+def _places(currency: str) -> int | None:
+    """The decimals of an ISO 4217 currency; None for every other code, which the service judges."""
+    try:
+        return decimals_of(currency)
+    except ValueError:
+        return None
 
 
 def _object(kind: Any, name: str, value: object, currency: str | None = None) -> JsonObject:

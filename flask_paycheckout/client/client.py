@@ -9,12 +9,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Generic, Literal, Self, TypeVar, Unpack, cast
 
+from flask_paycheckout.client.blocking import Blocking, W
 from flask_paycheckout.client.bodies import query_text
 from flask_paycheckout.client.calls import Caller
 from flask_paycheckout.client.hidden import concealed
-from flask_paycheckout.client.operations import Access, Operation
 from flask_paycheckout.client.records import Record
-from flask_paycheckout.client.resource import Resource, method
+from flask_paycheckout.client.resource import Access, Operation, Resource, method
 from flask_paycheckout.client.resources.auth import Auth
 from flask_paycheckout.client.resources.checkouts import Checkouts
 from flask_paycheckout.client.resources.crypto_disbursements import CryptoDisbursements
@@ -27,7 +27,6 @@ from flask_paycheckout.client.retries import CallOptions, Pace, Retries
 from flask_paycheckout.client.sending import PATH, Sender, checked_base_url, user_agent
 from flask_paycheckout.client.signing import BearerToken, HmacSigner, RenewedToken, Signer
 from flask_paycheckout.client.transport import httpx
-from flask_paycheckout.client.waiting import Blocking, W
 
 if TYPE_CHECKING:
     from flask_paycheckout.client.awaited import Awaited

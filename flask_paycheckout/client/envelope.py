@@ -8,11 +8,13 @@ long to be money, the literals NaN and Infinity, and an object that names a key 
 from __future__ import annotations
 
 import json
+from decimal import Decimal, InvalidOperation
 from typing import Any, TypeGuard
 
-from flask_paycheckout.client.amounts import exact_number
-
 JsonObject = dict[str, Any]
+
+# More digits than any sum of money; beyond, a few bytes such as 1E999999999 could become megabytes when printed.
+_MAX_DIGITS = 100
 
 
 class Unreadable(Exception):
@@ -26,6 +28,20 @@ def _object(pairs: list[tuple[str, Any]]) -> JsonObject | None:
 
 def _whole_number(text: str) -> int | None:
     return int(text) if len(text) <= 100 else None
+
+
+def exact_number(text: str) -> Decimal | None:
+    """The number that stands in a JSON text, exactly; None for one with more than 100 digits on either side."""
+    # Before parsing: a megabyte of digits is not worth the work.
+    if len(text) > _MAX_DIGITS + 20:
+        return None
+    try:
+        number = Decimal(text)
+    except InvalidOperation:
+        return None
+    exponent = number.as_tuple().exponent
+    bounded = isinstance(exponent, int) and exponent >= -_MAX_DIGITS and number.adjusted() < _MAX_DIGITS
+    return number if bounded else None
 
 
 _parse = json.JSONDecoder(

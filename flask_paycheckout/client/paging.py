@@ -12,9 +12,8 @@ import msgspec
 
 from flask_paycheckout.client.envelope import Unreadable
 from flask_paycheckout.client.errors import TransportFailed
-from flask_paycheckout.client.operations import Operation
-from flask_paycheckout.client.reading import RecordReader, reader_of
-from flask_paycheckout.client.records import EXTRA, GIVEN, R, Record, Sort, attach
+from flask_paycheckout.client.records import EXTRA, GIVEN, R, Record, RecordReader, Sort, attach, reader_of
+from flask_paycheckout.client.resource import Operation
 
 T = TypeVar("T")
 

@@ -1,14 +1,27 @@
-"""The base of all records, the response that brought them, and the words that several of them hold."""
+"""Records of the service, and how they are read: leniently, but for the fields that a record cannot be without.
+
+The annotation of a field says what it may hold. A value of another kind counts as missing, so that one malformed field
+never hides the others. A missing field gets its default: None, an empty tuple for lists, or `GIVEN`. Without a default
+the record is `Unreadable`, as after a `ValueError` of its own `__post_init__`. A list without a default is read whole
+or not at all: none of its records may silently go missing.
+"""
 
 from __future__ import annotations
 
+import types
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from datetime import datetime
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from datetime import UTC, datetime
+from decimal import Decimal
+from functools import cache
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, Union, get_args, get_origin
 
 import msgspec
+from msgspec.structs import FieldInfo
 
+from flask_paycheckout.client.envelope import JsonObject, Unreadable
 from flask_paycheckout.client.errors import TransportFailed
+from flask_paycheckout.client.hidden import AccountNumber, Credentials, Hidden
 from flask_paycheckout.client.transport import ResponseHeaders
 
 # The words that the interface names for a field; a record's field may hold another one all the same.
@@ -132,3 +145,169 @@ def plain(value: Any) -> Any:
     if isinstance(value, (list, tuple)):
         return [plain(item) for item in value]
     return None if value is msgspec.UNSET else value
+
+
+_Read = Callable[[Any], Any]
+
+_MAX_DEPTH = 16
+
+
+class RecordReader(Generic[R]):
+    """Makes records of one type; built once, used for every answer."""
+
+    def __init__(self, record: type[R]) -> None:
+        self._record, fields = record, msgspec.structs.fields(record)
+        self._fields = [(each.encode_name, each.name, each.required, each.default, _reader_of(each)) for each in fields]
+        self._known = {each.encode_name for each in fields}
+
+    def read(self, data: object) -> R:
+        """The record that `data` holds.
+
+        :raises Unreadable: `data` is not an object, or a field that the record needs is missing or of another kind.
+        """
+        if not isinstance(data, dict):
+            raise Unreadable("the data is not an object")
+        values = {}
+        for wire_name, name, required, default, read in self._fields:
+            sent = data.get(wire_name)
+            value = None if sent is None else read(sent)
+            if value is None:
+                if required:
+                    raise Unreadable(f"the data has no usable {wire_name}")
+                value = default
+            values[name] = value
+        try:
+            record = self._record(**values)
+        except ValueError as fault:
+            raise Unreadable(str(fault)) from None
+        extra = {name: data[name] for name in data.keys() - self._known if _shallow(data[name], _MAX_DEPTH)}
+        return attach(record, EXTRA, extra) if extra else record
+
+    def read_or_none(self, data: object) -> R | None:
+        """The record, or None where `read` would raise."""
+        try:
+            return self.read(data)
+        except Unreadable:
+            return None
+
+    def read_each(self, data: object) -> tuple[R, ...]:
+        """The records of a list in which each one counts.
+
+        :raises Unreadable: `data` is no list, or an item is none of these records; the text names its place.
+        """
+        if not isinstance(data, list):
+            raise Unreadable("the data has no list where one belongs")
+        records = []
+        for index, item in enumerate(data):
+            try:
+                records.append(self.read(item))
+            except Unreadable as unreadable:
+                raise Unreadable(f"item {index} of the list: {unreadable}") from None
+        return tuple(records)
+
+
+reader_of = cache(RecordReader)
+
+
+def _text(value: object) -> str | None:
+    """A string that any database stores: no NUL, no half of a surrogate pair."""
+    if not isinstance(value, str) or "\0" in value:
+        return None
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        return None
+    return value
+
+
+def _amount(value: object) -> Decimal | None:
+    """A JSON number, exactly; never a string, a boolean or anything else that looks like money."""
+    if type(value) is int:
+        return Decimal(value)
+    return value if isinstance(value, Decimal) else None
+
+
+def _only(kind: type[Any]) -> _Read:
+    """Reads values of exactly this type."""
+    return lambda value: value if type(value) is kind else None
+
+
+def _text_or_number(value: object) -> str | None:
+    """A string, or the number that the service sends in its place."""
+    return str(value) if type(value) is int else _text(value)
+
+
+def _as(kind: type[Any], read: _Read) -> _Read:
+    """Reads values, and makes them of a kind whose `repr` shows nothing."""
+
+    def read_hidden(value: object) -> Any:
+        found = read(value)
+        return None if found is None else kind(found)
+
+    return read_hidden
+
+
+def _moment(value: object) -> datetime | None:
+    """An ISO 8601 time as an aware datetime in UTC; the service's times are UTC when they do not say."""
+    if not isinstance(value, str):
+        return None
+    try:
+        moment = datetime.fromisoformat(value)
+        return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
+    except (ValueError, OverflowError):
+        return None
+
+
+def _object(value: object) -> JsonObject | None:
+    """An object whose content the interface leaves open; None when it is too deep to be printed or stored."""
+    return value if isinstance(value, dict) and _shallow(value, _MAX_DEPTH) else None
+
+
+def _shallow(value: object, depth: int) -> bool:
+    if not isinstance(value, (dict, list)):
+        return True
+    inner = value.values() if isinstance(value, dict) else value
+    return depth > 0 and all(_shallow(item, depth - 1) for item in inner)
+
+
+_READERS: dict[Any, _Read] = {
+    str: _text,
+    int: _only(int),
+    bool: _only(bool),
+    Decimal: _amount,
+    datetime: _moment,
+    dict: _object,
+    Hidden: _as(Hidden, _text),
+    AccountNumber: _as(AccountNumber, _text_or_number),
+    Credentials: _as(Credentials, _object),
+}
+
+
+def _reader_of(field: FieldInfo) -> _Read:
+    """The function that reads values of a field, whose type is such as `Decimal | None` or `tuple[Activity, ...]`."""
+    annotation = field.type
+    if get_origin(annotation) in (Union, types.UnionType):
+        (annotation,) = [kind for kind in get_args(annotation) if kind is not type(None)]
+    if get_origin(annotation) is not tuple:
+        return _value_reader_of(annotation)
+    item = get_args(annotation)[0]
+    return _whole_list(reader_of(item)) if field.required else _usable_items(_value_reader_of(item))
+
+
+def _value_reader_of(kind: Any) -> _Read:
+    if isinstance(kind, type) and issubclass(kind, Record):
+        return reader_of(kind).read_or_none
+    # A test that stops time may have put a class of its own in the place of datetime.
+    return next(_READERS[base] for base in (get_origin(kind) or kind).__mro__ if base in _READERS)
+
+
+def _whole_list(reader: RecordReader[Any]) -> _Read:
+    return lambda value: reader.read_each(value) if isinstance(value, list) else None
+
+
+def _usable_items(read: _Read) -> _Read:
+    def read_usable(value: object) -> tuple[Any, ...]:
+        items = value if isinstance(value, list) else ()
+        return tuple(found for one in items if (found := read(one)) is not None)
+
+    return read_usable

@@ -18,7 +18,7 @@ from flask_paycheckout.client.bodies import text
 from flask_paycheckout.client.envelope import JsonObject
 from flask_paycheckout.client.errors import OutcomeUnknown, PaymentsError, TransportFailed, Unauthorized
 from flask_paycheckout.client.hidden import Hidden, Sealed, hidden_in
-from flask_paycheckout.client.operations import Access, Operation, segment
+from flask_paycheckout.client.resource import Access, Operation, segment
 from flask_paycheckout.client.signing import Signer, UnusableHeaders, header_value, signed_headers
 from flask_paycheckout.client.transport import LIMITS, Limits, httpx
 

@@ -25,6 +25,9 @@ from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 LIMITS = "flask_paycheckout.limits"
 """The request extension with the request's `Limits`."""
 
+CONNECTED = ("connection.connect_tcp.complete", "connection.start_tls.complete")
+"""The events in a trace of httpx that give a new stream."""
+
 # Seconds. Many servers drop an idle connection after five; ours must be the first to let go.
 KEPT_FOR = 4.0
 

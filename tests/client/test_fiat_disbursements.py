@@ -12,7 +12,7 @@ from flask_paycheckout.client import (
     OutcomeUnknown,
     TransportFailed,
 )
-from flask_paycheckout.client.reading import RecordReader
+from flask_paycheckout.client.records import RecordReader
 from tests.client.samples import ACCOUNT, BATCH, FIAT
 from tests.client.wire import Script, Shop, refusal, success
 

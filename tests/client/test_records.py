@@ -12,7 +12,7 @@ import pytest
 from flask_paycheckout.client import Record, TransportFailed
 from flask_paycheckout.client.envelope import data_of, envelope_of
 from flask_paycheckout.client.hidden import AccountNumber
-from flask_paycheckout.client.reading import RecordReader
+from flask_paycheckout.client.records import RecordReader
 from flask_paycheckout.client.resources.auth import User
 from flask_paycheckout.client.resources.crypto_disbursements import CryptoDisbursement
 from flask_paycheckout.client.resources.deposits import Deposit

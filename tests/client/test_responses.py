@@ -13,7 +13,7 @@ import pytest
 
 from flask_paycheckout.client import Deposit, NotFound, PaymentsError, ServiceFault, TransportFailed, User
 from flask_paycheckout.client.envelope import data_of, envelope_of
-from flask_paycheckout.client.reading import RecordReader
+from flask_paycheckout.client.records import RecordReader
 from tests.client import samples
 from tests.client.samples import DEPOSIT
 from tests.client.wire import Script, Shop, paged, refusal, success

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from decimal import Decimal
 
-from flask_paycheckout.client.amounts import Amount
+from flask_paycheckout.client.bodies import Amount
 from flask_paycheckout.client.hidden import AccountNumber
 from flask_paycheckout.client.records import GIVEN, Activity, Record, if_sent
 

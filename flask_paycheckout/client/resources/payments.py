@@ -9,15 +9,13 @@ from typing import NotRequired, Unpack
 
 from typing_extensions import deprecated
 
-from flask_paycheckout.client.amounts import Amount
-from flask_paycheckout.client.bodies import fields_of
+from flask_paycheckout.client.blocking import W
+from flask_paycheckout.client.bodies import Amount, fields_of
 from flask_paycheckout.client.hidden import AccountNumber, Hidden
-from flask_paycheckout.client.operations import Operation
 from flask_paycheckout.client.paging import Listing, Page
 from flask_paycheckout.client.records import GIVEN, Activity, PaymentStatus, Record, Sort, UsNetwork, given_as
-from flask_paycheckout.client.resource import Resource, each, method
+from flask_paycheckout.client.resource import Operation, Resource, each, method
 from flask_paycheckout.client.retries import CallOptions
-from flask_paycheckout.client.waiting import W
 
 
 class PaymentSender(Record, frozen=True):
