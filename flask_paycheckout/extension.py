@@ -24,7 +24,6 @@ from flask_paycheckout.config import load_settings
 from flask_paycheckout.config.checks import IN_QUOTES
 from flask_paycheckout.database.hosts import Host, database_of
 from flask_paycheckout.database.models import Models
-from flask_paycheckout.database.order_ids import require_account_name
 from flask_paycheckout.database.shop_session import ShopSessions
 from flask_paycheckout.errors import ConfigurationError
 from flask_paycheckout.events.event_model import EventMixin
@@ -36,13 +35,13 @@ from flask_paycheckout.payouts.results import PayoutReport
 from flask_paycheckout.runtime import KEY, for_reading, for_writing, make_runtime, runtime
 from flask_paycheckout.shop_functions import Function, refuse_generator
 from flask_paycheckout.signals import note_new_app
+from flask_paycheckout.text import require_account_name
 from flask_paycheckout.views import add_routes, order_urls
 from flask_paycheckout.views.headers import require_same_site
 from flask_paycheckout.views.order import paycheckout_button
 from flask_paycheckout.views.pages import qr_code
-from flask_paycheckout.wiring import AccountKeys, AccountOf, Callbacks, OrderTotal, OrderUrl, context_opener
+from flask_paycheckout.wiring import AccountKeys, AccountOf, Callbacks, Observer, OrderTotal, OrderUrl, context_opener
 from flask_paycheckout.wiring.host import refuse_unsupported
-from flask_paycheckout.wiring.observations import Observer
 
 if TYPE_CHECKING:
     import httpx

@@ -41,8 +41,8 @@ from flask_paycheckout.security.comparing import is_one_of
 from flask_paycheckout.service.calls import CREATE, READ
 from flask_paycheckout.signals import BY_NAME
 from flask_paycheckout.views.headers import harden
+from flask_paycheckout.wiring import Observation, Observed
 from flask_paycheckout.wiring.logs import about
-from flask_paycheckout.wiring.observations import Observation, Observed
 
 __all__ = ["OTHERS", "collector", "init_app"]
 

@@ -76,11 +76,10 @@ from flask_paycheckout.service.calls import Service
 from flask_paycheckout.service.record import ServiceRecord
 from flask_paycheckout.shop_functions import personal, shop_caller
 from flask_paycheckout.text import first_line, visible
-from flask_paycheckout.wiring import Callbacks, Wiring
+from flask_paycheckout.wiring import Callbacks, Observers, Wiring
 from flask_paycheckout.wiring.host import refuse_unsupported
 from flask_paycheckout.wiring.installation import Installation
 from flask_paycheckout.wiring.logs import FailureLog, about, prepare_logger
-from flask_paycheckout.wiring.observations import Observers
 
 if TYPE_CHECKING:
     import httpx

@@ -17,7 +17,7 @@ from flask_paycheckout import Account, ConfigurationError, metrics, order_paid, 
 from flask_paycheckout.books.alarms import REGISTERED
 from flask_paycheckout.books.report import read_gauges
 from flask_paycheckout.testing import Sandbox
-from flask_paycheckout.wiring.observations import Observation
+from flask_paycheckout.wiring import Observation
 from tests.conftest import OpenShop
 from tests.docs.pages import read
 from tests.payouts.paying import Payer

@@ -10,9 +10,9 @@ from sqlalchemy import ColumnElement, Select, Table, exists, func, or_, select
 from flask_paycheckout.client import PaymentsError
 from flask_paycheckout.config.accounts import SETTINGS
 from flask_paycheckout.database.connections import read_rows
-from flask_paycheckout.database.order_ids import require_account_name
 from flask_paycheckout.payouts.payout_states import LIVE
 from flask_paycheckout.service.accounts import Accounts, AccountUnavailable
+from flask_paycheckout.text import require_account_name
 from flask_paycheckout.wiring import Wiring
 
 _LISTED = 1000

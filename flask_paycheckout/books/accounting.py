@@ -7,9 +7,8 @@ from datetime import tzinfo
 
 from flask_paycheckout.books.customers import Described
 from flask_paycheckout.books.ledger import Line, LineKind
-from flask_paycheckout.database.order_ids import request_of
 from flask_paycheckout.errors import ConfigurationError
-from flask_paycheckout.text import csv_text, visible
+from flask_paycheckout.text import csv_text, request_of, visible
 
 COLUMNS = ("date", "kind", "text", "order", "reference", "currency", "amount", "fee", "net", "code")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from sqlalchemy import Column, String, Table, Text
 
 from flask_paycheckout.database.mapping import MOMENT
-from flask_paycheckout.database.order_ids import MAX_ID
+from flask_paycheckout.text import MAX_ID
 
 _NAME = "paycheckout_alarm"
 

@@ -9,7 +9,7 @@ from sqlalchemy import Index, Integer, String, UniqueConstraint
 from sqlalchemy.orm import Mapped, declared_attr, mapped_column
 
 from flask_paycheckout.database.mapping import MOMENT, ROW_ID, PaymentTable
-from flask_paycheckout.database.order_ids import MAX_ID
+from flask_paycheckout.text import MAX_ID
 
 _NUMBER = String(255)
 

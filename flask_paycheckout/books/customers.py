@@ -17,8 +17,8 @@ from typing import Any
 from flask import has_request_context, request
 
 from flask_paycheckout.checkouts.order_problems import OrderProblems, ProblemKind
-from flask_paycheckout.database.order_ids import is_order_id, request_of
 from flask_paycheckout.shop_functions import name_of, personal
+from flask_paycheckout.text import is_order_id, request_of
 from flask_paycheckout.wiring import Wiring
 from flask_paycheckout.wiring.logs import about
 

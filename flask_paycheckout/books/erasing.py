@@ -21,9 +21,7 @@ from flask_paycheckout.checkouts.stored import Checkouts
 from flask_paycheckout.client import PaymentsError, RequestRefused
 from flask_paycheckout.database.connections import begin_limited, read_rows
 from flask_paycheckout.database.deeds import record_deed, who_and_why
-from flask_paycheckout.database.history import lines, reduced
-from flask_paycheckout.database.order_ids import request_of, require_order_id
-from flask_paycheckout.database.state_table import Row
+from flask_paycheckout.database.state_table import Row, lines, reduced
 from flask_paycheckout.errors import payout_status_text
 from flask_paycheckout.payouts.claims import id_in, name_in
 from flask_paycheckout.payouts.destinations import ERASED
@@ -32,7 +30,7 @@ from flask_paycheckout.payouts.payout_states import ENDED, PayoutStatus
 from flask_paycheckout.payouts.payout_table import Payouts
 from flask_paycheckout.service.calls import RECIPIENT, Service
 from flask_paycheckout.service.record import CLAIM, PAYOUT
-from flask_paycheckout.text import plain, visible
+from flask_paycheckout.text import plain, request_of, require_order_id, visible
 from flask_paycheckout.wiring import Wiring
 
 # The facts in a history that nobody typed: times, states, amounts, ids, and the names of staff.

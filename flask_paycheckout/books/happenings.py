@@ -10,7 +10,7 @@ from typing import Any
 
 from flask_paycheckout.checkouts.checkout_model import CheckoutMixin
 from flask_paycheckout.clock import as_utc
-from flask_paycheckout.database.history import lines
+from flask_paycheckout.database.state_table import lines
 from flask_paycheckout.payouts.payout_model import PayoutMixin
 
 Facts = Mapping[str, Any]

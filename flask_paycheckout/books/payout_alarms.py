@@ -23,14 +23,13 @@ from flask_paycheckout.books.alarms import (
 from flask_paycheckout.books.payout_remedies import remedies
 from flask_paycheckout.books.service_alarms import in_outage
 from flask_paycheckout.clock import as_utc
-from flask_paycheckout.database.order_ids import order_text
 from flask_paycheckout.errors import payout_status_text
 from flask_paycheckout.payouts.destinations import facts_in
 from flask_paycheckout.payouts.payout_model import PayoutMixin
 from flask_paycheckout.payouts.payout_states import PayoutKind, PayoutState, PayoutStatus
 from flask_paycheckout.payouts.payout_table import NOT_SENT, is_stopped
 from flask_paycheckout.service.record import PAYOUT, READS
-from flask_paycheckout.text import Show, account_text, moment_text, payout_sum_text
+from flask_paycheckout.text import Show, account_text, moment_text, order_text, payout_sum_text
 from flask_paycheckout.wiring.installation import ANOTHER
 
 _MOVED = (

@@ -18,7 +18,7 @@ from sqlalchemy import ColumnElement, Engine, Select, Table, func, select
 
 from flask_paycheckout.database.connections import read_rows
 from flask_paycheckout.database.models import Models
-from flask_paycheckout.database.order_ids import is_order_id, order_of_request
+from flask_paycheckout.text import is_order_id, order_of_request
 from flask_paycheckout.totals import decimals_of, exact_decimal
 
 MOST_HITS = 25

@@ -13,7 +13,7 @@ from flask_paycheckout.books.alarms import Alarm, Look, Severity
 from flask_paycheckout.books.report import find_alarms
 from flask_paycheckout.clock import as_utc
 from flask_paycheckout.database.connections import begin_limited, read_rows
-from flask_paycheckout.database.service_table import insert_in
+from flask_paycheckout.database.state_table import insert_in
 from flask_paycheckout.wiring import Wiring
 from flask_paycheckout.wiring.logs import about
 

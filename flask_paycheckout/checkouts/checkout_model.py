@@ -16,7 +16,7 @@ from sqlalchemy.orm import Mapped, declared_attr, mapped_column
 from flask_paycheckout.checkouts.payments import PAYMENT_COLUMNS, Amount, Payment, amount_of, payment_of
 from flask_paycheckout.checkouts.schedule import PAGE_VALID
 from flask_paycheckout.database.mapping import MOMENT, ROW_ID, PaymentTable, partial_index
-from flask_paycheckout.database.order_ids import MAX_ID
+from flask_paycheckout.text import MAX_ID
 from flask_paycheckout.totals import Pay, Receive, Total
 from flask_paycheckout.wiring.logs import about
 

@@ -18,7 +18,7 @@ from flask_paycheckout.checkouts.shop_answers import OrderTotalFailed, OrderTota
 from flask_paycheckout.checkouts.states import TRANSITIONS, Evidence, Reason, Status
 from flask_paycheckout.checkouts.stored import Checkouts
 from flask_paycheckout.database.deeds import who_and_why, yes_or_no
-from flask_paycheckout.database.history import Entry, line
+from flask_paycheckout.database.state_table import Entry, line
 from flask_paycheckout.database.transactions import ShopTransaction
 from flask_paycheckout.errors import TransitionRefused
 from flask_paycheckout.events.outbox import Outbox

@@ -25,11 +25,11 @@ from flask_paycheckout.checkouts.stored import Checkouts, change_excess
 from flask_paycheckout.database.connections import lost_races_ignored
 from flask_paycheckout.database.database_errors import cut_row
 from flask_paycheckout.database.deeds import record_deed
-from flask_paycheckout.database.history import Entry, line
-from flask_paycheckout.database.order_ids import request_of
+from flask_paycheckout.database.state_table import Entry, line
 from flask_paycheckout.database.transactions import ShopTransaction, ShopTransactions
 from flask_paycheckout.events.events import HeldEvent, NewEvent
 from flask_paycheckout.events.receivers import EventWriter
+from flask_paycheckout.text import request_of
 from flask_paycheckout.totals import Total
 
 Row = Mapping[Any, Any]

@@ -35,10 +35,9 @@ from flask_paycheckout.database.connections import begin_limited, read_rows
 from flask_paycheckout.database.deeds import record_deed, who_and_why
 from flask_paycheckout.database.mapping import MOMENT
 from flask_paycheckout.database.models import Models
-from flask_paycheckout.database.order_ids import MAX_ID
-from flask_paycheckout.database.service_table import insert_in
+from flask_paycheckout.database.state_table import insert_in
 from flask_paycheckout.service.limits import Cooldown
-from flask_paycheckout.text import first_line, visible
+from flask_paycheckout.text import MAX_ID, first_line, visible
 from flask_paycheckout.wiring import Wiring
 from flask_paycheckout.wiring.logs import about
 

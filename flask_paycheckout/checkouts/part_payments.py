@@ -20,7 +20,7 @@ from flask_paycheckout.checkouts.shop_answers import OrderTotalFailed, OrderTota
 from flask_paycheckout.checkouts.states import Evidence, Reason, Status
 from flask_paycheckout.checkouts.stored import Checkouts
 from flask_paycheckout.database.connections import begin_limited, lost_races_ignored
-from flask_paycheckout.database.history import Entry, line
+from flask_paycheckout.database.state_table import Entry, line
 from flask_paycheckout.database.transactions import ShopTransaction
 from flask_paycheckout.errors import ReceiverFailed
 from flask_paycheckout.events.outbox import Outbox

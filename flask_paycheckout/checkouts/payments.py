@@ -1,6 +1,6 @@
-"""The money that arrived for a checkout, as its deposit reported it: stored as exact text, returned as a record.
+"""The read of a checkout's deposit, and the money that it reports: stored as exact text, returned as a record.
 
-Pure. Each part may be missing, since the service may leave it out or send it malformed; that never hides that money
+Each part may be missing, since the service may leave it out or send it malformed; that never hides that money
 arrived.
 """
 
@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 from decimal import ROUND_DOWN, Context, Decimal, InvalidOperation
 from typing import Any
 
+from flask_paycheckout.client import Deposit, NotFound, PaymentsClient
 from flask_paycheckout.clock import as_utc
 from flask_paycheckout.totals import decimals_of, is_token, positive_amount
 
@@ -234,3 +235,39 @@ def _number_text(number: Decimal | None) -> str | None:
 
 def _text(value: str | None) -> str | None:
     return value if value and len(value) <= _MAX_TEXT else None
+
+
+# The service's own message; a gateway's 404 for an unknown route has another one.
+_NOT_FOUND = "deposit not found"
+
+
+class NotMadeByThisClient(NotFound):
+    """Another client id than the one that made the checkout does not find its deposit, which proves nothing."""
+
+
+def says_absent(error: NotFound) -> bool:
+    """Whether this 404 is the service's own, so that the deposit does not exist for this client id."""
+    return (error.message or "").strip().rstrip(".").lower() == _NOT_FOUND
+
+
+def read_deposit(checkout_id: str, made_with: str | None, client: PaymentsClient) -> Deposit | None:
+    """Read a checkout's deposit; None when the service itself tells the client id that made it that there is none.
+
+    :param made_with: the client id that made the checkout.
+    :raises NotMadeByThisClient: another client id does not find it.
+    :raises flask_paycheckout.client.PaymentsError: there was no reliable answer.
+    """
+    try:
+        return client.deposits.get(checkout_id)
+    except NotFound as error:
+        if not says_absent(error):
+            raise
+        operation = error.operation
+    read_with = client.client_id
+    if read_with != made_with:
+        told = (
+            f"it was made with client id {made_with!r}, and {read_with!r} does not find it;"
+            f" read it with the keys of {made_with!r}"
+        )
+        raise NotMadeByThisClient(operation, 404, "Not Found", told)
+    return None

@@ -22,10 +22,9 @@ from flask_paycheckout.clock import moment_after
 from flask_paycheckout.database.connections import begin_limited, read_rows
 from flask_paycheckout.database.deeds import record_deed, stored_name, who_and_why
 from flask_paycheckout.database.mapping import MOMENT, ROW_ID, PaymentTable, partial_index
-from flask_paycheckout.database.order_ids import MAX_ID, order_of_request, request_of, require_order_id
 from flask_paycheckout.database.state_table import StateTable
 from flask_paycheckout.errors import UnknownRequest, WithdrawalRefused
-from flask_paycheckout.text import one_line
+from flask_paycheckout.text import MAX_ID, one_line, order_of_request, request_of, require_order_id
 from flask_paycheckout.totals import Pay, Receive, Total
 from flask_paycheckout.wiring import Wiring
 

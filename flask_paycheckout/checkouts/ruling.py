@@ -25,7 +25,7 @@ from flask_paycheckout.checkouts.payments import (
 )
 from flask_paycheckout.checkouts.schedule import BETWEEN_MISSES, PAGE_GONE, Schedule
 from flask_paycheckout.checkouts.states import OPEN, Evidence, FoundBy, Reason, Status
-from flask_paycheckout.database.history import Entry, line
+from flask_paycheckout.database.state_table import Entry, line
 from flask_paycheckout.totals import Pay, Total
 
 if TYPE_CHECKING:

@@ -16,7 +16,6 @@ import msgspec
 from sqlalchemy.exc import SQLAlchemyError
 
 from flask_paycheckout.checkouts.checkout_model import CheckoutMixin, about_checkout, problem_columns
-from flask_paycheckout.checkouts.deposits import NotMadeByThisClient, read_deposit
 from flask_paycheckout.checkouts.moves import (
     Move,
     Moved,
@@ -30,13 +29,14 @@ from flask_paycheckout.checkouts.moves import (
     take_part,
 )
 from flask_paycheckout.checkouts.part_payments import PartPayments
+from flask_paycheckout.checkouts.payments import NotMadeByThisClient, read_deposit
 from flask_paycheckout.checkouts.ruling import COMPLETED, OrderPayments, ReadCause, Reading, Ruling, rule_on
 from flask_paycheckout.checkouts.schedule import BETWEEN_MISSES, SELDOM, Schedule, after_failures
 from flask_paycheckout.checkouts.shop_answers import OrderTotalFailed, OrderTotals
 from flask_paycheckout.checkouts.states import OPEN, REASON_OF, TRANSITIONS, Evidence, FoundBy, Status
 from flask_paycheckout.checkouts.stored import Checkouts
 from flask_paycheckout.client import Deposit, PaymentsError, TransportFailed
-from flask_paycheckout.database.history import Entry, line
+from flask_paycheckout.database.state_table import Entry, line
 from flask_paycheckout.database.transactions import ShopTransaction
 from flask_paycheckout.errors import ConfigurationError, ReceiverFailed
 from flask_paycheckout.events.events import HeldEvent
@@ -44,8 +44,7 @@ from flask_paycheckout.events.outbox import Outbox
 from flask_paycheckout.service.calls import READ, Permit, Service
 from flask_paycheckout.service.record import READS
 from flask_paycheckout.text import first_line
-from flask_paycheckout.wiring import Wiring
-from flask_paycheckout.wiring.observations import Observed
+from flask_paycheckout.wiring import Observed, Wiring
 
 # The most characters of an error's text that are stored.
 _MAX_PROBLEM = 500
@@ -116,7 +115,8 @@ class Settlement:
         :returns: what was stored; the receivers have run since then.
         :raises flask_paycheckout.client.PaymentsError: there was no usable answer; nothing changed.
         """
-        settled = self.apply(checkout, partial(permit.ask, partial(read_deposit, checkout)), cause)
+        read = partial(read_deposit, checkout.checkout_id, checkout.client_id)
+        settled = self.apply(checkout, partial(permit.ask, read), cause)
         self.outbox.deliver(settled.events)
         return settled
 
@@ -128,7 +128,8 @@ class Settlement:
         try:
             accounts = self.service.accounts
             client = accounts.client_of(checkout.account, READ)
-            return accounts.renewing(checkout.account, client, partial(read_deposit, checkout))
+            read = partial(read_deposit, checkout.checkout_id, checkout.client_id)
+            return accounts.renewing(checkout.account, client, read)
         except Exception as error:
             # Any error ends this read only, so that the reads of other accounts go on.
             return partial(_raise, error)

@@ -20,10 +20,9 @@ from flask_paycheckout.checkouts.states import OPEN, Evidence, Reason, Status
 from flask_paycheckout.checkouts.stored import Checkouts
 from flask_paycheckout.config.accounts import Account
 from flask_paycheckout.database.database_errors import is_passing
-from flask_paycheckout.database.order_ids import request_of, require_account_name
 from flask_paycheckout.database.transactions import ShopTransaction, ShopTransactions
 from flask_paycheckout.errors import ConfigurationError
-from flask_paycheckout.text import first_line
+from flask_paycheckout.text import first_line, request_of, require_account_name
 from flask_paycheckout.totals import NothingToPay, Pay, Receive, Total, plain_total
 from flask_paycheckout.wiring import Wiring, without_request
 from flask_paycheckout.wiring.logs import about

@@ -34,7 +34,6 @@ from flask_paycheckout.client import (
 )
 from flask_paycheckout.client.resources.checkouts import CheckoutLink
 from flask_paycheckout.database.database_errors import is_lock_timeout
-from flask_paycheckout.database.order_ids import MAX_ID, request_of, require_order_id
 from flask_paycheckout.errors import (
     AmountRefused,
     OrderNotPayable,
@@ -50,6 +49,7 @@ from flask_paycheckout.service.accounts import AccountUnavailable
 from flask_paycheckout.service.calls import CREATE, READ, NotAsked, Permit, Service
 from flask_paycheckout.service.limits import OngoingCall, SingleFlight
 from flask_paycheckout.service.record import FAILURES, START
+from flask_paycheckout.text import MAX_ID, request_of, require_order_id
 from flask_paycheckout.totals import NothingToPay, Total
 from flask_paycheckout.wiring import Wiring
 

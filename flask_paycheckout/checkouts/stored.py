@@ -22,8 +22,7 @@ from flask_paycheckout.checkouts.ruling import OrderPayments
 from flask_paycheckout.checkouts.schedule import HOURLY
 from flask_paycheckout.checkouts.states import COUNTED, OPEN, UNFINISHED, Reason, Status, best_of
 from flask_paycheckout.database.connections import begin_limited, lost_races_ignored
-from flask_paycheckout.database.history import Entry, appended, line
-from flask_paycheckout.database.state_table import Book, StateTable, is_of, parameter
+from flask_paycheckout.database.state_table import Book, Entry, StateTable, appended, is_of, line, parameter
 from flask_paycheckout.errors import UnknownCheckout
 from flask_paycheckout.wiring import Wiring
 

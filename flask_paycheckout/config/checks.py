@@ -12,8 +12,8 @@ from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo
 
 from flask_paycheckout.client.hidden import Hidden, concealed
-from flask_paycheckout.database.order_ids import MAX_ID
 from flask_paycheckout.security.origins import origin_of
+from flask_paycheckout.text import MAX_ID
 from flask_paycheckout.totals import decimals_of, exact_decimal
 from flask_paycheckout.translations.catalogues import LANGUAGES
 

@@ -12,9 +12,8 @@ from sqlalchemy import Column, Connection, Engine, Index, String, Table, Text, s
 
 from flask_paycheckout.database.connections import begin_limited, read_rows
 from flask_paycheckout.database.mapping import MOMENT, ROW_ID
-from flask_paycheckout.database.order_ids import MAX_ID
 from flask_paycheckout.shop_functions import present_door
-from flask_paycheckout.text import storable, trimmed
+from flask_paycheckout.text import MAX_ID, storable, trimmed
 
 MAX_BY = 255
 """The most characters of the name of the person who decides."""

@@ -6,10 +6,7 @@ fail: the last webhook about payouts, and the results of audits. Slow atomic rec
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import Any
-
-from sqlalchemy import Column, Connection, Integer, String, Table, Text
+from sqlalchemy import Column, Integer, String, Table, Text
 
 from flask_paycheckout.database.mapping import MOMENT
 
@@ -41,12 +38,3 @@ def service_table(beside: Table) -> Table:
         schema=beside.schema,
         keep_existing=True,
     )
-
-
-def insert_in(connection: Connection, into: Any) -> Any:
-    """Build an INSERT in the dialect of this connection, which can skip a row that exists, or change it.
-
-    :param into: the table, or a class that is mapped to it.
-    """
-    # Imported when needed: the module of a database that the shop does not use is large.
-    return import_module(f"sqlalchemy.dialects.{connection.dialect.name}").insert(into)

@@ -2,24 +2,40 @@
 
 Among any number of processes exactly one makes a change, or gets a row. Building a statement, and finding its compiled
 form again, costs more than the database takes to run it, so each is built once and run with parameters: `new_...` is a
-column's new value, `of_...` the one it must have.
+column's new value, `of_...` the one it must have. A row's history is lines of JSON, each appended in the statement that
+makes the change.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from enum import StrEnum
 from functools import cached_property
+from importlib import import_module
 from typing import Any, ClassVar, Generic, TypeVar
 
-from sqlalchemy import BindParameter, ColumnElement, Connection, Engine, Table, bindparam, false, select, update
+from sqlalchemy import (
+    BindParameter,
+    Column,
+    ColumnElement,
+    Connection,
+    Engine,
+    Table,
+    bindparam,
+    case,
+    false,
+    func,
+    select,
+    update,
+)
 
 from flask_paycheckout.database.connections import autocommit, lost_races_ignored
-from flask_paycheckout.database.history import appended
 from flask_paycheckout.database.models import Models, table_of
-from flask_paycheckout.database.order_ids import is_order_id
 from flask_paycheckout.errors import PayCheckoutError
+from flask_paycheckout.text import is_order_id
 
 
 def parameter(table: Table, name: str, column: str) -> BindParameter[Any]:
@@ -205,3 +221,68 @@ class StateTable(Generic[Subject]):
         # As a common table expression, which PostgreSQL runs once: it may repeat a plain subquery with LIMIT, and then
         # skip the rows that it has just locked.
         return self.table.c.id.in_(select(ids.with_for_update(skip_locked=True).cte("due").c.id))
+
+
+# Made once, since `json.dumps` makes an encoder for each call with other options than its own.
+_encode = json.JSONEncoder(ensure_ascii=True, separators=(",", ":")).encode
+# The length after which reads and webhooks are no longer recorded; moves always are. A year of reads fits.
+_MAX_CHARACTERS = 40_000
+# The most characters that are shown of a line that another program wrote.
+_SHOWN = 200
+
+
+class Entry(StrEnum):
+    """The kinds of entries; stored, and part of what `explain` returns."""
+
+    CREATED = "created"
+    WEBHOOK = "webhook"
+    READ = "read"
+    NO_ANSWER = "no answer"
+    NOT_APPLIED = "not applied"
+    MOVED = "moved"
+    RESOLVED = "resolved"
+    PAYBACK = "payback"
+    UNREADABLE = "unreadable"
+
+
+def line(at: datetime, what: Entry, **facts: object) -> str:
+    """Encode one entry: its time, its kind, and the facts, each a short text, number or list."""
+    entry: dict[str, object] = {"at": at.isoformat(timespec="milliseconds"), "what": what}
+    entry |= {name: fact if isinstance(fact, (int, list)) else str(fact) for name, fact in facts.items() if fact}
+    return _encode(entry) + "\n"
+
+
+def appended(column: Column[str], entry: str | ColumnElement[str], *, always: bool) -> ColumnElement[str]:
+    """The SQL expression that appends an entry, so that concurrent writers lose none."""
+    longer = column + entry
+    return longer if always else case((func.length(column) < _MAX_CHARACTERS, longer), else_=column)
+
+
+def lines(history: str) -> list[dict[str, Any]]:
+    """Decode the entries, oldest first; an invalid line, written by another program, becomes an entry `unreadable`."""
+    return [_read(entry) for entry in history.splitlines()]
+
+
+def reduced(history: str, facts: frozenset[str]) -> str:
+    """The history with only these facts of each entry; what another program wrote goes."""
+    entries = (_read(entry) for entry in history.splitlines())
+    kept = ({name: fact for name, fact in entry.items() if name in facts} for entry in entries if "line" not in entry)
+    return "".join(_encode(entry) + "\n" for entry in kept)
+
+
+def _read(entry: str) -> dict[str, Any]:
+    try:
+        read = json.loads(entry)
+        datetime.fromisoformat(read["at"])
+    except (ValueError, TypeError, KeyError, RecursionError):
+        return {"what": Entry.UNREADABLE.value, "line": entry[:_SHOWN]}
+    return {"what": Entry.UNREADABLE.value} | dict(read)
+
+
+def insert_in(connection: Connection, into: Any) -> Any:
+    """Build an INSERT in the dialect of this connection, which can skip a row that exists, or change it.
+
+    :param into: the table, or a class that is mapped to it.
+    """
+    # Imported when needed: the module of a database that the shop does not use is large.
+    return import_module(f"sqlalchemy.dialects.{connection.dialect.name}").insert(into)

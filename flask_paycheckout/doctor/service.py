@@ -11,7 +11,7 @@ from uuid import uuid4
 
 from sqlalchemy.exc import SQLAlchemyError
 
-from flask_paycheckout.checkouts.deposits import says_absent
+from flask_paycheckout.checkouts.payments import says_absent
 from flask_paycheckout.client import NotFound, PaymentsClient, PaymentsError, RequestRefused, Unauthorized
 from flask_paycheckout.client.client import clock_of
 from flask_paycheckout.client.retries import moment_of

@@ -18,11 +18,11 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, Row, Select, Update, func, or_, select, text, tuple_, update
 
 from flask_paycheckout.database.connections import begin_limited
-from flask_paycheckout.database.order_ids import request_of
 from flask_paycheckout.database.state_table import StateTable
 from flask_paycheckout.events.event_model import UNHEARD, EventMixin
 from flask_paycheckout.events.events import FINISHED, HELD_COLUMNS, LEASE, HeldEvent, Subject
 from flask_paycheckout.events.receivers import nobody_listens
+from flask_paycheckout.text import request_of
 
 
 class LeaseLost(Exception):

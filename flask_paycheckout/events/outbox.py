@@ -19,9 +19,8 @@ from flask_paycheckout.events.events import HeldEvent, about_event
 from flask_paycheckout.events.receiver_runs import Delivery, ReceiverRuns
 from flask_paycheckout.events.receivers import Receivers
 from flask_paycheckout.signals import NEEDS_RECEIVER
-from flask_paycheckout.wiring import Wiring
+from flask_paycheckout.wiring import Observed, Wiring
 from flask_paycheckout.wiring.logs import about
-from flask_paycheckout.wiring.observations import Observed
 
 
 @dataclass(frozen=True)

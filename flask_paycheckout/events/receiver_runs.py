@@ -27,8 +27,7 @@ from flask_paycheckout.events.receivers import Receiver, Receivers, nobody_liste
 from flask_paycheckout.per_process import PerProcess
 from flask_paycheckout.signals import NEEDS_RECEIVER
 from flask_paycheckout.text import first_line
-from flask_paycheckout.wiring import Wiring
-from flask_paycheckout.wiring.observations import Observed
+from flask_paycheckout.wiring import Observed, Wiring
 
 LONGEST = 600
 """Seconds after which work counts as hung, so that its lease is no longer renewed."""

@@ -19,13 +19,13 @@ from sqlalchemy import Connection, select, update
 
 from flask_paycheckout.database.connections import ENDED, BrokenTransaction, confined_to
 from flask_paycheckout.database.database_errors import is_lost_race
-from flask_paycheckout.database.order_ids import request_of
 from flask_paycheckout.database.state_table import StateTable, is_of
 from flask_paycheckout.database.transactions import ShopTransaction
 from flask_paycheckout.errors import ReceiverFailed
 from flask_paycheckout.events.events import FINISHED, HELD_COLUMNS, LEASE, HeldEvent, NewEvent, Subject, keywords_of
 from flask_paycheckout.shop_functions import Function, name_of, refuse_generator
 from flask_paycheckout.signals import BY_NAME, NEEDS_RECEIVER, claim_wanted
+from flask_paycheckout.text import request_of
 from flask_paycheckout.wiring import Wiring
 
 NOBODY_LISTENS = "nobody listens"

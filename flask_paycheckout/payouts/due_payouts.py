@@ -20,7 +20,7 @@ from sqlalchemy.exc import IntegrityError
 from flask_paycheckout.checkouts.payments import number_of
 from flask_paycheckout.clock import Clock
 from flask_paycheckout.database.connections import begin_limited, lost_races_ignored
-from flask_paycheckout.database.history import Entry, appended, line
+from flask_paycheckout.database.state_table import Entry, appended, line
 from flask_paycheckout.payouts.daily_limit import LimitedDay
 from flask_paycheckout.payouts.payout_model import PayoutMixin
 from flask_paycheckout.payouts.payout_schedule import QUESTIONS

@@ -19,8 +19,8 @@ from flask_paycheckout.checkouts.payments import EXACT, Amount
 from flask_paycheckout.checkouts.states import Reason, Status
 from flask_paycheckout.database.connections import begin_limited
 from flask_paycheckout.database.deeds import record_deed, who_and_why
-from flask_paycheckout.database.history import Entry, appended, line
 from flask_paycheckout.database.models import Models
+from flask_paycheckout.database.state_table import Entry, appended, line
 from flask_paycheckout.errors import TransitionRefused
 from flask_paycheckout.payouts.refund_limits import KEPT, left_of, locked
 from flask_paycheckout.wiring import Wiring

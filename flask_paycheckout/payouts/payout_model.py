@@ -10,7 +10,7 @@ from sqlalchemy import Index, Integer, String, Text
 from sqlalchemy.orm import Mapped, declared_attr, mapped_column
 
 from flask_paycheckout.database.mapping import MOMENT, ROW_ID, PaymentTable, partial_index
-from flask_paycheckout.database.order_ids import MAX_ID
+from flask_paycheckout.text import MAX_ID
 from flask_paycheckout.totals import is_token
 from flask_paycheckout.wiring.logs import about
 

@@ -14,8 +14,7 @@ from sqlalchemy import Connection
 from flask_paycheckout.checkouts.payments import EXACT
 from flask_paycheckout.database.connections import lost_races_ignored
 from flask_paycheckout.database.deeds import record_deed
-from flask_paycheckout.database.history import Entry, line
-from flask_paycheckout.database.state_table import Book
+from flask_paycheckout.database.state_table import Book, Entry, line
 from flask_paycheckout.database.transactions import ShopTransaction, ShopTransactions
 from flask_paycheckout.events.events import HeldEvent, NewEvent
 from flask_paycheckout.events.receivers import EventWriter

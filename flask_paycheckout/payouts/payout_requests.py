@@ -12,9 +12,7 @@ from sqlalchemy import select
 from flask_paycheckout.checkouts.payments import Amount
 from flask_paycheckout.clock import moment_after
 from flask_paycheckout.database.deeds import record_deed, stored_name, who_and_why, yes_or_no
-from flask_paycheckout.database.history import Entry, line
-from flask_paycheckout.database.order_ids import require_order_id
-from flask_paycheckout.database.service_table import insert_in
+from flask_paycheckout.database.state_table import Entry, insert_in, line
 from flask_paycheckout.database.transactions import ShopTransaction, ShopTransactions
 from flask_paycheckout.errors import PayoutConflict
 from flask_paycheckout.payouts.destinations import ERASED, ByHand, Destination, kind_of, require_destination
@@ -23,7 +21,7 @@ from flask_paycheckout.payouts.payout_moves import PayoutMoves
 from flask_paycheckout.payouts.payout_states import PayoutKind, PayoutState
 from flask_paycheckout.payouts.payout_table import service_reference
 from flask_paycheckout.payouts.sealing import Sealing
-from flask_paycheckout.text import one_line
+from flask_paycheckout.text import one_line, require_order_id
 from flask_paycheckout.totals import plain_code, positive_amount
 from flask_paycheckout.wiring import Wiring
 

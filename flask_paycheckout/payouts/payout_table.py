@@ -24,8 +24,7 @@ from sqlalchemy import ColumnElement, Connection, Table, exists, func, select, u
 from flask_paycheckout.clock import as_utc
 from flask_paycheckout.database.connections import begin_limited
 from flask_paycheckout.database.models import Models
-from flask_paycheckout.database.service_table import insert_in
-from flask_paycheckout.database.state_table import StateTable
+from flask_paycheckout.database.state_table import StateTable, insert_in
 from flask_paycheckout.errors import UnknownPayout
 from flask_paycheckout.payouts.payout_model import PayoutMixin
 from flask_paycheckout.payouts.payout_states import Doubt, PayoutKind, PayoutState, PayoutStatus

@@ -14,7 +14,6 @@ from flask_paycheckout.checkouts.moves import Decision, Moves
 from flask_paycheckout.checkouts.payments import EXACT, Amount
 from flask_paycheckout.checkouts.states import Status
 from flask_paycheckout.database.deeds import stored_name, who_and_why
-from flask_paycheckout.database.order_ids import require_order_id
 from flask_paycheckout.database.transactions import ShopTransaction, ShopTransactions
 from flask_paycheckout.errors import PayoutConflict, RefundTooLarge
 from flask_paycheckout.payouts.destinations import ByHand, Destination, require_destination
@@ -24,6 +23,7 @@ from flask_paycheckout.payouts.payout_requests import Number, PayoutRequests
 from flask_paycheckout.payouts.payout_states import PayoutEvidence, PayoutKind, PayoutState
 from flask_paycheckout.payouts.payout_table import next_transfers, references_of, refund_reference
 from flask_paycheckout.payouts.refund_limits import RefundLimits
+from flask_paycheckout.text import require_order_id
 from flask_paycheckout.totals import plain_code, positive_amount
 from flask_paycheckout.wiring import Wiring
 

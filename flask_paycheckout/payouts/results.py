@@ -12,7 +12,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from flask_paycheckout.client.records import if_sent
 from flask_paycheckout.database.connections import begin_limited
-from flask_paycheckout.database.history import Entry, line
+from flask_paycheckout.database.state_table import Entry, line
 from flask_paycheckout.errors import ReceiverFailed
 from flask_paycheckout.events.events import HeldEvent
 from flask_paycheckout.events.outbox import Outbox
@@ -22,8 +22,7 @@ from flask_paycheckout.payouts.payout_moves import PayoutMove, PayoutMoves, prob
 from flask_paycheckout.payouts.payout_schedule import SECOND_LOOK_UP, WITHOUT_KEYS, next_read, try_again
 from flask_paycheckout.payouts.payout_states import Doubt, PayoutEvidence, PayoutState, PayoutStatus
 from flask_paycheckout.text import first_line, visible
-from flask_paycheckout.wiring import Wiring
-from flask_paycheckout.wiring.observations import Observed
+from flask_paycheckout.wiring import Observed, Wiring
 
 if TYPE_CHECKING:
     from flask_paycheckout.payouts.calls import Made

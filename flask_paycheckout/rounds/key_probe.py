@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from uuid import uuid4
 
-from flask_paycheckout.checkouts.deposits import says_absent
+from flask_paycheckout.checkouts.payments import says_absent
 from flask_paycheckout.client import NotFound, PaymentsError
 from flask_paycheckout.clock import EPOCH
 from flask_paycheckout.per_process import Guarded

@@ -24,9 +24,8 @@ from flask_paycheckout.per_process import PerProcess
 from flask_paycheckout.service.accounts import Accounts
 from flask_paycheckout.service.limits import Call, WebLimits
 from flask_paycheckout.service.record import ServiceRecord
-from flask_paycheckout.wiring import Wiring
+from flask_paycheckout.wiring import Observed, Wiring
 from flask_paycheckout.wiring.logs import about
-from flask_paycheckout.wiring.observations import Observed
 
 T = TypeVar("T")
 

@@ -23,7 +23,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from flask_paycheckout.client import PaymentsError, RateLimited, RequestRefused, ServiceFault, Unauthorized
 from flask_paycheckout.clock import as_utc
 from flask_paycheckout.database.connections import begin_limited, read_rows
-from flask_paycheckout.database.service_table import insert_in
+from flask_paycheckout.database.state_table import insert_in
 from flask_paycheckout.errors import AmountRefused, ReceiverFailed, UnsafeCheckoutUrl
 from flask_paycheckout.per_process import PerProcess
 from flask_paycheckout.service.accounts import AccountUnavailable

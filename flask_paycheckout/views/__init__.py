@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from flask import Blueprint, Flask, Response, current_app, request, send_from_directory
+from flask import Blueprint, Flask, Response, current_app, send_from_directory
 
 from flask_paycheckout.config import Settings
-from flask_paycheckout.runtime import runtime
 from flask_paycheckout.views import order, refund, webhook
-from flask_paycheckout.views.headers import allow_origins, exempt_from_csrf, harden, harden_unrouted
+from flask_paycheckout.views.headers import allow_origins, exempt_from_csrf, harden, harden_unrouted, release_session
 from flask_paycheckout.views.pages import answer_customer
 
 _PACKAGE = Path(__file__).parent.parent
@@ -19,11 +18,6 @@ def add_routes(app: Flask, settings: Settings) -> None:
     """Register the blueprint `paycheckout` on an app."""
     app.register_blueprint(_make_blueprint(), url_prefix=settings.url_prefix)
     exempt_from_csrf(app, [order.create_checkout, refund.refund, webhook.webhook])
-
-
-def _release_session() -> None:
-    if request.endpoint != "paycheckout.static":
-        runtime().sessions.let_clean_go()
 
 
 def _make_blueprint() -> Blueprint:
@@ -46,7 +40,7 @@ def _make_blueprint() -> Blueprint:
         blueprint.add_url_rule(rule, endpoint, view, provide_automatic_options=True, **options)
     # APIFlask describes what blueprints have before requests, unless they say that they are none of its own.
     blueprint.enable_openapi = False  # type: ignore[attr-defined]
-    blueprint.before_request(_release_session)
+    blueprint.before_request(release_session)
     blueprint.register_error_handler(Exception, answer_customer)
     blueprint.after_request(harden)
     blueprint.after_request(allow_origins)

@@ -23,7 +23,6 @@ from flask_paycheckout.checkouts.shop_answers import ShopFailed
 from flask_paycheckout.checkouts.start import EarlierUnread
 from flask_paycheckout.checkouts.states import Status
 from flask_paycheckout.client import PaymentsError
-from flask_paycheckout.database.order_ids import request_of
 from flask_paycheckout.errors import (
     AmountRefused,
     OrderNotPayable,
@@ -38,6 +37,7 @@ from flask_paycheckout.runtime import for_writing, runtime
 from flask_paycheckout.security.origins import require_allowed
 from flask_paycheckout.security.signed_links import PAY, REQUEST, STATUS, Link
 from flask_paycheckout.service.accounts import AccountUnavailable
+from flask_paycheckout.text import request_of
 from flask_paycheckout.totals import NothingToPay, Total
 from flask_paycheckout.views import language
 from flask_paycheckout.views.headers import lead_forms_to, may_use_links

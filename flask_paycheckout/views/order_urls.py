@@ -12,7 +12,6 @@ from werkzeug.routing import BuildError
 from flask_paycheckout.books.alarms import Alarm, OwnerPage
 from flask_paycheckout.config import Settings
 from flask_paycheckout.database.deeds import stored_name
-from flask_paycheckout.database.order_ids import is_order_id, require_order_id
 from flask_paycheckout.errors import ConfigurationError
 from flask_paycheckout.payouts.payout_model import PayoutMixin
 from flask_paycheckout.payouts.payout_states import PayoutKind
@@ -20,6 +19,7 @@ from flask_paycheckout.runtime import Runtime, runtime
 from flask_paycheckout.security.origins import leads_to_loopback
 from flask_paycheckout.security.signed_links import PAY, REFUND, REQUEST, STATUS, Link
 from flask_paycheckout.shop_functions import present_door
+from flask_paycheckout.text import is_order_id, require_order_id
 from flask_paycheckout.views.language import page_settings, use_settings
 
 OWNER = "paycheckout_owner"

@@ -27,12 +27,12 @@ from flask_paycheckout.checkouts.decisions import HOW_TO_ACCEPT, REJECTING, acce
 from flask_paycheckout.checkouts.order_problems import OrderProblem, ProblemKind
 from flask_paycheckout.checkouts.payments import sums_of
 from flask_paycheckout.checkouts.states import Status
-from flask_paycheckout.database.order_ids import is_order_id
 from flask_paycheckout.errors import ConfigurationError, ReceiverFailed, UnknownCheckout, UnknownPayout, UnknownRequest
 from flask_paycheckout.payouts.paybacks import refunds_to_make, waits_for_payback
 from flask_paycheckout.runtime import for_reading, runtime
 from flask_paycheckout.security.permission import Permission, person_of, require_callable
 from flask_paycheckout.shop_functions import Door, through
+from flask_paycheckout.text import is_order_id
 from flask_paycheckout.views import owner_books, owner_orders, owner_paying, owner_payouts, owner_requests
 from flask_paycheckout.views.headers import exempt_from_csrf, harden, require_same_site
 from flask_paycheckout.views.order_urls import OWNER, status_url

@@ -24,7 +24,6 @@ from flask_paycheckout.books.periods import Period, moment_of
 from flask_paycheckout.checkouts.payments import Amount
 from flask_paycheckout.checkouts.states import Status
 from flask_paycheckout.database.deeds import MAX_BY, MAX_WHY
-from flask_paycheckout.database.order_ids import order_text
 from flask_paycheckout.errors import (
     NothingToRefund,
     PayoutConflict,
@@ -39,7 +38,7 @@ from flask_paycheckout.runtime import for_writing, runtime
 from flask_paycheckout.security.permission import Person
 from flask_paycheckout.security.signed_links import FORMS
 from flask_paycheckout.shop_functions import personal
-from flask_paycheckout.text import moment_text, payout_sum_text, stored_sum_text, trimmed, visible
+from flask_paycheckout.text import moment_text, order_text, payout_sum_text, stored_sum_text, trimmed, visible
 from flask_paycheckout.totals import typed_amount
 from flask_paycheckout.translations.catalogues import choose
 from flask_paycheckout.views.headers import HTML, nonce

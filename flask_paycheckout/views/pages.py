@@ -30,10 +30,9 @@ from werkzeug.exceptions import HTTPException, RequestEntityTooLarge, ServiceUna
 from werkzeug.wrappers import Response as BaseResponse
 
 from flask_paycheckout.database.database_errors import is_unavailable, trouble_of
-from flask_paycheckout.database.order_ids import request_of
 from flask_paycheckout.runtime import runtime
 from flask_paycheckout.service.calls import NotAsked
-from flask_paycheckout.text import first_line, visible
+from flask_paycheckout.text import first_line, request_of, visible
 from flask_paycheckout.views import language
 from flask_paycheckout.views.headers import FOREIGN_FORM, HTML, nonce, wants_json
 from flask_paycheckout.views.page_text import BAD_LINK, DATABASE, PageText, named_order, plain_text

@@ -11,8 +11,8 @@ from werkzeug.exceptions import RequestEntityTooLarge
 
 from flask_paycheckout.runtime import Runtime, runtime
 from flask_paycheckout.security.comparing import is_one_of
+from flask_paycheckout.wiring import Observed
 from flask_paycheckout.wiring.logs import about
-from flask_paycheckout.wiring.observations import Observed
 
 RECEIVED = '{"received":true}\n'
 """The answer to a webhook that was stored."""

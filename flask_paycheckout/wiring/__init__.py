@@ -1,4 +1,8 @@
-"""The wiring of an app: what most of its services need, made once and passed on together."""
+"""The wiring of an app: what most of its services need, made once and passed on together.
+
+Observations tell functions of the app, such as `flask_paycheckout.metrics`, of calls, reads, webhooks, deliveries,
+payouts and circuits; `PayCheckout.observe` connects one.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +11,7 @@ from collections.abc import Awaitable, Callable
 from contextvars import Context, copy_context
 from dataclasses import dataclass, field
 from datetime import timedelta
+from enum import StrEnum
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -14,20 +19,112 @@ from flask import Flask, has_request_context, request
 from flask.ctx import RequestContext
 from sqlalchemy import Engine
 
+from flask_paycheckout.client import (
+    NotFound,
+    PaymentsError,
+    RateLimited,
+    RequestRefused,
+    ServiceFault,
+    Unauthorized,
+)
 from flask_paycheckout.clock import Clock
 from flask_paycheckout.config import Settings
 from flask_paycheckout.config.accounts import Account
 from flask_paycheckout.database.models import Models
-from flask_paycheckout.database.order_ids import require_account_name
 from flask_paycheckout.database.shop_session import ShopSessions
 from flask_paycheckout.errors import ConfigurationError
 from flask_paycheckout.shop_functions import CallShop, shop_caller
+from flask_paycheckout.text import require_account_name
 from flask_paycheckout.totals import Total
-from flask_paycheckout.wiring.logs import FailureLog
-from flask_paycheckout.wiring.observations import Observers
+from flask_paycheckout.wiring.logs import FailureLog, about
 
 if TYPE_CHECKING:
     from flask.ctx import AppContext
+
+
+class Observed(StrEnum):
+    """The kinds of observations."""
+
+    CALL = "call"
+    """A call of the service; the subject is its operation: "POST /v1/checkout"."""
+
+    READ = "read"
+    """A deposit was read for a checkout; the subject says by what: webhook, status_page, reconcile or settle."""
+
+    WEBHOOK = "webhook"
+    """A webhook arrived; it has no subject."""
+
+    DELIVERY = "delivery"
+    """An event was delivered, or could not be; the subject is the signal's name."""
+
+    PAYOUT = "payout"
+    """A payout or refund moved after a call of the service; the subject is its kind, the outcome its new state."""
+
+    CIRCUIT = "circuit"
+    """Web requests for an operation are refused, since it fails, or are allowed again: opened or closed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """Something measurable that happened."""
+
+    kind: Observed
+    subject: str
+    """One of few values, so that it can be a label; never an id."""
+
+    outcome: str
+    """How it ended, one of few values as well."""
+
+    seconds: float | None = None
+    """How long it took; None where nothing was measured."""
+
+    account: str = ""
+    """The merchant account, where it is known; "" is also the one of the settings. There may be very many accounts."""
+
+
+Observer = Callable[[Observation], object]
+
+
+@dataclass(eq=False)
+class Observers:
+    """The functions that are told what happens in one app. One that raises is logged, and does no other harm."""
+
+    log: FailureLog
+    call: CallShop
+    _observers: tuple[Observer, ...] = field(default=(), init=False)
+
+    def add(self, observer: Observer) -> None:
+        """Call this function with each observation from now on."""
+        self._observers = (*self._observers, observer)
+
+    def record(
+        self, kind: Observed, subject: str, outcome: str, seconds: float | None = None, account: str = ""
+    ) -> None:
+        """Give an observation to each function."""
+        for observer in self._observers:
+            try:
+                self.call(observer, Observation(kind, subject, outcome, seconds, account))
+            except Exception:
+                # A payment must not fail because it cannot be counted.
+                self.log.exception("observers", "an observer raised", extra=about(account=account))
+
+    def record_call(self, operation: str, error: PaymentsError | None, seconds: float) -> None:
+        """Record the end of a call of the service."""
+        if error is None:
+            outcome = "answered"
+        elif isinstance(error, RequestRefused):
+            outcome = _REFUSALS.get(type(error), "refused")
+        else:
+            outcome = "no_answer"
+        self.record(Observed.CALL, operation, outcome, seconds)
+
+
+_REFUSALS: dict[type[RequestRefused], str] = {
+    NotFound: "not_found",
+    Unauthorized: "unauthorized",
+    RateLimited: "rate_limited",
+    ServiceFault: "failed",
+}
 
 
 # Each may be a coroutine function.

@@ -11,7 +11,7 @@ from sqlalchemy import delete, select
 
 from flask_paycheckout.database.connections import begin_limited, read_rows
 from flask_paycheckout.database.deeds import record_deed
-from flask_paycheckout.database.service_table import insert_in
+from flask_paycheckout.database.state_table import insert_in
 from flask_paycheckout.wiring import Wiring
 
 # Rows of the table of failing calls that never fail; their `words` are addresses without a scheme.

@@ -12,8 +12,8 @@ import pytest
 import flask_paycheckout
 from flask_paycheckout import Account, ConfigurationError
 from flask_paycheckout.client import PaymentsClient
-from flask_paycheckout.database.order_ids import require_account_name
 from flask_paycheckout.service.accounts import Accounts, AccountUnavailable
+from flask_paycheckout.text import require_account_name
 from tests.conftest import OpenShop
 
 SECRET = "canary-account-secret-55"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from flask_paycheckout import Account
-from flask_paycheckout.checkouts.deposits import NotMadeByThisClient
+from flask_paycheckout.checkouts.payments import NotMadeByThisClient
 from tests.conftest import OpenShop
 from tests.scripted import Shop
 

@@ -9,7 +9,7 @@ from sqlalchemy import event
 from sqlalchemy.exc import OperationalError
 
 from flask_paycheckout import order_paid
-from flask_paycheckout.database.history import lines
+from flask_paycheckout.database.state_table import lines
 from tests.conftest import OpenShop
 from tests.scripted import Shop
 

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import pytest
 from sqlalchemy import Column, MetaData, String, Table, create_engine, select
 
-from flask_paycheckout.database.history import Entry, appended, line, lines
+from flask_paycheckout.database.state_table import Entry, appended, line, lines
 
 NOW = datetime(2026, 1, 1, 12, 0, 0, 123456, tzinfo=UTC)
 

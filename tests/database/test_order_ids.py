@@ -8,7 +8,7 @@ from uuid import UUID
 import pytest
 from flask import render_template_string
 
-from flask_paycheckout.database.order_ids import MAX_ID, require_order_id
+from flask_paycheckout.text import MAX_ID, require_order_id
 from tests.scripted import Shop
 
 NO_STRINGS = [7, None, b"o-1", UUID(int=1), ["o-1"], 1.5]

@@ -11,7 +11,7 @@ import pytest
 from flask import Flask
 
 from flask_paycheckout import Pay, order_paid
-from flask_paycheckout.wiring.observations import Observation
+from flask_paycheckout.wiring import Observation
 from tests.conftest import OpenShop
 from tests.races.effects import add_effects, counts, writes
 from tests.scripted import Shop

@@ -11,7 +11,7 @@ import httpx
 import pytest
 
 from flask_paycheckout import claim_wanted
-from flask_paycheckout.database.history import lines
+from flask_paycheckout.database.state_table import lines
 from flask_paycheckout.payouts.destinations import ToRecipient, ToWallet, destination_of
 from flask_paycheckout.testing import Signals
 from tests.conftest import OpenShop

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from flask_paycheckout import Account, ByHand, ToBank, TransitionRefused
-from flask_paycheckout.database.history import lines
+from flask_paycheckout.database.state_table import lines
 from flask_paycheckout.errors import payout_status_text
 from flask_paycheckout.payouts.payout_states import PAYOUT_TRANSITIONS, PayoutEvidence, PayoutState, PayoutStatus
 from flask_paycheckout.payouts.sealing import Sealing

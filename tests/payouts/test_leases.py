@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from flask_paycheckout import PayoutReport
-from flask_paycheckout.database.history import lines
+from flask_paycheckout.database.state_table import lines
 from flask_paycheckout.payouts.payout_states import CALLED
 from tests.locks import with_patience
 from tests.payouts.conftest import OpenPayer

@@ -7,7 +7,7 @@ from collections import Counter
 from werkzeug.test import TestResponse
 
 from flask_paycheckout import Pay
-from flask_paycheckout.database.order_ids import is_order_id
+from flask_paycheckout.text import is_order_id
 from tests.scripted import Shop, refusal, success
 from tests.views.pages import button, opens, presses_pay
 

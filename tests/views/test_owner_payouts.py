@@ -15,7 +15,7 @@ import pytest
 from werkzeug.test import TestResponse
 
 from flask_paycheckout import Receive, ToBank, ToRecipient, ToWallet
-from flask_paycheckout.database.history import lines
+from flask_paycheckout.database.state_table import lines
 from flask_paycheckout.testing import Sandbox
 from tests.books.test_report import has_second
 from tests.checkouts.test_reversals import takes_back

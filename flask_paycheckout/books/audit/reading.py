@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from threading import Event
 from typing import Any
 
-from flask_paycheckout.checkouts.deposits import NotMadeByThisClient
+from flask_paycheckout.checkouts.payments import NotMadeByThisClient
 from flask_paycheckout.client import PaymentsError, RateLimited, Unauthorized
 from flask_paycheckout.payouts.calls import error_text
 from flask_paycheckout.service.accounts import AccountUnavailable
