@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from sqlalchemy import MetaData
 
-from flask_paycheckout.books.alarm_table import alarm_table
 from flask_paycheckout.books.audit.month_results import audit_table
 from flask_paycheckout.books.booking_model import BookingMixin
+from flask_paycheckout.books.telling import alarm_table
 from flask_paycheckout.checkouts.checkout_model import CheckoutMixin
 from flask_paycheckout.checkouts.order_problems import order_problem_table
 from flask_paycheckout.checkouts.requests import RequestMixin

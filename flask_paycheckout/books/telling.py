@@ -7,13 +7,15 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 import msgspec
-from sqlalchemy import Connection, delete, func, select, update
+from sqlalchemy import Column, Connection, String, Table, Text, delete, func, select, update
 
 from flask_paycheckout.books.alarms import Alarm, Look, Severity
 from flask_paycheckout.books.report import find_alarms
 from flask_paycheckout.clock import as_utc
 from flask_paycheckout.database.connections import begin_limited, read_rows
+from flask_paycheckout.database.mapping import MOMENT
 from flask_paycheckout.database.state_table import insert_in
+from flask_paycheckout.text import MAX_ID
 from flask_paycheckout.wiring import Wiring
 from flask_paycheckout.wiring.logs import about
 
@@ -23,6 +25,26 @@ _TURN = ""
 _LEASE = timedelta(minutes=5)
 # The alarm about the function itself is not told to it.
 _ITSELF = "owner-not-told"
+
+
+def alarm_table(beside: Table) -> Table:
+    """The table in the metadata of another one of ours, defined by the first call, for migrations and `create_all`."""
+    return Table(
+        "paycheckout_alarm",
+        beside.metadata,
+        Column("key", String(2 * MAX_ID), primary_key=True),
+        # The alarm as it was told, as JSON.
+        Column("told", Text, nullable=False),
+        # The time until which a process tells; NULL for an alarm.
+        Column("until", MOMENT),
+        # The error of the shop's function, and the time of the first one since it last returned.
+        Column("problem", Text),
+        Column("problem_since", MOMENT),
+        # The last time when the shop's function returned.
+        Column("last_told_at", MOMENT),
+        schema=beside.schema,
+        keep_existing=True,
+    )
 
 
 @dataclass(frozen=True)
