@@ -71,14 +71,6 @@ class Merchants:
         return sorted({name for walk in walks for (name,) in read_rows(engine, walk.limit(limit))})[:limit]
 
 
-def payer_of(payouts: Any) -> ColumnElement[str]:
-    """The account that must pay a payout: the one whose money may have paid it already, or its own.
-
-    :param payouts: the columns of payouts.
-    """
-    return func.coalesce(payouts.paid_by, payouts.account)
-
-
 def _walk(table: Table, *having: ColumnElement[bool]) -> Select[Any]:
     """Select each account of a table once, by one search of the index for each.
 

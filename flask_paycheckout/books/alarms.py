@@ -14,20 +14,23 @@ that it stays the same while the trouble lasts; so does `key`.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from sqlalchemy import ColumnElement, Engine, Executable, Select, func, literal, union_all
+from sqlalchemy import ColumnElement, Engine, Select, func, literal, select
 
 from flask_paycheckout.books.account_names import Merchants
 from flask_paycheckout.checkouts.order_problems import OrderProblem, ProblemKind, find_problems, lasts
-from flask_paycheckout.clock import as_utc
+from flask_paycheckout.checkouts.states import Status
+from flask_paycheckout.clock import EPOCH, as_utc
 from flask_paycheckout.database.connections import read_rows
 from flask_paycheckout.database.models import Models
-from flask_paycheckout.service.record import FailingCalls, failing_calls
+from flask_paycheckout.payouts.payout_states import PayoutStatus
+from flask_paycheckout.payouts.payout_table import is_stopped
+from flask_paycheckout.service.record import ALL_TRIED, KEYS, PAYOUT, REFUSED, WEB_CALL, FailingCalls, failing_calls
 from flask_paycheckout.text import Show, account_text, plain, plain_sum
 
 PATIENCE = timedelta(minutes=5)
@@ -189,10 +192,41 @@ class Look:
 
     @cached_property
     def failing_calls(self) -> Sequence[FailingCalls]:
-        """The calls that the service fails to answer, or that it refuses."""
+        """The calls that have all failed, or were refused, since the last one that succeeded."""
         # The account of the settings may pay for this one.
         of = None if self.account is None else {self.account, self.merchants.payer_of(self.account)[0]}
-        return failing_calls(self.engine, self.models.services, self.now, of)
+        return [
+            replace(calls, since=since)
+            for calls in failing_calls(self.engine, self.models.services, self.now, of)
+            if (since := self._failing_since(calls)) is not None
+        ]
+
+    def _failing_since(self, calls: FailingCalls) -> datetime | None:
+        """The time since when calls fail; None where other calls show that they are possible again.
+
+        Any signed call that is answered shows that service and keys work, unless these fail all the time. Sends are
+        tried again after pauses. An answer of the same operation ends the series in the record itself.
+        """
+        operation, since, last = calls.operation, calls.since, calls.last_failure_at
+        if operation in (WEB_CALL, PAYOUT + KEYS) or operation.endswith(REFUSED):
+            return since
+        answered_at = self._answered_at(calls.account)
+        if answered_at > last and last <= self.now - (ALL_TRIED if operation == PAYOUT else PATIENCE):
+            return None
+        if answered_at > since and calls.resumed_at:
+            return None if calls.resumed_at == last else calls.resumed_at
+        return since
+
+    def _answered_at(self, account: str) -> datetime:
+        """When the service last answered a call with the keys of an account, whichever process has made it."""
+        c = self.checkouts
+        times = (
+            select(c.created_at).order_by(c.id.desc()).limit(1),
+            select(func.max(c.last_read_at)).where(c.next_read_at >= EPOCH, c.failed_reads == 0),
+            select(func.max(c.moved_at)).where(c.status == Status.PAID),
+        )
+        found = (at for latest in times for (at,) in read_rows(self.engine, latest.where(c.account == account)))
+        return max((as_utc(at) for at in found if at), default=EPOCH)
 
     @cached_property
     def order_problems(self) -> Sequence[OrderProblem]:
@@ -205,9 +239,22 @@ class Look:
         """The orders whose customers could not pay because of an outage, and have not begun since."""
         return [problem for problem in self.order_problems if problem.kind == ProblemKind.UNAVAILABLE]
 
-    def rows(self, statement: Executable) -> Sequence[Any]:
-        """Run a statement on a connection that is free again afterwards, since the shop may need one for its keys."""
-        return read_rows(self.engine, statement)
+    @cached_property
+    def payer(self) -> ColumnElement[str]:
+        """The account that must pay a payout: the one whose money may have paid it already, or its own."""
+        return func.coalesce(self.payouts.paid_by, self.payouts.account)
+
+    @cached_property
+    def payers(self) -> Mapping[str, tuple[str, bool]]:
+        """The accounts that must pay the ready payouts, each as `Merchants.payer_of` tells of it."""
+        ready = self.payouts.status == PayoutStatus.READY, *self.of_account(self.payouts.account)
+        names = read_rows(self.engine, select(self.payer).where(*ready).distinct().order_by(self.payer))
+        return {name: self.merchants.payer_of(name) for (name,) in names}
+
+    @cached_property
+    def is_stopped(self) -> ColumnElement[bool]:
+        """The condition of refunds of payments that were taken back."""
+        return is_stopped(self.models)
 
     def of_account(self, column: ColumnElement[Any]) -> list[ColumnElement[bool]]:
         """The condition that limits a statement to the wanted account, if any."""
@@ -234,8 +281,8 @@ class Waiting:
     note: ColumnElement[bool] | None = None
     """The condition of rows that are a mere note, where there are no others."""
 
-    outage: ColumnElement[bool] | None = None
-    """The condition of rows whose cause, an outage, has its own alarm; they are a mere note, too."""
+    outage: Callable[[], ColumnElement[bool]] | None = None
+    """Gives the condition of rows whose cause, an outage, has its own alarm; they are a mere note, too."""
 
     def of(self, account: str | None) -> Select[Any]:
         """The rows of a merchant account; of all for None."""
@@ -244,6 +291,13 @@ class Waiting:
         # Not by the plain column: along an index of accounts, SQLite could read all abandoned checkouts of this one.
         return self.rows.where(func.coalesce(self.rows.selected_columns.account, "") == account)
 
+    def counted(self, name: str, account: str | None) -> Select[Any]:
+        """Select this name, the number of rows, the time since when the oldest one waits, and the outmost accounts."""
+        rows = self.of(account)
+        c = rows.selected_columns
+        figures: Sequence[Any] = func.count(), func.min(c[self.since]), func.min(c.account), func.max(c.account)
+        return rows.with_only_columns(literal(name), *figures, maintain_column_froms=True)
+
     def alarm(self, look: Look, count: int, first: datetime, lowest: str, highest: str) -> Alarm:
         """The alarm about these rows.
 
@@ -251,10 +305,10 @@ class Waiting:
         :param lowest: the first of their accounts by name, and the last one.
         """
         rows = self.of(look.account)
-        oldest = look.rows(rows.order_by(rows.selected_columns[self.since]).limit(EXAMPLES))
+        oldest = read_rows(look.engine, rows.order_by(rows.selected_columns[self.since]).limit(EXAMPLES))
         is_note, is_outage = (
-            condition is not None and not look.rows(rows.where(~condition).limit(1))
-            for condition in (self.note, self.outage)
+            condition is not None and not read_rows(look.engine, rows.where(~condition).limit(1))
+            for condition in (self.note, self.outage and self.outage())
         )
         return Alarm(
             number(count, *self.what),
@@ -268,33 +322,6 @@ class Waiting:
 
 
 Found = Waiting | Iterable[Alarm]
-
-
-def alarms_of(look: Look, found: Mapping[str, Found]) -> dict[str, Iterable[Alarm]]:
-    """The alarms of each kind, by its name. One statement counts the rows of all kinds that wait."""
-    waiting = {name: each for name, each in found.items() if isinstance(each, Waiting)}
-    counts = look.rows(union_all(*(_counted(name, each, look.account) for name, each in waiting.items())))
-    about = {name: (waiting[name].alarm(look, *figures),) for name, *figures in counts if figures[0]}
-    return {name: about.get(name, ()) if isinstance(each, Waiting) else each for name, each in found.items()}
-
-
-def _counted(name: str, waiting: Waiting, account: str | None) -> Select[Any]:
-    rows = waiting.of(account)
-    c = rows.selected_columns
-    figures: Sequence[Any] = func.count(), func.min(c[waiting.since]), func.min(c.account), func.max(c.account)
-    return rows.with_only_columns(literal(name), *figures, maintain_column_froms=True)
-
-
-def number(count: int, one: str, many: str) -> str:
-    """A count with the noun, and verb, that belong to it."""
-    return f"{count} {one if count == 1 else many}"
-
-
-def subject(row: Any) -> str:
-    """The checkout of a row for people: its id, order and account."""
-    return f"{row.checkout_id} of order {row.order_id}{account_text(row.account)}"
-
-
 _Find = Callable[[Look], Found]
 
 
@@ -318,3 +345,13 @@ def alarm(severity: Severity, page: OwnerPage | None = None) -> Callable[[_Find]
         return find
 
     return register
+
+
+def number(count: int, one: str, many: str) -> str:
+    """A count with the noun, and verb, that belong to it."""
+    return f"{count} {one if count == 1 else many}"
+
+
+def subject(row: Any) -> str:
+    """The checkout of a row for people: its id, order and account."""
+    return f"{row.checkout_id} of order {row.order_id}{account_text(row.account)}"

@@ -1,4 +1,4 @@
-"""The alarms about orders that cannot be paid: a function of the shop fails, or the service refuses their checkout.
+"""The alarms about functions of the shop that fail, and about orders whose checkout the service refuses.
 
 Customers who could not pay because the service failed are told in `service_alarms`, with its failure or after it.
 """
@@ -12,6 +12,7 @@ from sqlalchemy import select
 from flask_paycheckout.books.alarms import EXAMPLES, PATIENCE, Alarm, Example, Look, Severity, alarm, number
 from flask_paycheckout.checkouts.order_problems import DESCRIBING, OrderProblem, ProblemKind
 from flask_paycheckout.clock import as_utc
+from flask_paycheckout.database.connections import read_rows
 from flask_paycheckout.text import Show, account_text, moment_text, stored_sum_text
 
 _SHOW = "Look into one: flask paycheckout show ORDER_ID"
@@ -48,6 +49,15 @@ def _failing(look: Look, *kinds: ProblemKind) -> Iterator[Alarm]:
         yield alarm_about(look, f"The shop's function {kind} fails for {of}", failing, remedy, of=kind)
 
 
+@alarm(Severity.TODAY)
+def owner_not_told(look: Look) -> Iterator[Alarm]:
+    """The shop's function that is told of alarms raises."""
+    c = look.models.alarms.c
+    for problem, since in read_rows(look.engine, select(c.problem, c.problem_since).where(c.problem.is_not(None))):
+        example = Example(f"tell_owner raised {problem}; the log of reconcile has the rest")
+        yield Alarm("Nobody is told of alarms", as_utc(since), examples=(example,), remedies=("Repair tell_owner.",))
+
+
 @alarm(Severity.NOW)
 def refused_orders(look: Look) -> Iterator[Alarm]:
     """Accounts of which the service refuses the checkouts of different orders, and has made none since the first."""
@@ -76,7 +86,7 @@ def _refused(look: Look) -> dict[str, list[OrderProblem]]:
 
 def _nobody_can_pay(look: Look, account: str, rows: list[OrderProblem]) -> bool:
     c = look.checkouts
-    newest = look.rows(select(c.created_at).where(c.account == account).order_by(c.id.desc()).limit(1))
+    newest = read_rows(look.engine, select(c.created_at).where(c.account == account).order_by(c.id.desc()).limit(1))
     since = [row.since for row in rows if not newest or row.since >= as_utc(newest[0].created_at)]
     return len(since) >= _SEVERAL and min(since) <= look.now - PATIENCE
 

@@ -165,8 +165,10 @@ def _checkouts(
         text += f", since {moment_text(getattr(row, since))}"
         return Example(text, row.order_id, problem=row.problem, name=named, checkout_id=row.checkout_id)
 
-    outage = in_outage(look, c.account, c[since], READS) if calls else None
-    return Waiting(rows, since, what, example, lambda _: remedies, outage=outage)
+    def outage() -> ColumnElement[bool]:
+        return in_outage(look, c.account, c[since], READS)
+
+    return Waiting(rows, since, what, example, lambda _: remedies, outage=outage if calls else None)
 
 
 def _arrived(paid: Amount | None, show: Show = plain_sum) -> str:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any
 
 from sqlalchemy import ColumnElement, case, func, or_, select, true
 
-from flask_paycheckout.books.account_names import payer_of
 from flask_paycheckout.books.alarms import (
     PATIENCE,
     RECONCILE,
@@ -23,11 +22,12 @@ from flask_paycheckout.books.alarms import (
 from flask_paycheckout.books.payout_remedies import remedies
 from flask_paycheckout.books.service_alarms import in_outage
 from flask_paycheckout.clock import as_utc
+from flask_paycheckout.database.connections import read_rows
 from flask_paycheckout.errors import payout_status_text
 from flask_paycheckout.payouts.destinations import facts_in
 from flask_paycheckout.payouts.payout_model import PayoutMixin
 from flask_paycheckout.payouts.payout_states import PayoutKind, PayoutState, PayoutStatus
-from flask_paycheckout.payouts.payout_table import NOT_SENT, is_stopped
+from flask_paycheckout.payouts.payout_table import NOT_SENT
 from flask_paycheckout.service.record import PAYOUT, READS
 from flask_paycheckout.text import Show, account_text, moment_text, order_text, payout_sum_text
 from flask_paycheckout.wiring.installation import ANOTHER
@@ -54,7 +54,7 @@ def copied_shop(look: Look) -> Iterator[Alarm]:
 
 def _copies(look: Look) -> Sequence[Any]:
     c = look.models.services.c
-    return look.rows(select(c.words, c.failing_since).where(c.operation == ANOTHER))
+    return read_rows(look.engine, select(c.words, c.failing_since).where(c.operation == ANOTHER))
 
 
 @alarm(Severity.TODAY, OwnerPage("payouts", "See what to approve", "waiting"))
@@ -62,7 +62,7 @@ def payouts_to_approve(look: Look) -> Waiting:
     """Payouts and refunds that wait for a person's approval."""
     return _payouts(
         look,
-        [look.payouts.status == PayoutStatus.WAITING, ~is_stopped(look.models)],
+        [look.payouts.status == PayoutStatus.WAITING, ~look.is_stopped],
         ("payout or refund waits for your approval", "payouts or refunds wait for your approval"),
         more="--seen {0.revision}",
     )
@@ -74,7 +74,7 @@ def unclaimed_refunds(look: Look) -> Waiting:
     c = look.payouts
     return _payouts(
         look,
-        [c.status == PayoutStatus.CLAIMABLE, ~is_stopped(look.models)],
+        [c.status == PayoutStatus.CLAIMABLE, ~look.is_stopped],
         (
             "payout or refund waits for its receiver to say where",
             "payouts or refunds wait for their receivers to say where",
@@ -87,14 +87,17 @@ def unclaimed_refunds(look: Look) -> Waiting:
 @alarm(Severity.NOW)
 def unsent_payouts(look: Look) -> Waiting:
     """Payouts that are ready, and that no call sends."""
-    payers, unsent = ready_payouts(look, _is_late(look), ~is_stopped(look.models), lacks_token=False)
-    payer = case(payers or {"": ""}, value=payer_of(look.payouts))
+    payers, unsent = ready_payouts(look, lacks_token=False)
+
+    def outage() -> ColumnElement[bool]:
+        return true() if _copies(look) else _in_outage(look, case(payers, value=look.payer))
+
     return _payouts(
         look,
-        unsent,
+        [*unsent, _is_late(look), ~look.is_stopped],
         ("payout is ready and not sent", "payouts are ready and not sent"),
         RECONCILE,
-        outage=true() if _copies(look) else _in_outage(look, payer),
+        outage=outage,
     )
 
 
@@ -105,7 +108,7 @@ def stopped_refunds(look: Look) -> Waiting:
         "refund is not sent, since its payment was taken back",
         "refunds are not sent, since their payments were taken back",
     )
-    return _payouts(look, [look.payouts.state.in_(NOT_SENT), is_stopped(look.models)], what, stopped=True)
+    return _payouts(look, [look.payouts.state.in_(NOT_SENT), look.is_stopped], what, stopped=True)
 
 
 @alarm(Severity.TODAY)
@@ -120,20 +123,13 @@ def payouts_without_access_token(look: Look) -> Waiting:
     )
 
 
-def ready_payouts(
-    look: Look, *late: ColumnElement[bool], lacks_token: bool
-) -> tuple[dict[str, str], Sequence[ColumnElement[bool]]]:
+def ready_payouts(look: Look, *, lacks_token: bool) -> tuple[dict[str, str], Sequence[ColumnElement[bool]]]:
     """The conditions of ready payouts whose payer lacks an access token or not.
 
-    :param late: the condition of those that should have been sent; without a token none is sent, however soon.
     :returns: before them, the accounts of these payouts with those whose money pays.
     """
-    c = look.payouts
-    unsent = c.status == PayoutStatus.READY, *late
-    found = select(payer_of(c)).where(*unsent, *look.of_account(c.account)).distinct().order_by(payer_of(c))
-    of = {name: look.merchants.payer_of(name) for (name,) in look.rows(found)}
-    payers = {name: payer for name, (payer, lacks) in of.items() if lacks is lacks_token}
-    return payers, [*unsent, payer_of(c).in_(payers)]
+    payers = {name: payer for name, (payer, lacks) in look.payers.items() if lacks is lacks_token}
+    return payers, [look.payouts.status == PayoutStatus.READY, look.payer.in_(payers)]
 
 
 def _is_late(look: Look) -> ColumnElement[bool]:
@@ -157,7 +153,7 @@ def payouts_not_followed(look: Look) -> Waiting:
         ),
         RECONCILE,
         "If it runs, look for the reference in the service's dashboard.",
-        outage=_in_outage(look, payer_of(look.payouts)),
+        outage=lambda: _in_outage(look, look.payer),
         since=("problem_since", "due_at"),
     )
 
@@ -210,7 +206,7 @@ def failed_payouts(look: Look) -> Waiting:
     """Payouts that failed, until they are tried again, replaced or given up."""
     return _payouts(
         look,
-        [look.payouts.state == PayoutState.FAILED, ~is_stopped(look.models)],
+        [look.payouts.state == PayoutState.FAILED, ~look.is_stopped],
         ("payout failed", "payouts failed"),
     )
 
@@ -223,7 +219,7 @@ def _payouts(
     more: str = "",
     stopped: bool = False,
     note: ColumnElement[bool] | None = None,
-    outage: ColumnElement[bool] | None = None,
+    outage: Callable[[], ColumnElement[bool]] | None = None,
     # A retry moves a payout, and its trouble goes on.
     since: tuple[str, str] = ("problem_since", "moved_at"),
 ) -> Waiting:

@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
-from sqlalchemy import Table, func, select
+from sqlalchemy import Table, func, select, union_all
 
 from flask_paycheckout.books import (  # noqa: F401 - they register their alarms
-    desk_alarms,
     order_alarms,
     payment_alarms,
     payout_alarms,
     service_alarms,
 )
-from flask_paycheckout.books.alarms import REGISTERED, Alarm, Look, Severity, alarms_of
+from flask_paycheckout.books.alarms import REGISTERED, Alarm, Look, Severity, Waiting
+from flask_paycheckout.books.audit import month_results  # noqa: F401 - as above
 from flask_paycheckout.checkouts.states import Status
+from flask_paycheckout.database.connections import read_rows
 from flask_paycheckout.errors import payout_status_text
 from flask_paycheckout.payouts.payout_states import PayoutStatus
 from flask_paycheckout.text import moment_text, plain, table_lines, visible
@@ -102,7 +103,7 @@ def _count(look: Look, table: Table, states: type[StrEnum], listed: Sequence[str
     rows = select(c.account, c.status, func.count()).where(*look.of_account(c.account)).group_by(c.account, c.status)
     # The account of the settings has its zeros before its first row, so that alerts find it.
     counts: Counts = {of: dict(zeros) for of in ("", *listed)}
-    for name, status, count in look.rows(rows):
+    for name, status, count in read_rows(look.engine, rows):
         of = counts.setdefault(name if name in listed else None, dict(zeros))
         of[status] = of.get(status, 0) + count
     return counts
@@ -114,11 +115,17 @@ def _sums(counts: Counts, states: type[StrEnum]) -> dict[str, int]:
 
 def find_alarms(look: Look) -> tuple[Alarm, ...]:
     """All alarms, the most urgent first, and of these the oldest."""
-    found = alarms_of(look, {name: kind.find(look) for name, kind in REGISTERED.items()})
+    found = {name: kind.find(look) for name, kind in REGISTERED.items()}
+    waiting = {name: each for name, each in found.items() if isinstance(each, Waiting)}
+    lasting: dict[str, Iterable[Alarm]] = {name: each for name, each in found.items() if not isinstance(each, Waiting)}
+    # One statement counts the rows of all kinds that wait.
+    counts = read_rows(look.engine, union_all(*[each.counted(name, look.account) for name, each in waiting.items()]))
+    lasting |= {name: [waiting[name].alarm(look, *figures)] for name, *figures in counts if figures[0]}
     alarms = (
         replace(alarm, kind=name, severity=Severity.NOTE if alarm.is_note else kind.severity, page=kind.page)
-        for name, kind in REGISTERED.items()
-        for alarm in found[name]
+        for name, alarms in lasting.items()
+        for kind in [REGISTERED[name]]
+        for alarm in alarms
     )
     return tuple(sorted(alarms, key=lambda alarm: (alarm.severity.rank, alarm.since, alarm.key)))
 

@@ -25,6 +25,7 @@ from flask_paycheckout.books.order_alarms import alarm_about, problem_example
 from flask_paycheckout.checkouts.order_problems import OrderProblem
 from flask_paycheckout.checkouts.states import Status
 from flask_paycheckout.clock import EPOCH, as_utc
+from flask_paycheckout.database.connections import read_rows
 from flask_paycheckout.database.database_errors import READ_ONLY, takes_no_writes
 from flask_paycheckout.events.receivers import NOBODY_LISTENS
 from flask_paycheckout.service.record import (
@@ -71,7 +72,9 @@ def read_only_database(look: Look) -> Iterator[Alarm]:
     with look.engine.connect() as connection:
         if not takes_no_writes(connection):
             return
-    newest = look.rows(select(look.models.events.c.occurred_at).order_by(look.models.events.c.id.desc()).limit(1))
+    newest = read_rows(
+        look.engine, select(look.models.events.c.occurred_at).order_by(look.models.events.c.id.desc()).limit(1)
+    )
     since = as_utc(newest[0][0]) if newest else look.now
     yield Alarm("The database is read-only: no payment can be recorded", since, remedies=(READ_ONLY.remedy,))
 
@@ -119,7 +122,7 @@ def failed_starts(look: Look) -> Iterator[Alarm]:
         return
     # What an alarm names, also as a mere note; and a single failure for an hour, in which more may make an alarm of it.
     lately = look.now - UNTRIED
-    lasting = [calls for calls in _lasting(look, *_TO_PAY) if _is_told(look, calls) or calls.last_failure_at > lately]
+    lasting = [calls for calls in look.failing_calls if _is_told(look, calls) or calls.last_failure_at > lately]
     told = set(_stopped_by(look, lasting))
     # In the first minutes the customer tries again.
     rows = [row for row in look.failed_starts if row not in told and row.last_at <= look.now - PATIENCE]
@@ -189,17 +192,8 @@ def _failing(look: Look, *operations: str) -> list[FailingCalls]:
 
     Refused keys, which were asked of the shop again before, count at once: no second try accepts them.
     """
-    return [calls for calls in _lasting(look, *operations) if _is_told(look, calls)]
-
-
-def _lasting(look: Look, *operations: str) -> list[FailingCalls]:
-    """Operations whose calls have all failed since the last one that succeeded."""
-    return [
-        replace(calls, since=since)
-        for name in operations
-        for calls in look.failing_calls
-        if calls.operation == name and (since := _failing_since(look, calls)) is not None
-    ]
+    failing = [calls for calls in look.failing_calls if calls.operation in operations and _is_told(look, calls)]
+    return sorted(failing, key=lambda calls: operations.index(calls.operation))
 
 
 def _is_told(look: Look, calls: FailingCalls) -> bool:
@@ -228,35 +222,6 @@ def in_outage(
     is_over = (c["count"] == 0) & (since <= c.last_answer_at) & (c.last_answer_at > lately)
     ended = exists().where(c.account == account, c.operation.in_(names), c.failing_since <= since, is_over)
     return or_(ended, *lasts)
-
-
-def _failing_since(look: Look, calls: FailingCalls) -> datetime | None:
-    """The time since when calls fail; None where other calls show that they are possible again.
-
-    Any signed call that is answered shows that service and keys work, unless these fail all the time. Sends are tried
-    again after pauses. An answer of the same operation ends the series in the record itself.
-    """
-    operation, since, last = calls.operation, calls.since, calls.last_failure_at
-    if operation in (WEB_CALL, PAYOUT + KEYS) or operation.endswith(REFUSED):
-        return since
-    answered_at = _answered_at(look, calls.account)
-    if answered_at > last and last <= look.now - (ALL_TRIED if operation == PAYOUT else PATIENCE):
-        return None
-    if answered_at > since and calls.resumed_at:
-        return None if calls.resumed_at == last else calls.resumed_at
-    return since
-
-
-def _answered_at(look: Look, account: str) -> datetime:
-    """When the service last answered a call with the keys of an account, whichever process has made it."""
-    c = look.checkouts
-    times = (
-        select(c.created_at).order_by(c.id.desc()).limit(1),
-        select(func.max(c.last_read_at)).where(c.next_read_at >= EPOCH, c.failed_reads == 0),
-        select(func.max(c.moved_at)).where(c.status == Status.PAID),
-    )
-    found = (at for latest in times for (at,) in look.rows(latest.where(c.account == account)))
-    return max((as_utc(at) for at in found if at), default=EPOCH)
 
 
 # Events and webhooks
@@ -310,7 +275,9 @@ def silent_webhooks(look: Look) -> Iterator[Alarm]:
     c = look.checkouts
     # Not the last five minutes' rows, since their webhooks may still arrive.
     paid = (c.status == Status.PAID, c.moved_at <= look.now - PATIENCE, *look.of_account(c.account))
-    newest = look.rows(select(c.moved_at, c.webhooks).where(*paid).order_by(c.moved_at.desc()).limit(_RECENT))
+    newest = read_rows(
+        look.engine, select(c.moved_at, c.webhooks).where(*paid).order_by(c.moved_at.desc()).limit(_RECENT)
+    )
     unheard = list(takewhile(lambda row: not row.webhooks, newest))
     if not unheard or len(unheard) < min(_SILENT, len(newest)):
         return
