@@ -20,10 +20,11 @@ PRUNED_EVENTS_TEXT = "PRUNED: earlier events were removed after their delivery"
 # The most characters of an error that are stored.
 _MAX_ERROR = 500
 # Characters that are drawn as nothing: all of Unicode's property Default_Ignorable_Code_Point, and the empty braille.
-_UNSEEN = re.compile(
-    "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u2800\u3164"
-    "\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufff8\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]+"
+_UNSEEN_CHARACTERS = (
+    "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u2800\u3164"
+    "\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufff8\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
 )
+_UNSEEN, _SEEN = re.compile(f"[{_UNSEEN_CHARACTERS}]+"), re.compile(rf"[^\s{_UNSEEN_CHARACTERS}]")
 # Unicode's spaces in a line.
 _SPACES = re.compile("[ \u00a0\u1680\u2000-\u200a\u202f\u205f\u3000]+")
 # A spreadsheet runs a cell that begins like this; some also look behind spaces, and read the wide forms of Asian fonts.
@@ -94,8 +95,8 @@ def one_line(name: str, text: str, longest: int) -> str | None:
 
 def trimmed(text: str) -> str:
     """A text without blanks at its ends: spaces, and characters that are drawn as nothing."""
-    seen = [place for place, char in enumerate(text) if not (char.isspace() or _UNSEEN.match(char))]
-    return text[seen[0] : seen[-1] + 1] if seen else ""
+    first, last = _SEEN.search(text), _SEEN.search(text[::-1])
+    return text[first.start() : len(text) - last.start()] if first and last else ""
 
 
 def drawn(text: str) -> str:

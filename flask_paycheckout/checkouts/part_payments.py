@@ -16,7 +16,7 @@ from flask_paycheckout.checkouts.checkout_model import problem_columns
 from flask_paycheckout.checkouts.moves import Move, Moves, confirm
 from flask_paycheckout.checkouts.ruling import Balance, Free, OrderPayments
 from flask_paycheckout.checkouts.schedule import after_failures, next_look
-from flask_paycheckout.checkouts.shop_answers import OrderTotalFailed, OrderTotals, is_in_parts
+from flask_paycheckout.checkouts.shop_answers import OrderTotalFailed, OrderTotals
 from flask_paycheckout.checkouts.states import Evidence, Reason, Status
 from flask_paycheckout.checkouts.stored import Checkouts
 from flask_paycheckout.database.connections import begin_limited, lost_races_ignored
@@ -64,15 +64,14 @@ class PartPayments:
         total = self.totals.answers.total_now(order_id) or (None if current is None else current.total)
         return None if payments.excess(total) is None else payments.balance(cast("Pay", total))
 
-    def due(self, order_id: str, total: Total, *, has_part: bool) -> tuple[Total | None, Decimal]:
-        """The total that the order's next checkout asks for, and all that is left to pay.
+    def due(self, order_id: str, total: Total) -> tuple[Total | None, Decimal]:
+        """The total that the next checkout of an order in parts asks for, and all that is left to pay.
 
-        :param has_part: whether a part of it has arrived.
         :returns: None for the first where nothing is left, or that cannot be reckoned.
         """
-        payments = self.checkouts.order_payments(order_id) if has_part or is_in_parts(total) else None
-        if payments is None or not isinstance(total, Pay):
-            return (total if payments is None else None), total.amount
+        if not isinstance(total, Pay):
+            return None, total.amount
+        payments = self.checkouts.order_payments(order_id)
         return payments.due(total), payments.balance(total).left
 
     def complete(self, order_id: str) -> Delivery | None:

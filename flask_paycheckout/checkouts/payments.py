@@ -230,7 +230,8 @@ def _token(crypto: object) -> Amount | None:
 
 
 def _number_text(number: Decimal | None) -> str | None:
-    return None if number is None else _text(f"{number:f}")
+    # The client accepts no number that is longer than a text may be.
+    return None if number is None else f"{number:f}"
 
 
 def _text(value: str | None) -> str | None:

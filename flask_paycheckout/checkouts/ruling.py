@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from datetime import datetime
 from decimal import Decimal
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -16,11 +17,9 @@ from flask_paycheckout.checkouts.checkout_model import CheckoutMixin, problem_co
 from flask_paycheckout.checkouts.payments import (
     EXACT,
     Amount,
-    Payment,
     amount_of,
     arrived_of,
     payment_columns,
-    payment_of,
     whole_units,
 )
 from flask_paycheckout.checkouts.schedule import BETWEEN_MISSES, PAGE_GONE, Schedule
@@ -272,10 +271,17 @@ class Reading(msgspec.Struct):
         return self.cause.at - checkout.moved_at >= self.schedule.patience(self.method)
 
     @property
-    def payment(self) -> Payment | None:
-        """The money that arrived; None where another amount was read first, which the books keep."""
-        payment = payment_of(self.money)
-        return payment if self.read_first in (None, arrived_of(payment, self.checkout.total_kind)) else None
+    def arrived(self) -> Amount | None:
+        """The amount that arrived on the side that was asked for."""
+        return self._amount("received" if self.checkout.total_kind == "receive" else "paid")
+
+    @property
+    def paid(self) -> Amount | None:
+        """What the customer paid; None where another amount was read first, which the books keep."""
+        return self._amount("paid") if self.read_first is None or self.read_first == self.arrived else None
+
+    def _amount(self, side: str) -> Amount | None:
+        return amount_of(self.money[f"payment_{side}_amount"], self.money[f"payment_{side}_currency"])
 
     @property
     def is_in_doubt(self) -> bool:
@@ -344,9 +350,10 @@ def rule_on(reading: Reading) -> Ruling:
     if reading.status == COMPLETED:
         compared = compare(checkout.checkout_id, checkout.due, reading.sent)
         if reading.read_first is not None:
-            again = arrived_of(reading.payment, checkout.total_kind)
-            compared += (Comparison("read first", str(reading.read_first), _shown(again), again is not None),)
-        if all(comparison.agrees for comparison in compared):
+            again = reading.arrived
+            agrees = again == reading.read_first
+            compared += (Comparison("read first", str(reading.read_first), _shown(again), agrees),)
+        if all(map(attrgetter("agrees"), compared)):
             return Ruling(Evidence.DEPOSIT_AGREES, None, compared)
         return Ruling(Evidence.DEPOSIT_DISAGREES, Reason.AMOUNT_MISMATCH, compared)
     return Ruling(_evidence_without_money(reading))

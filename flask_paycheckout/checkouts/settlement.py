@@ -325,9 +325,7 @@ class Settlement:
         checkout, now = reading.checkout, reading.now
 
         def decide(transaction: ShopTransaction, payments: Callable[[], OrderPayments]) -> Move:
-            payment = reading.payment
-            paid = None if payment is None else payment.paid
-            return self._plan(reading, self.totals.rule(transaction, checkout, ruling, paid, payments))
+            return self._plan(reading, self.totals.rule(transaction, checkout, ruling, reading.paid, payments))
 
         final = ruling
         if self.totals.asks_about(checkout, ruling):

@@ -21,8 +21,8 @@ from flask_paycheckout.checkouts.moves import Moves, NewCheckout
 from flask_paycheckout.checkouts.order_problems import OrderProblems, ProblemKind
 from flask_paycheckout.checkouts.part_payments import PartPayments
 from flask_paycheckout.checkouts.schedule import PAGE_VALID
-from flask_paycheckout.checkouts.shop_answers import ShopAnswers, ShopFailed
-from flask_paycheckout.checkouts.states import UNFINISHED, Status, best_of
+from flask_paycheckout.checkouts.shop_answers import ShopAnswers, ShopFailed, is_in_parts
+from flask_paycheckout.checkouts.states import UNFINISHED, Status
 from flask_paycheckout.checkouts.stored import Checkouts
 from flask_paycheckout.client import (
     PaymentsError,
@@ -212,7 +212,9 @@ class Starter:
             raise
         if total is None:
             raise OrderNotPayable(order_id, _NOT_WANTED if request_of(order_id) is None else _ENDED)
-        due, _ = self.part_payments.due(order_id, total, has_part=Status.PART in counts)
+        due: Total | None = total
+        if Status.PART in counts or is_in_parts(total):
+            due, _ = self.part_payments.due(order_id, total)
         if due is None:
             self._complete(order_id, counts)
             raise OrderNotPayable(order_id, _NOT_RECKONED.format(total=total))
@@ -336,6 +338,6 @@ class Starter:
 
 
 def _refuse_settled(order_id: str, counts: Mapping[str, int]) -> None:
-    status = best_of(counts)
-    if status in (Status.PAID, Status.HELD):
-        raise OrderSettled(order_id, status)
+    for status in (Status.PAID, Status.HELD):
+        if status in counts:
+            raise OrderSettled(order_id, status)

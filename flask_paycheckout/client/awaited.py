@@ -11,7 +11,7 @@ from flask_paycheckout.client.transport import CONNECTED, LIMITS, Body, NoCookie
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Coroutine
 
-    from flask_paycheckout.client.retries import Pace
+    from flask_paycheckout.client.waiting import Pace
 
 R = TypeVar("R")
 

@@ -19,7 +19,7 @@ import msgspec
 
 from flask_paycheckout.client.envelope import JsonObject
 from flask_paycheckout.client.hidden import Hidden
-from flask_paycheckout.client.retries import CallOptions
+from flask_paycheckout.client.waiting import CallOptions
 from flask_paycheckout.totals import decimals_of, exact_decimal
 
 Amount = Decimal | int | str

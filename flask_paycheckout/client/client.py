@@ -7,9 +7,9 @@ import re
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Generic, Literal, Self, TypeVar, Unpack, cast
 
-from flask_paycheckout.client.blocking import Blocking, W
 from flask_paycheckout.client.bodies import query_text
 from flask_paycheckout.client.calls import Caller
 from flask_paycheckout.client.hidden import concealed
@@ -23,10 +23,10 @@ from flask_paycheckout.client.resources.fiat_disbursements import FiatDisburseme
 from flask_paycheckout.client.resources.payments import Payments
 from flask_paycheckout.client.resources.recipients import Recipients
 from flask_paycheckout.client.resources.references import References
-from flask_paycheckout.client.retries import CallOptions, Pace, Retries
 from flask_paycheckout.client.sending import PATH, Sender, checked_base_url, user_agent
 from flask_paycheckout.client.signing import BearerToken, HmacSigner, RenewedToken, Signer
 from flask_paycheckout.client.transport import httpx
+from flask_paycheckout.client.waiting import Blocking, CallOptions, Pace, Retries, W
 
 if TYPE_CHECKING:
     from flask_paycheckout.client.awaited import Awaited
@@ -78,7 +78,7 @@ class _Client(Resource[W], Generic[W, Transport]):
         budget = Retries(retries, timeout, pace)
         sender = Sender(base_url, client_id, signers, user_agent(app))
         waiting = self._connect(httpx.URL(base_url), transport)
-        self._use(Caller(waiting, sender, budget))
+        super().__init__(Caller(waiting, sender, budget))
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self._caller.sender.base_url!r}, client_id={self.client_id!r})"
@@ -87,16 +87,45 @@ class _Client(Resource[W], Generic[W, Transport]):
     def _connect(self, url: httpx.URL, transport: Transport | None) -> W:
         """Make the connections."""
 
-    def _use(self, caller: Caller[W]) -> None:
-        super().__init__(caller)
-        self.auth = Auth(caller)
-        self.checkouts = Checkouts(caller)
-        self.deposits = Deposits(caller)
-        self.fiat_disbursements = FiatDisbursements(caller)
-        self.crypto_disbursements = CryptoDisbursements(caller)
-        self.recipients = Recipients(caller)
-        self.payments = Payments(caller)
-        self.references = References(caller)
+    @cached_property
+    def auth(self) -> Auth[W]:
+        """Registering, and logging in with a one-time password."""
+        return Auth(self._caller)
+
+    @cached_property
+    def checkouts(self) -> Checkouts[W]:
+        """Hosted payment pages."""
+        return Checkouts(self._caller)
+
+    @cached_property
+    def deposits(self) -> Deposits[W]:
+        """The payments behind hosted payment pages."""
+        return Deposits(self._caller)
+
+    @cached_property
+    def fiat_disbursements(self) -> FiatDisbursements[W]:
+        """Bank transfers, in batches."""
+        return FiatDisbursements(self._caller)
+
+    @cached_property
+    def crypto_disbursements(self) -> CryptoDisbursements[W]:
+        """Token transfers, in batches."""
+        return CryptoDisbursements(self._caller)
+
+    @cached_property
+    def recipients(self) -> Recipients[W]:
+        """People and businesses who are paid by bank transfer."""
+        return Recipients(self._caller)
+
+    @cached_property
+    def payments(self) -> Payments[W]:
+        """Deprecated by the service; every method warns."""
+        return Payments(self._caller)
+
+    @cached_property
+    def references(self) -> References[W]:
+        """Deprecated by the service; every method warns."""
+        return References(self._caller)
 
     @property
     def client_id(self) -> str | None:
@@ -140,7 +169,7 @@ class _Client(Resource[W], Generic[W, Transport]):
     def _sharing(self, **changed: Any) -> Self:
         """A client of the same connections."""
         other = type(self).__new__(type(self))
-        other._use(replace(self._caller, **changed))
+        Resource.__init__(other, replace(self._caller, **changed))
         return other
 
     @method
@@ -210,15 +239,6 @@ class PaymentsClient(_Client[Blocking, httpx.BaseTransport]):
     :param app: name and version of the program, such as `my-shop/2.3`, for the `User-Agent` of its calls.
     :raises TypeError: an argument has the wrong type.
     :raises ValueError: an argument cannot be used; the text names it, and never shows a secret.
-
-    :ivar auth: registering, and logging in with a one-time password.
-    :ivar checkouts: hosted payment pages.
-    :ivar deposits: the payments behind them.
-    :ivar fiat_disbursements: bank transfers, in batches.
-    :ivar crypto_disbursements: token transfers, in batches.
-    :ivar recipients: people and businesses who are paid by bank transfer.
-    :ivar payments: deprecated by the service; every method warns.
-    :ivar references: deprecated by the service; every method warns.
     """
 
     def _connect(self, url: httpx.URL, transport: httpx.BaseTransport | None) -> Blocking:

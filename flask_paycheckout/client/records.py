@@ -106,9 +106,8 @@ class Record(msgspec.Struct, frozen=True, dict=True, rename="camel"):
         are strings as well, whose `repr` still shows a mask; JSON shows them. A missing field is None.
         `json.dumps(record.to_dict(), default=str)` writes amounts and times as exact text.
         """
-        fields = msgspec.structs.asdict(self).items()
-        # Most values are plain already.
-        return {name: plain(value) if isinstance(value, _NOT_PLAIN) else value for name, value in fields}
+        fields: dict[str, Any] = plain(self)
+        return fields
 
 
 class Activity(Record, frozen=True):
@@ -141,7 +140,9 @@ _NOT_PLAIN = (Record, list, tuple, msgspec.UnsetType)
 def plain(value: Any) -> Any:
     """A field's value as plain data."""
     if isinstance(value, Record):
-        return value.to_dict()
+        fields = msgspec.structs.asdict(value).items()
+        # Most values are plain already.
+        return {name: plain(field) if isinstance(field, _NOT_PLAIN) else field for name, field in fields}
     if isinstance(value, (list, tuple)):
         return [plain(item) for item in value]
     return None if value is msgspec.UNSET else value
@@ -180,8 +181,10 @@ class RecordReader(Generic[R]):
             record = self._record(**values)
         except ValueError as fault:
             raise Unreadable(str(fault)) from None
-        extra = {name: data[name] for name in data.keys() - self._known if _shallow(data[name], _MAX_DEPTH)}
-        return attach(record, EXTRA, extra) if extra else record
+        unknown = data.keys() - self._known
+        if not unknown:
+            return record
+        return attach(record, EXTRA, {name: data[name] for name in unknown if _shallow(data[name], _MAX_DEPTH)})
 
     def read_or_none(self, data: object) -> R | None:
         """The record, or None where `read` would raise."""
@@ -298,7 +301,8 @@ def _value_reader_of(kind: Any) -> _Read:
     if isinstance(kind, type) and issubclass(kind, Record):
         return reader_of(kind).read_or_none
     # A test that stops time may have put a class of its own in the place of datetime.
-    return next(_READERS[base] for base in (get_origin(kind) or kind).__mro__ if base in _READERS)
+    known = filter(_READERS.__contains__, (get_origin(kind) or kind).__mro__)
+    return _READERS[next(known)]
 
 
 def _whole_list(reader: RecordReader[Any]) -> _Read:

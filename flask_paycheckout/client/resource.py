@@ -21,16 +21,16 @@ from urllib.parse import quote
 
 import msgspec
 
-from flask_paycheckout.client.blocking import W
 from flask_paycheckout.client.bodies import text
 from flask_paycheckout.client.records import R
+from flask_paycheckout.client.waiting import W
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Iterator
 
     from flask_paycheckout.client.awaited import Awaited
-    from flask_paycheckout.client.blocking import Blocking
     from flask_paycheckout.client.calls import Caller
+    from flask_paycheckout.client.waiting import Blocking
 
 T = TypeVar("T")
 P = ParamSpec("P")

@@ -7,7 +7,7 @@ import time
 import traceback
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -50,7 +50,7 @@ class Call:
 
     :ivar requested_id: the id in the path's place.
     :ivar query: the query string with its question mark, as `bodies.Fields.query` makes it.
-    :ivar body: the JSON object to send; amounts as `amounts.as_number` makes them.
+    :ivar body: the JSON object to send; amounts as `bodies.as_number` makes them.
     :ivar references: what a lost call could be looked up by.
     """
 
@@ -60,7 +60,7 @@ class Call:
     body: JsonObject | None = None
     references: tuple[str, ...] = ()
 
-    @property
+    @cached_property
     def path(self) -> str:
         """The path below the base URL, without the query.
 
@@ -117,8 +117,9 @@ class Sender:
         :raises ValueError: the client has no credentials for this call.
         :raises TransportFailed: its signer failed.
         """
-        operation, secrets = call.operation, set(hidden_in(call.body))
-        content = Sealed(b"" if call.body is None else _encode(call.body))
+        operation, secrets, content = call.operation, set[Hidden](), Sealed()
+        if call.body is not None:
+            secrets, content = set(hidden_in(call.body)), Sealed(_encode(call.body))
         try:
             url = _url(self.base_url + call.path + call.query)
         except httpx.InvalidURL:

@@ -89,37 +89,42 @@ class OfFlaskSQLAlchemy(ShopDatabase):
         return session
 
     def current(self) -> Session | None:
-        registry = self._registry()
-        try:
-            return registry() if registry.has() else None
-        except RuntimeError:
-            # Sessions belong to application contexts, and none is open.
-            return None
+        return _opened(self._registry())
 
     @contextmanager
     def own(self) -> Iterator[Session]:
-        registry, before, host = self._registry(), self.current(), None
+        registry, host = self._registry(), None
+        before = _opened(registry)
         try:
             with self.context():
-                found = self.current()
+                found = _opened(registry)
                 if found is not None:
                     # A session other than the caller's is left over from an earlier context.
                     registry.clear()
                     host = found if found is before else None
-                yield self.session()
+                yield registry()
         finally:
             if host is not None:
                 # Flask-SQLAlchemy removes our session at the end of the context, unless the shop replaced that as well.
                 self.db.session.remove()
                 registry.set(host)
 
-    def _registry(self) -> ScopedRegistry[Any]:
+    def _registry(self) -> ScopedRegistry[Session]:
         sessions: Any = self.db.session
         if sessions is not self._checked:
             _require_new_sessions(sessions)
             self._checked = sessions
-        found: ScopedRegistry[Any] = sessions.registry
+        found: ScopedRegistry[Session] = sessions.registry
         return found
+
+
+def _opened(registry: ScopedRegistry[Session]) -> Session | None:
+    """The session that the shop has opened in the running application context, or None."""
+    try:
+        return registry() if registry.has() else None
+    except RuntimeError:
+        # Sessions belong to application contexts, and none is open.
+        return None
 
 
 def _require_new_sessions(sessions: Any) -> None:

@@ -14,7 +14,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from flask_paycheckout.checkouts.payments import says_absent
 from flask_paycheckout.client import NotFound, PaymentsClient, PaymentsError, RequestRefused, Unauthorized
 from flask_paycheckout.client.client import clock_of
-from flask_paycheckout.client.retries import moment_of
+from flask_paycheckout.client.waiting import moment_of
 from flask_paycheckout.doctor.checks import Check, Level, failure, ok, warning
 from flask_paycheckout.runtime import Runtime
 from flask_paycheckout.service.accounts import AccountUnavailable

@@ -15,7 +15,7 @@ import secrets
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from itertools import count, islice
+from itertools import count
 from typing import Any, NamedTuple
 
 import msgspec
@@ -236,8 +236,14 @@ def transfer_reference(key: bytes, account: str, checkout_id: str, number: int) 
 
 def next_transfers(key: bytes, account: str, checkout_id: str, known: Collection[str], most: int = 1) -> list[str]:
     """The service references of a payment's next transfers: the first ones that are not known here."""
-    every = (transfer_reference(key, account, checkout_id, number) for number in count(1))
-    return list(islice((reference for reference in every if reference not in known), most))
+    unknown: list[str] = []
+    for number in count(1):
+        if len(unknown) == most:
+            break
+        reference = transfer_reference(key, account, checkout_id, number)
+        if reference not in known:
+            unknown.append(reference)
+    return unknown
 
 
 def is_of_account(key: bytes, payout: Mapping[Any, Any]) -> bool:

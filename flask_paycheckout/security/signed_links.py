@@ -86,14 +86,11 @@ class SignedLinks:
     def _sealer(self, purpose: str) -> MultiFernet:
         from cryptography.fernet import MultiFernet
 
-        return MultiFernet([_fernet(key, purpose) for key in reversed(self._good_keys())])
-
-    def _good_keys(self) -> list[bytes]:
         # Everybody knows the empty key, and an unset variable in SECRET_KEY_FALLBACKS is often read as one.
-        keys = [key for key in self.keys() if key]
+        keys = list(filter(None, self.keys()))
         if not keys:
             raise ConfigurationError("SECRET_KEY is empty; the links to pay are sealed with it. Set it again.")
-        return keys
+        return MultiFernet([_fernet(key, purpose) for key in reversed(keys)])
 
 
 @lru_cache(maxsize=64)

@@ -19,7 +19,7 @@ from flask_paycheckout.checkouts.checkout_model import CheckoutMixin
 from flask_paycheckout.checkouts.order_problems import ProblemKind
 from flask_paycheckout.checkouts.order_status import OrderStatus
 from flask_paycheckout.checkouts.requests import ShownRequest
-from flask_paycheckout.checkouts.shop_answers import ShopFailed
+from flask_paycheckout.checkouts.shop_answers import ShopFailed, is_in_parts
 from flask_paycheckout.checkouts.start import EarlierUnread
 from flask_paycheckout.checkouts.states import Status
 from flask_paycheckout.client import PaymentsError
@@ -102,7 +102,9 @@ def _status_page(link: Link, current: OrderStatus) -> BaseResponse:
     total, failed = (None, False) if settled else _ask_total(order_id)
     due, left = total, Decimal(0)
     if total is not None:
-        due, left = shop.part_payments.due(order_id, total, has_part=current.has_part)
+        left = total.amount
+        if current.has_part or is_in_parts(total):
+            due, left = shop.part_payments.due(order_id, total)
         if due is None and shop.part_payments.try_to_complete(order_id):
             return redirect(status_path(link), 303)
     open_page, news = None, ""

@@ -29,7 +29,7 @@ from flask_paycheckout.client import (
     TransportFailed,
 )
 from flask_paycheckout.client.resource import Resource
-from flask_paycheckout.client.retries import CallOptions
+from flask_paycheckout.client.waiting import CallOptions
 from flask_paycheckout.totals import Pay
 from tests.client import samples
 from tests.client.access import access_of

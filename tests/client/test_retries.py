@@ -8,7 +8,7 @@ from flask_paycheckout.client import (
     ServiceFault,
     TransportFailed,
 )
-from flask_paycheckout.client.retries import seconds_to_wait
+from flask_paycheckout.client.waiting import seconds_to_wait
 from tests.client.samples import DEPOSIT
 from tests.client.wire import Handler, Script, Shop, Watch, refusal, success
 

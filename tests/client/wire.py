@@ -19,7 +19,7 @@ from hypothesis import settings
 
 from flask_paycheckout.client import AsyncPaymentsClient, PaymentsClient
 from flask_paycheckout.client.resource import Resource
-from flask_paycheckout.client.retries import Pace, Retries
+from flask_paycheckout.client.waiting import Pace, Retries
 
 BASE_URL = "https://api.example.com"
 CLIENT_ID = "shop-1"

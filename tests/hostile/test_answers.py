@@ -19,7 +19,7 @@ import pytest
 
 from flask_paycheckout import Pay
 from flask_paycheckout.client import OutcomeUnknown, TransportFailed
-from flask_paycheckout.client.retries import Retries
+from flask_paycheckout.client.waiting import Retries
 from flask_paycheckout.rounds.reconcile import ReconcileReport
 from tests.client.conftest import Serve, long_kept, serve
 from tests.client.wire import (

@@ -13,7 +13,7 @@ from flask import Flask
 
 from flask_paycheckout import Pay, PayCheckout, order_paid
 from flask_paycheckout.client import PaymentsClient
-from flask_paycheckout.client.retries import Pace
+from flask_paycheckout.client.waiting import Pace
 from flask_paycheckout.sandbox.world.database import db as service_db
 from flask_paycheckout.testing import Sandbox
 from tests.hosts import arguments_of, database_on

@@ -7,12 +7,11 @@ from typing import Unpack
 
 import msgspec
 
-from flask_paycheckout.client.blocking import W
 from flask_paycheckout.client.bodies import flag, text, texts
 from flask_paycheckout.client.hidden import Credentials, Hidden, concealed
 from flask_paycheckout.client.records import GIVEN, Record, given_as
 from flask_paycheckout.client.resource import Access, Operation, Resource, method
-from flask_paycheckout.client.retries import CallOptions
+from flask_paycheckout.client.waiting import CallOptions, W
 
 
 class Organization(Record, frozen=True):

@@ -6,10 +6,9 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Any, Unpack
 
-from flask_paycheckout.client.blocking import W
 from flask_paycheckout.client.records import GIVEN, Activity, DepositStatus, Record
 from flask_paycheckout.client.resource import Operation, Resource, method
-from flask_paycheckout.client.retries import CallOptions
+from flask_paycheckout.client.waiting import CallOptions, W
 
 _MAX_NAME = 500
 

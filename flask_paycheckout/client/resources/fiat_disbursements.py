@@ -8,7 +8,6 @@ from typing import Unpack
 
 from typing_extensions import deprecated
 
-from flask_paycheckout.client.blocking import W
 from flask_paycheckout.client.bodies import batch, query_text, text
 from flask_paycheckout.client.errors import Invalid
 from flask_paycheckout.client.paging import Listing, Page, walk
@@ -23,7 +22,7 @@ from flask_paycheckout.client.resources.fiat_records import (
     FiatPaymentMethod,
     created_at_of,
 )
-from flask_paycheckout.client.retries import CallOptions
+from flask_paycheckout.client.waiting import CallOptions, W
 
 _HOW = "look with fiat_disbursements.find(references); without references, compare recipients and amounts in iterate"
 
