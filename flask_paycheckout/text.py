@@ -181,7 +181,7 @@ _REQUEST = "request:"
 
 # Control characters, halves of surrogate pairs, line and paragraph separators. PostgreSQL refuses some of them, and in
 # a log each could forge a line or hide one.
-_REFUSED = frozenset({"Cc", "Cs", "Zl", "Zp"})
+REFUSED = frozenset({"Cc", "Cs", "Zl", "Zp"})
 
 
 def require_order_id(order_id: object, name: str = "order_id") -> str:
@@ -217,7 +217,7 @@ def _fault(text: str) -> str | None:
     if text.isprintable():
         return None
     for position, character in enumerate(text):
-        if unicodedata.category(character) in _REFUSED:
+        if unicodedata.category(character) in REFUSED:
             return f"holds U+{ord(character):04X} at position {position}"
     return None
 

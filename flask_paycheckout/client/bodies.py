@@ -202,6 +202,7 @@ def _spelled(value: object) -> str:
     return f"{value:f}" if isinstance(value, Decimal) else str(value)
 
 
+@cache
 def wire_name(name: str) -> str:
     """The argument's name in camelCase."""
     first, *rest = name.split("_")

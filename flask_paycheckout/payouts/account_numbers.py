@@ -72,7 +72,7 @@ def bank_in_iban(iban: str) -> str:
 
 def compact(number: str) -> AccountNumber:
     """A number without separators, in capitals."""
-    return AccountNumber("".join(char for char in number if char.isalnum()).upper())
+    return AccountNumber("".join(filter(str.isalnum, number)).upper())
 
 
 def last_digits(number: str) -> str:

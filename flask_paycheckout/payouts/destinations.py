@@ -24,7 +24,7 @@ from flask_paycheckout.payouts.account_numbers import (
 )
 from flask_paycheckout.payouts.wallets import require_address, shows_errors
 from flask_paycheckout.shop_functions import personal
-from flask_paycheckout.text import drawn, visible
+from flask_paycheckout.text import REFUSED, drawn, visible
 from flask_paycheckout.totals import is_token
 
 MAX_TEXT = 255
@@ -223,12 +223,12 @@ def hides_errors(text: str | None, currency: str) -> bool:
 def is_email(text: str) -> bool:
     """Whether a text has the form of an e-mail address."""
     local, at, domain = text.partition("@")
-    return bool(local and at and domain) and "@" not in domain and not any(char.isspace() for char in text)
+    return bool(local and at and domain) and "@" not in domain and text.split() == [text]
 
 
 def is_one_line(text: str) -> bool:
     """Whether a text has neither line breaks nor control characters, nor anything that cannot be encoded."""
-    return not any(unicodedata.category(char) in ("Cc", "Cs", "Zl", "Zp") for char in text)
+    return text.isprintable() or REFUSED.isdisjoint(map(unicodedata.category, text))
 
 
 def _set_text(to: object, name: str) -> None:
