@@ -87,7 +87,7 @@ class Fields:
             return flag
         if int in kinds:
             return _count
-        nested = next((kind for kind in kinds if is_dataclass(kind)), None)
+        nested = next(filter(is_dataclass, kinds), None)
         return text if nested is None else partial(_object, nested)
 
 

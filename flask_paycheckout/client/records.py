@@ -290,7 +290,7 @@ def _reader_of(field: FieldInfo) -> _Read:
     """The function that reads values of a field, whose type is such as `Decimal | None` or `tuple[Activity, ...]`."""
     annotation = field.type
     if get_origin(annotation) in (Union, types.UnionType):
-        (annotation,) = [kind for kind in get_args(annotation) if kind is not type(None)]
+        (annotation,) = {*get_args(annotation)} - {type(None)}
     if get_origin(annotation) is not tuple:
         return _value_reader_of(annotation)
     item = get_args(annotation)[0]

@@ -20,59 +20,53 @@ class PayoutStatus(StrEnum):
 
 
 class PayoutState(StrEnum):
-    """The state of a payout, which says more than its status where what happens next differs."""
+    """The state of a payout, which says more than its status where what happens next differs.
+
+    :ivar status: the status that the shop sees; the state's own name unless another one stands behind it here.
+    """
+
+    status: PayoutStatus
+
+    def __new__(cls, value: str, status: PayoutStatus | None = None) -> PayoutState:
+        state = str.__new__(cls, value)
+        state._value_ = value
+        state.status = status or PayoutStatus(value)
+        return state
 
     CLAIMABLE = "claimable"
 
     WAITING = "waiting"
     """A person must approve it."""
 
-    POSTPONED = "postponed"
+    POSTPONED = "postponed", PayoutStatus.WAITING
     """It is approved, and would exceed the daily limit."""
 
     READY = "ready"
 
-    RELEASED = "released"
+    RELEASED = "released", PayoutStatus.READY
     """It is ready, and a person let its next call exceed the daily limit."""
 
     SENDING = "sending"
     """A process makes the call, or died before it stored the answer."""
 
-    LOST = "lost"
+    LOST = "lost", PayoutStatus.SENDING
     """The answer to the call was lost; two look-ups decide."""
 
-    SPLIT = "split"
+    SPLIT = "split", PayoutStatus.SENDING
     """The service refused the batch that it was sent in, and may have taken a part of it."""
 
-    REFUSED = "refused"
+    REFUSED = "refused", PayoutStatus.SENDING
     """The service refused it; look-ups find out whether it was carried out all the same."""
 
     SENT = "sent"
     COMPLETED = "completed"
     FAILED = "failed"
 
-    REPLACED = "replaced"
+    REPLACED = "replaced", PayoutStatus.FAILED
     """It failed, and another refund was made in its place."""
 
     UNKNOWN = "unknown"
     CANCELLED = "cancelled"
-
-    @property
-    def status(self) -> PayoutStatus:
-        """The status that the shop sees."""
-        return _STATUS_OF.get(self) or PayoutStatus(self.value)
-
-
-_S, _P = PayoutState, PayoutStatus
-
-_STATUS_OF = {
-    _S.POSTPONED: _P.WAITING,
-    _S.RELEASED: _P.READY,
-    _S.LOST: _P.SENDING,
-    _S.SPLIT: _P.SENDING,
-    _S.REFUSED: _P.SENDING,
-    _S.REPLACED: _P.FAILED,
-}
 
 
 class Doubt(StrEnum):
@@ -130,7 +124,7 @@ class PayoutEvidence(StrEnum):
     RESTORED = "the refund in its place was cancelled"
 
 
-_E = PayoutEvidence
+_S, _E = PayoutState, PayoutEvidence
 
 CALLED = (_S.SENDING, _S.LOST, _S.SPLIT, _S.REFUSED)
 """In these states a call was made, or is being made, and its outcome is not known yet."""
