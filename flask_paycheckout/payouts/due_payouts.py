@@ -70,7 +70,7 @@ class DuePayouts:
             (c.state == PayoutState.COMPLETED, c.due_at <= due_by),
         )
         ready = select(func.count()).where(c.status == PayoutStatus.READY).scalar_subquery()
-        (row,) = self.payouts.rows(select(ready, *(exists().where(*conditions) for conditions in due)))
+        (row,) = self.payouts.rows(select(ready, *[exists().where(*conditions) for conditions in due]))
         return any(row[1:]), int(row[0])
 
     def overdue(self, due_by: datetime) -> Sequence[PayoutMixin]:

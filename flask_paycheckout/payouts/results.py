@@ -115,7 +115,8 @@ class PayoutResults:
     def deliver(self) -> None:
         """Deliver the events that were stored; called outside of all transactions."""
         events, self._events = self._events, []
-        self.delivery += self.outbox.deliver(events)
+        if events:
+            self.delivery += self.outbox.deliver(events)
 
     # Results of sends and look-ups
 

@@ -210,7 +210,8 @@ class ServiceRecord:
             if here.loaded_at is None or here.loaded_at <= self.wiring.clock() - _MINUTE:
                 self._load(here)
             for (account, operation), calls in list(here.calls.items()):
-                self._write_one(here, {"account": account, "operation": operation}, calls)
+                if calls.failures or calls.failing:
+                    self._write_one(here, {"account": account, "operation": operation}, calls)
         except SQLAlchemyError as error:
             text, words = "the record of failing calls could not be stored: %s", first_line(error)[:_MAX_WORDS]
             self.wiring.log.warning("records of failing calls", text, words, extra=about(), error=error)
