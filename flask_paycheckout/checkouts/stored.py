@@ -14,7 +14,20 @@ from functools import cached_property
 from itertools import chain
 from typing import Any, NamedTuple
 
-from sqlalchemy import ColumnElement, Connection, Table, Update, and_, case, func, literal, or_, select, update
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Table,
+    Update,
+    and_,
+    bindparam,
+    case,
+    func,
+    literal,
+    or_,
+    select,
+    update,
+)
 
 from flask_paycheckout.checkouts.checkout_model import CheckoutMixin
 from flask_paycheckout.checkouts.payments import EXACT, PAYMENT_COLUMNS, Payment, amount_of, payment_of, whole_units
@@ -22,7 +35,7 @@ from flask_paycheckout.checkouts.ruling import OrderPayments
 from flask_paycheckout.checkouts.schedule import HOURLY
 from flask_paycheckout.checkouts.states import COUNTED, OPEN, UNFINISHED, Reason, Status, best_of
 from flask_paycheckout.database.connections import begin_limited, lost_races_ignored
-from flask_paycheckout.database.state_table import Book, Entry, StateTable, appended, is_of, line, parameter
+from flask_paycheckout.database.state_table import Book, Entry, StateTable, appended, is_of, line
 from flask_paycheckout.errors import UnknownCheckout
 from flask_paycheckout.wiring import Wiring
 
@@ -65,10 +78,10 @@ class Checkouts(StateTable[CheckoutMixin]):
         closed month must not change; only their time is taken away, when the service does not report the deposit as
         completed any more.
         """
-        table, c, values = self.table, self.table.c, super().planned(columns)
+        c, values = self.table.c, super().planned(columns)
         for name in values.keys() & {*PAYMENT_COLUMNS} if "payment_paid_amount" in values else ():
             values[name] = case((c.payment_completed_at.is_(None), values[name]), else_=c[name])
-        hinted = c.webhooks != parameter(table, "of_webhooks", "webhooks")
+        hinted = c.webhooks != bindparam("of_webhooks", type_=c.webhooks.type)
         if "moved_at" in values:
             # The second move of one read was loaded after a webhook that came during the read.
             hinted |= c.webhook_due_at > values["moved_at"]

@@ -24,6 +24,7 @@ from sqlalchemy import (
     Connection,
     Engine,
     Table,
+    Text,
     bindparam,
     case,
     false,
@@ -38,14 +39,9 @@ from flask_paycheckout.errors import PayCheckoutError
 from flask_paycheckout.text import is_order_id
 
 
-def parameter(table: Table, name: str, column: str) -> BindParameter[Any]:
-    """A parameter of this name with the type of a column."""
-    return bindparam(name, type_=table.c[column].type)
-
-
 def is_of(table: Table, column: str) -> ColumnElement[bool]:
     """Whether a column has the value `of_...`."""
-    return table.c[column] == parameter(table, f"of_{column}", column)
+    return table.c[column] == bindparam(f"of_{column}", type_=table.c[column].type)
 
 
 Subject = TypeVar("Subject")
@@ -95,7 +91,7 @@ class StateTable(Generic[Subject]):
 
     def planned(self, columns: frozenset[str]) -> dict[str, Any]:
         """The new values of columns, of which each has a parameter `new_...`."""
-        return {name: parameter(self.table, f"new_{name}", name) for name in columns}
+        return {name: bindparam(f"new_{name}", type_=self.table.c[name].type) for name in columns}
 
     @cached_property
     def single(self) -> Engine:
@@ -183,11 +179,11 @@ class StateTable(Generic[Subject]):
         if key not in self._changes:
             table, values = self.table, self.planned(columns) | dict.fromkeys(cleared)
             if recorded:
-                values["history"] = appended(table.c.history, parameter(table, "entry", "history"), always=always)
+                values["history"] = appended(table.c.history, bindparam("entry", type_=Text()), always=always)
             # Only what the caller does not know, since each column that is returned takes time.
             known = {name for name, value in values.items() if isinstance(value, BindParameter)}
             unknown = [column for column in table.c if column.name not in known]
-            same = (is_of(table, name) for name in self.unmoved)
+            same = [is_of(table, name) for name in self.unmoved]
             self._changes[key] = update(table).where(*same).values(values).returning(*unknown)
         return self._changes[key]
 
