@@ -11,12 +11,12 @@ import pytest
 
 import flask_paycheckout.client
 from flask_paycheckout.client import PaymentsClient
-from flask_paycheckout.client.resource import Resource
 from flask_paycheckout.sandbox import create_sandbox
+from tests.client.wire import parts_of
 from tests.serving import served
 
 WRITTEN = "http://127.0.0.1:8790"
-PARTS = {name: type(part) for name, part in vars(PaymentsClient(WRITTEN)).items() if isinstance(part, Resource)}
+PARTS = {name: type(part) for name, part in parts_of(PaymentsClient(WRITTEN)).items()}
 
 
 @pytest.fixture

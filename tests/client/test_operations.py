@@ -28,13 +28,12 @@ from flask_paycheckout.client import (
     ServiceFault,
     TransportFailed,
 )
-from flask_paycheckout.client.resource import Resource
 from flask_paycheckout.client.waiting import CallOptions
 from flask_paycheckout.totals import Pay
 from tests.client import samples
 from tests.client.access import access_of
 from tests.client.samples import DEPOSIT
-from tests.client.wire import Script, Shop, paged, refusal, success
+from tests.client.wire import Script, Shop, paged, parts_of, refusal, success
 
 PDF = httpx.Response(200, headers={"Content-Type": "application/pdf"}, content=b"%PDF-1.7 ...")
 TOKEN = b'{"status":200,"data":{"verificationToken":"v","accessToken":"a"}}'
@@ -366,7 +365,7 @@ MONEY = [call for call in CALLS if call.moves_money]
 
 
 def test_no_method_is_missing_here() -> None:
-    parts = {name: part for name, part in vars(Shop(Script(b""))).items() if isinstance(part, Resource)}
+    parts = parts_of(Shop(Script(b"")))
     methods = {
         f"{name}.{method}": getattr(part, method)
         for name, part in parts.items()

@@ -243,3 +243,9 @@ def _whole_request(connection: socket.socket) -> bytes:
     while len(body) < int(lengths[0] if lengths else 0):
         body += connection.recv(65536)
     return head + b"\r\n\r\n" + body
+
+
+def parts_of(client: PaymentsClient) -> dict[str, Resource[Any]]:
+    """The parts of the service that a client has, by their names."""
+    every = {name: getattr(client, name) for name in dir(client)}
+    return {name: part for name, part in every.items() if isinstance(part, Resource)}
