@@ -135,7 +135,7 @@ def each(call: Callable[Concatenate[Any, P], AsyncGenerator[T, None]]) -> Method
 
 
 def _with_options(call: Callable[..., Any], waiter: Callable[[Any], Any]) -> Callable[..., Any]:
-    """A method that takes the options of `retries.CallOptions`, and hands the others of its arguments on.
+    """A method that takes the options of `waiting.CallOptions`, and hands the others of its arguments on.
 
     :param waiter: gives the function with which a client waits for the result.
     """
