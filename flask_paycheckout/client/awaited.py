@@ -11,9 +11,11 @@ from flask_paycheckout.client.transport import CONNECTED, LIMITS, Body, NoCookie
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Coroutine
 
-    from flask_paycheckout.client.waiting import Pace
+    from flask_paycheckout.client.waiting import Blocking, Pace
 
 R = TypeVar("R")
+W = TypeVar("W", bound="Blocking | Awaited")
+"""How a client waits."""
 
 # A moment more than httpx has for connecting, so that a connection that was never made is told as such.
 _GRACE = 0.05

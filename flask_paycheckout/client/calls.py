@@ -13,6 +13,7 @@ from functools import partial
 from http import HTTPStatus
 from typing import Any, Generic, TypeVar
 
+from flask_paycheckout.client.awaited import W
 from flask_paycheckout.client.bodies import fields_of
 from flask_paycheckout.client.envelope import (
     JsonObject,
@@ -26,11 +27,10 @@ from flask_paycheckout.client.errors import PaymentsError, RequestRefused, Trans
 from flask_paycheckout.client.hidden import hide
 from flask_paycheckout.client.paging import DEFAULT_LIMIT, READ_PAGE, Listing, Page, page_of, page_of_array, walk
 from flask_paycheckout.client.records import RESPONSE, R, ResponseInfo, attach, reader_of
-from flask_paycheckout.client.resource import Operation
-from flask_paycheckout.client.sending import SECRETS, Call, Sender
+from flask_paycheckout.client.sending import SECRETS, Call, Operation, Sender
 from flask_paycheckout.client.signing import RenewedToken
 from flask_paycheckout.client.transport import RefusedResponse, ResponseHeaders, httpx
-from flask_paycheckout.client.waiting import SHORTEST_ATTEMPT, Retries, W, seconds_to_wait
+from flask_paycheckout.client.waiting import SHORTEST_ATTEMPT, Retries, seconds_to_wait
 
 _log = logging.getLogger("flask_paycheckout.client")
 

@@ -10,11 +10,12 @@ from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Generic, Literal, Self, TypeVar, Unpack, cast
 
+from flask_paycheckout.client.awaited import W
 from flask_paycheckout.client.bodies import query_text
 from flask_paycheckout.client.calls import Caller
 from flask_paycheckout.client.hidden import concealed
 from flask_paycheckout.client.records import Record
-from flask_paycheckout.client.resource import Access, Operation, Resource, method
+from flask_paycheckout.client.resource import Resource, method
 from flask_paycheckout.client.resources.auth import Auth
 from flask_paycheckout.client.resources.checkouts import Checkouts
 from flask_paycheckout.client.resources.crypto_disbursements import CryptoDisbursements
@@ -23,10 +24,10 @@ from flask_paycheckout.client.resources.fiat_disbursements import FiatDisburseme
 from flask_paycheckout.client.resources.payments import Payments
 from flask_paycheckout.client.resources.recipients import Recipients
 from flask_paycheckout.client.resources.references import References
-from flask_paycheckout.client.sending import PATH, Sender, checked_base_url, user_agent
+from flask_paycheckout.client.sending import PATH, Access, Operation, Sender, checked_base_url, user_agent
 from flask_paycheckout.client.signing import BearerToken, HmacSigner, RenewedToken, Signer
 from flask_paycheckout.client.transport import httpx
-from flask_paycheckout.client.waiting import Blocking, CallOptions, Pace, Retries, W
+from flask_paycheckout.client.waiting import Blocking, CallOptions, Pace, Retries
 
 if TYPE_CHECKING:
     from flask_paycheckout.client.awaited import Awaited

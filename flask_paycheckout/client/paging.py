@@ -13,7 +13,7 @@ import msgspec
 from flask_paycheckout.client.envelope import Unreadable
 from flask_paycheckout.client.errors import TransportFailed
 from flask_paycheckout.client.records import EXTRA, GIVEN, R, Record, RecordReader, Sort, attach, reader_of
-from flask_paycheckout.client.resource import Operation
+from flask_paycheckout.client.sending import Operation
 
 T = TypeVar("T")
 

@@ -24,13 +24,11 @@ from typing import Any, TypedDict, TypeVar, cast
 
 import msgspec
 
-from flask_paycheckout.client.awaited import Awaited
 from flask_paycheckout.client.errors import PaymentsError, RateLimited, ServiceFault, TransportFailed
 from flask_paycheckout.client.transport import CONNECTED, LIMITS, Body, NoCookies, httpx, pool_limits
 from flask_paycheckout.per_process import PerProcess
 
 R = TypeVar("R")
-W = TypeVar("W", bound="Blocking | Awaited")
 
 _log = logging.getLogger("flask_paycheckout.client")
 

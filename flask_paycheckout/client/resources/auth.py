@@ -7,11 +7,13 @@ from typing import Unpack
 
 import msgspec
 
+from flask_paycheckout.client.awaited import W
 from flask_paycheckout.client.bodies import flag, text, texts
 from flask_paycheckout.client.hidden import Credentials, Hidden, concealed
 from flask_paycheckout.client.records import GIVEN, Record, given_as
-from flask_paycheckout.client.resource import Access, Operation, Resource, method
-from flask_paycheckout.client.waiting import CallOptions, W
+from flask_paycheckout.client.resource import Resource, method
+from flask_paycheckout.client.sending import Access, Operation
+from flask_paycheckout.client.waiting import CallOptions
 
 
 class Organization(Record, frozen=True):

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import Unpack
 
+from flask_paycheckout.client.awaited import W
 from flask_paycheckout.client.bodies import as_number
 from flask_paycheckout.client.envelope import JsonObject
 from flask_paycheckout.client.hidden import Hidden
 from flask_paycheckout.client.records import Record
-from flask_paycheckout.client.resource import Operation, Resource, method, segment
-from flask_paycheckout.client.waiting import CallOptions, W
+from flask_paycheckout.client.resource import Resource, method
+from flask_paycheckout.client.sending import Operation, segment
+from flask_paycheckout.client.waiting import CallOptions
 from flask_paycheckout.totals import Pay, Receive, Total
 
 

@@ -7,10 +7,12 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Unpack
 
+from flask_paycheckout.client.awaited import W
 from flask_paycheckout.client.bodies import Amount, batch, query_text, text, whole_amount
 from flask_paycheckout.client.records import GIVEN, Activity, Record
-from flask_paycheckout.client.resource import Access, Operation, Resource, method
-from flask_paycheckout.client.waiting import CallOptions, W
+from flask_paycheckout.client.resource import Resource, method
+from flask_paycheckout.client.sending import Access, Operation
+from flask_paycheckout.client.waiting import CallOptions
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

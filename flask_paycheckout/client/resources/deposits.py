@@ -6,9 +6,11 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Any, Unpack
 
+from flask_paycheckout.client.awaited import W
 from flask_paycheckout.client.records import GIVEN, Activity, DepositStatus, Record
-from flask_paycheckout.client.resource import Operation, Resource, method
-from flask_paycheckout.client.waiting import CallOptions, W
+from flask_paycheckout.client.resource import Resource, method
+from flask_paycheckout.client.sending import Operation
+from flask_paycheckout.client.waiting import CallOptions
 
 _MAX_NAME = 500
 

@@ -8,11 +8,12 @@ from typing import Unpack
 
 from typing_extensions import deprecated
 
+from flask_paycheckout.client.awaited import W
 from flask_paycheckout.client.bodies import batch, query_text, text
 from flask_paycheckout.client.errors import Invalid
 from flask_paycheckout.client.paging import Listing, Page, walk
 from flask_paycheckout.client.records import DisbursementStatus, Record, Sort
-from flask_paycheckout.client.resource import MEBIBYTE, Access, Operation, Resource, each, method
+from flask_paycheckout.client.resource import Resource, each, method
 from flask_paycheckout.client.resources.fiat_records import (
     FiatBatch,
     FiatBatchV1,
@@ -22,7 +23,8 @@ from flask_paycheckout.client.resources.fiat_records import (
     FiatPaymentMethod,
     created_at_of,
 )
-from flask_paycheckout.client.waiting import CallOptions, W
+from flask_paycheckout.client.sending import MEBIBYTE, Access, Operation
+from flask_paycheckout.client.waiting import CallOptions
 
 _HOW = "look with fiat_disbursements.find(references); without references, compare recipients and amounts in iterate"
 

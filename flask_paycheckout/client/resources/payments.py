@@ -9,12 +9,14 @@ from typing import NotRequired, Unpack
 
 from typing_extensions import deprecated
 
+from flask_paycheckout.client.awaited import W
 from flask_paycheckout.client.bodies import Amount, fields_of
 from flask_paycheckout.client.hidden import AccountNumber, Hidden
 from flask_paycheckout.client.paging import Listing, Page
 from flask_paycheckout.client.records import GIVEN, Activity, PaymentStatus, Record, Sort, UsNetwork, given_as
-from flask_paycheckout.client.resource import Operation, Resource, each, method
-from flask_paycheckout.client.waiting import CallOptions, W
+from flask_paycheckout.client.resource import Resource, each, method
+from flask_paycheckout.client.sending import Operation
+from flask_paycheckout.client.waiting import CallOptions
 
 
 class PaymentSender(Record, frozen=True):

@@ -7,12 +7,14 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import NotRequired, Unpack
 
+from flask_paycheckout.client.awaited import W
 from flask_paycheckout.client.bodies import fields_of
 from flask_paycheckout.client.hidden import AccountNumber, Hidden
 from flask_paycheckout.client.paging import Listing, Page
 from flask_paycheckout.client.records import GIVEN, RecipientType, Record, Sort, given_as
-from flask_paycheckout.client.resource import Operation, Resource, each, method
-from flask_paycheckout.client.waiting import CallOptions, W
+from flask_paycheckout.client.resource import Resource, each, method
+from flask_paycheckout.client.sending import Operation
+from flask_paycheckout.client.waiting import CallOptions
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,11 +8,13 @@ from typing import Unpack
 
 from typing_extensions import deprecated
 
+from flask_paycheckout.client.awaited import W
 from flask_paycheckout.client.bodies import fields_of
 from flask_paycheckout.client.paging import Listing, Page
 from flask_paycheckout.client.records import GIVEN, BlockchainType, Record, Sort, given_as
-from flask_paycheckout.client.resource import Access, Operation, Resource, method
-from flask_paycheckout.client.waiting import CallOptions, W
+from flask_paycheckout.client.resource import Resource, method
+from flask_paycheckout.client.sending import Access, Operation
+from flask_paycheckout.client.waiting import CallOptions
 
 
 class Currency(Record, frozen=True):
