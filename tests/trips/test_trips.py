@@ -21,17 +21,17 @@ from tests.views.test_owner_payouts import decides
 #: The longest trip of each flow, a twentieth above what was measured, because chance moves it by a few calls. The trip
 #: "approval" is the page with its form. Whoever shortens one lowers its figures.
 LONGEST = {
-    "button": Length(calls=56, modules=17, changes=27),
-    "start": Length(calls=293, modules=55, changes=164),
-    "webhook": Length(calls=599, modules=58, changes=252),
-    "refund": Length(calls=185, modules=27, changes=73),
-    "claim": Length(calls=942, modules=57, changes=217),
-    "approval": Length(calls=1594, modules=62, changes=803),
-    "payout": Length(calls=1128, modules=57, changes=353),
-    "completion": Length(calls=430, modules=51, changes=176),
-    "explanation": Length(calls=93, modules=13, changes=39),
-    "idle round": Length(calls=145, modules=26, changes=73),
-    "list": Length(calls=1537, modules=54, changes=751),
+    "button": Length(calls=55, modules=17, changes=27),
+    "start": Length(calls=270, modules=45, changes=157),
+    "webhook": Length(calls=548, modules=48, changes=240),
+    "refund": Length(calls=173, modules=23, changes=70),
+    "claim": Length(calls=603, modules=48, changes=210),
+    "approval": Length(calls=1482, modules=57, changes=762),
+    "payout": Length(calls=866, modules=50, changes=333),
+    "completion": Length(calls=350, modules=44, changes=158),
+    "explanation": Length(calls=91, modules=13, changes=39),
+    "idle round": Length(calls=118, modules=26, changes=71),
+    "list": Length(calls=1449, modules=52, changes=716),
 }
 
 
