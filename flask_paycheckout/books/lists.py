@@ -18,7 +18,7 @@ from flask_paycheckout.books.periods import ALWAYS, Period
 from flask_paycheckout.checkouts.checkout_model import CheckoutMixin
 from flask_paycheckout.checkouts.payments import Amount, amount_of
 from flask_paycheckout.checkouts.requests import ShownRequest
-from flask_paycheckout.checkouts.states import BEST_FIRST, Status
+from flask_paycheckout.checkouts.states import BEST_FIRST, Status, best_of
 from flask_paycheckout.checkouts.stored import Checkouts
 from flask_paycheckout.clock import EPOCH, as_utc
 from flask_paycheckout.database.connections import read_rows
@@ -117,8 +117,12 @@ def page_of_orders(
 
 def orders_named(checkouts: Checkouts, order_ids: Sequence[str]) -> tuple[ListedOrder, ...]:
     """These orders, in the same order; without those that nobody began to pay."""
-    attempts, statuses = _attempts(checkouts, order_ids), checkouts.order_statuses(order_ids)
-    return tuple(ListedOrder(each, statuses[each], attempts[each]) for each in order_ids if each in attempts)
+    attempts = _attempts(checkouts, order_ids)
+    return tuple(
+        ListedOrder(each, best_of({attempt.status for attempt in attempts[each]}), attempts[each])
+        for each in order_ids
+        if each in attempts
+    )
 
 
 def _orders(
