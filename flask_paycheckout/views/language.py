@@ -1,6 +1,7 @@
-"""The language of a page, by Flask-Babel where the shop uses it, else by the browser's preference; and its notation.
+"""How a page is made: by whose settings, in which language, and in which notation.
 
-Babel, which writes amounts, times and countries, is imported when a page first needs it.
+The language is that of Flask-Babel where the shop uses it, else the one that the browser prefers. Babel itself, which
+writes amounts, times and countries, is imported when a page first needs it.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from collections.abc import Callable
 from datetime import datetime
 from decimal import Decimal, localcontext
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from flask import current_app, request
 from werkzeug.datastructures import Accept, LanguageAccept, MIMEAccept
@@ -22,9 +23,10 @@ from flask_paycheckout.checkouts.payments import EXACT
 from flask_paycheckout.config import Settings
 from flask_paycheckout.payouts.account_numbers import countries
 from flask_paycheckout.runtime import runtime
-from flask_paycheckout.text import visible
+from flask_paycheckout.text import Show, visible
 from flask_paycheckout.totals import decimals_of
 from flask_paycheckout.translations.catalogues import Language, choose
+from flask_paycheckout.views.colours import readable_accents
 from flask_paycheckout.wiring.logs import about
 
 if TYPE_CHECKING:
@@ -58,6 +60,18 @@ def use_found_settings() -> None:
     """Make this page by the shop's settings unless others were found already: the database cannot be asked now."""
     if not isinstance(request.environ.get(_SETTINGS), Settings):
         use_settings(lambda: runtime().settings)
+
+
+def shop_shown() -> dict[str, Any]:
+    """The facts of the shop, or of the merchant account, whose page it is; templates call them `shop`.
+
+    `accents` has the accent colour in light and in dark, and is empty where the shop has set none. `contact` is the
+    address of a link, and `new_tab` says whether the service's payment page opens in a new tab.
+    """
+    own = page_settings()
+    accents = readable_accents(own.accent) if own.accent else ()
+    shown = {name: getattr(own, name) for name in ("logo", "contact", "seller", "new_tab")}
+    return shown | {"name": own.shop_name or current_app.name, "accents": accents}
 
 
 def of_page() -> Language:
@@ -122,32 +136,38 @@ def format_amount(amount: Decimal, currency: str, language: Language | None = No
     :param currency: an ISO 4217 code, or a token id of the service, which is appended unchanged.
     :param language: another language than the page's.
     """
-    return _formatted(_locale(language), amount, currency)
+    return _notation(_locale(language), currency)(amount)
 
 
-def amount_format() -> Callable[[Decimal, str], str]:
-    """`format_amount` for a page of many amounts, whose language is found once."""
+def amount_format() -> Show:
+    """`format_amount` for a page of many amounts: its language is found once, and the notation of each currency."""
     locale = cache(_locale)
-    return lambda amount, currency: _formatted(locale(), amount, currency)
+    notation = cache(lambda currency: _notation(locale(), currency))
+    return lambda amount, currency: notation(currency)(amount)
 
 
-def _formatted(locale: Locale | None, amount: Decimal, currency: str) -> str:
+def _notation(locale: Locale | None, currency: str) -> Callable[[Decimal], str]:
+    """A function that formats amounts of a currency."""
     if locale is None:
-        return f"{amount:f}{_NO_BREAK}{currency}"
+        return lambda amount: f"{amount:f}{_NO_BREAK}{currency}"
     from babel.numbers import format_currency, format_decimal, parse_pattern
 
     try:
-        places = decimals_of(currency)
+        places, shown = decimals_of(currency), currency
     except ValueError:
         # The service reported it, and nobody knows it.
-        places, currency = None, visible(currency)
-    with localcontext(EXACT):
-        if places is None:
-            return f"{format_decimal(amount, locale=locale, decimal_quantization=False)}{_NO_BREAK}{currency}"
-        pattern = parse_pattern(locale.currency_formats["standard"].pattern)
-        # The decimals of ISO 4217: Babel's own tables have fewer for some currencies, and would round.
-        pattern.frac_prec = (places, max(places, -int(amount.as_tuple().exponent)))
-        return format_currency(amount, currency, pattern, locale, currency_digits=False)
+        places, shown = None, visible(currency)
+    pattern = parse_pattern(locale.currency_formats["standard"].pattern)
+
+    def formatted(amount: Decimal) -> str:
+        with localcontext(EXACT):
+            if places is None:
+                return f"{format_decimal(amount, locale=locale, decimal_quantization=False)}{_NO_BREAK}{shown}"
+            # The decimals of ISO 4217: Babel's own tables have fewer for some currencies, and would round.
+            pattern.frac_prec = (places, max(places, -int(amount.as_tuple().exponent)))
+            return format_currency(amount, currency, pattern, locale, currency_digits=False)
+
+    return formatted
 
 
 def decimal_mark() -> str:

@@ -10,7 +10,7 @@ from functools import cache, partial, wraps
 from operator import itemgetter
 from typing import cast
 
-from flask import Blueprint, Flask, abort, current_app, g, request, url_for
+from flask import Blueprint, Flask, abort, current_app, g, request
 from flask.blueprints import BlueprintSetupState
 from flask.typing import ResponseReturnValue
 from sqlalchemy.exc import SQLAlchemyError
@@ -29,14 +29,13 @@ from flask_paycheckout.checkouts.payments import sums_of
 from flask_paycheckout.checkouts.states import Status
 from flask_paycheckout.errors import ConfigurationError, ReceiverFailed, UnknownCheckout, UnknownPayout, UnknownRequest
 from flask_paycheckout.payouts.paybacks import refunds_to_make, waits_for_payback
-from flask_paycheckout.runtime import for_reading, runtime
-from flask_paycheckout.security.permission import Permission, person_of, require_callable
+from flask_paycheckout.runtime import runtime
+from flask_paycheckout.security.permission import Permission, Person, person_of, require_callable
 from flask_paycheckout.shop_functions import Door, through
 from flask_paycheckout.text import is_order_id
 from flask_paycheckout.views import owner_books, owner_orders, owner_paying, owner_payouts, owner_requests
 from flask_paycheckout.views.headers import exempt_from_csrf, harden, require_same_site
 from flask_paycheckout.views.order_urls import OWNER, status_url
-from flask_paycheckout.views.owner_alarms import number_waiting
 from flask_paycheckout.views.owner_forms import (
     PAY_MAIL,
     Fault,
@@ -55,8 +54,8 @@ from flask_paycheckout.views.owner_forms import (
     when,
     why_given,
 )
-from flask_paycheckout.views.owner_story import Told, arrived_text, story_of
-from flask_paycheckout.views.owner_told import links_told, reminders_told
+from flask_paycheckout.views.owner_story import Told, arrived_text, links_told, reminders_told, story_of
+from flask_paycheckout.views.owner_tasks import number_waiting
 from flask_paycheckout.views.pages import owners_answer
 from flask_paycheckout.views.receipt_text import ordered
 from flask_paycheckout.wiring.logs import about
@@ -107,18 +106,10 @@ def make_owner_view(permission: Permission, home: str | None, logout: str | None
         options = {"merge_slashes": False, "strict_slashes": False}
         blueprint.add_url_rule(rule, _endpoint(view), _as_page(view), methods=methods, **options)
 
-    def can(endpoint: str) -> bool:
-        """Whether the person may use an endpoint of these pages; templates show nothing else."""
-        return wanted[endpoint] in person().may
-
     # For APIFlask, as in the customers' blueprint.
     blueprint.enable_openapi = False  # type: ignore[attr-defined]
-    blueprint.before_request(lambda: _require_permission(permission, wanted))
-    blueprint.context_processor(
-        lambda: (
-            frame() | {"home": _address(home), "logout": _address(logout), "can": can, "number_waiting": number_waiting}
-        )
-    )
+    blueprint.before_request(partial(_require_permission, permission, wanted))
+    blueprint.context_processor(partial(frame, home, logout, wanted, number_waiting=number_waiting))
     blueprint.register_error_handler(SQLAlchemyError, lambda error: error_page(owners_answer(error)))
     blueprint.register_error_handler(
         ReceiverFailed,
@@ -160,15 +151,11 @@ def _as_page(view: Callable[..., ResponseReturnValue]) -> Callable[..., Response
     def page(**values: str) -> ResponseReturnValue:
         subject = request.args.get(_ABOUT.get(name, ""), _endpoint(view))
         order_id = subject if view is show_order else None
-        with through(Door("page", owner(), cache(lambda: runtime().viewed(owner(), subject, order_id)))):
+        by = owner()
+        with through(Door("page", by, cache(lambda: runtime().viewed(by, subject, order_id)))):
             return view(**values)
 
     return page
-
-
-def _address(place: str | None) -> str | None:
-    """The address of a place that the shop gave as an address or as an endpoint."""
-    return place if place is None or "/" in place else url_for(place)
 
 
 def show_order() -> Page:
@@ -254,7 +241,7 @@ def resolve(checkout_id: str) -> Response:
     decision, why = choice_given("decision", (*HOW_TO_ACCEPT, "reject")), why_given()
     part, excess = HOW_TO_ACCEPT.get(decision, (False, False))
     if excess:
-        _require_ability("refund")
+        _require_ability(person(), "refund")
     resolutions, accepts = runtime().resolutions, decision in HOW_TO_ACCEPT
     decided = resolutions.resolve(checkout_id, accepts, owner(), why, as_part=part, refund_excess=excess)
     if excess:
@@ -294,28 +281,29 @@ def _require_permission(permission: Permission, wanted: Mapping[str, str]) -> No
 
     :param wanted: the ability that each endpoint wants.
     """
+    shop = runtime()
     try:
-        who = person_of(permission, runtime().call_shop)
+        who = person_of(permission, shop.call_shop)
     except (HTTPException, SQLAlchemyError):
         raise
     except Exception as error:
-        if isinstance(error, ConfigurationError) and runtime().strict:
+        if isinstance(error, ConfigurationError) and shop.strict:
             raise
-        runtime().log.exception("permission", "the function that says who may look at payments failed", extra=about())
-        runtime().order_problems.record(ProblemKind.PERMISSION, "", error)
+        shop.log.exception("permission", "the function that says who may look at payments failed", extra=about())
+        shop.order_problems.record(ProblemKind.PERMISSION, "", error)
         abort(503, "The shop's own function that says who may see this page failed. Its log and its report tell why.")
     if who is None:
         abort(403, "Only the shop's owner may see this page. Log in to the shop first.")
     g.paycheckout_owner = who
-    _require_ability(wanted[str(request.endpoint).rpartition(".")[2]])
+    _require_ability(who, wanted[str(request.endpoint).rpartition(".")[2]])
     # The permission function may have read through db.session: end that read, or these pages would need a second
     # connection beside it, and its lock could block them.
-    runtime().sessions.let_clean_go()
-    for_reading("the owner's page").order_problems.works(ProblemKind.PERMISSION)
+    shop.sessions.allow_reading("the owner's page")
+    shop.order_problems.works(ProblemKind.PERMISSION)
     if request.method == "POST":
         require_same_site("Please decide on the owner's own page.")
 
 
-def _require_ability(ability: str) -> None:
-    if ability not in person().may:
+def _require_ability(who: Person, ability: str) -> None:
+    if ability not in who.may:
         abort(403, f"You may not do this here: it needs the permission to {ability}.")

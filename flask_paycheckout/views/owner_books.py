@@ -9,13 +9,12 @@ from typing import Any
 from flask import request
 from werkzeug.wrappers import Response
 
-from flask_paycheckout.books.export import Format, Sums
+from flask_paycheckout.books.export import Format
 from flask_paycheckout.books.figures import figures_of
 from flask_paycheckout.books.periods import month_period
 from flask_paycheckout.runtime import runtime
 from flask_paycheckout.views.language import decimal_mark
 from flask_paycheckout.views.owner_forms import (
-    Asked,
     Fault,
     Page,
     asked_for,
@@ -28,7 +27,6 @@ from flask_paycheckout.views.owner_forms import (
     to_save,
     why_given,
 )
-from flask_paycheckout.views.owner_overview import method_name
 
 _SPREADSHEET = "spreadsheet"
 # The most accounts of which a month's payments are told by method.
@@ -54,7 +52,6 @@ def show_books(fault: Fault | None = None, month: str | None = None) -> Page:
         asked=asked,
         months={each: f"{date.fromisoformat(f'{each}-01'):%B %Y}" for each in months},
         **_days_of(month, asked.account),
-        method_name=method_name,
         # The newest month comes first.
         earlier=next(iter(months[place + 1 :]), None),
         later=months[place - 1] if place else None,
@@ -121,8 +118,3 @@ def _notation() -> dict[str, Any]:
     """The marks of a file that a spreadsheet opens right in the language of the browser."""
     mark = decimal_mark()
     return {"decimal_mark": mark, "delimiter": "," if mark == "." else ";"}
-
-
-def sums_of_days(asked: Asked) -> Sums | None:
-    """The sums of the days that a list is limited to; None where it is not."""
-    return runtime().books.sums(asked.period) if asked.period.is_limited else None

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Container, Iterable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta, tzinfo
 from decimal import Decimal
 from functools import partial, wraps
 from itertools import groupby
@@ -38,12 +38,11 @@ from flask_paycheckout.runtime import for_writing, runtime
 from flask_paycheckout.security.permission import Person
 from flask_paycheckout.security.signed_links import FORMS
 from flask_paycheckout.shop_functions import personal
-from flask_paycheckout.text import moment_text, order_text, payout_sum_text, stored_sum_text, trimmed, visible
+from flask_paycheckout.text import order_text, payout_sum_text, stored_sum_text, trimmed, visible
 from flask_paycheckout.totals import typed_amount
 from flask_paycheckout.translations.catalogues import choose
 from flask_paycheckout.views.headers import HTML, nonce
-from flask_paycheckout.views.language import amount_format, format_amount, page_settings, use_settings
-from flask_paycheckout.views.shop_shown import shop_shown
+from flask_paycheckout.views.language import amount_format, format_amount, page_settings, shop_shown, use_settings
 from flask_paycheckout.wiring.logs import about
 
 Page = tuple[str, int, dict[str, str]]
@@ -54,6 +53,10 @@ View = Callable[[str], Response | Page]
 _Read = TypeVar("_Read")
 
 _ALL_ACCOUNTS = "*"
+_METHODS = {"": "not said", "crypto": "From a wallet"}
+# The service writes codes in small letters with underscores.
+_CODE = re.compile("[a-z0-9]+(_[a-z0-9]+)+")
+_CAPITALS = frozenset({"ach", "eth", "pix", "qris", "sepa", "usdc", "usdt"})
 # Longer than any amount; a longer text is no number.
 _MAX_AMOUNT = 100
 _NO_NAME = re.compile(r"[^A-Za-z0-9.-]+")
@@ -86,12 +89,8 @@ class Asked:
     until: date | None
     """The first and the last day."""
 
-    @property
-    def period(self) -> Period:
-        """The time of these days in the shop's time zone, where the day on which clocks change has 23 or 25 hours."""
-        zone, end = page_settings().time_zone, self.until and self.until + timedelta(days=1)
-        start, until = (None if day is None else moment_of(day, zone) for day in (self.since, end))
-        return Period(start, until, self.account)
+    period: Period
+    """The time of these days in the shop's time zone, where the day on which clocks change has 23 or 25 hours."""
 
     @property
     def query(self) -> dict[str, str | date | None]:
@@ -101,18 +100,22 @@ class Asked:
 
 def asked_for() -> Asked:
     """Read the filters of this request's address."""
-    names = runtime().merchants.names()
+    shop = runtime()
+    names = shop.merchants.names()
     accounts = names if len(names) > 1 else []
     account = request.args.get("account") if accounts else None
     if account == _ALL_ACCOUNTS:
         account = None
     if account is not None:
         try:
-            runtime().merchants.require(account)
+            shop.merchants.require(account)
         except ValueError:
             abort(404, "There is no such account.")
-        use_settings(partial(runtime().settings_of, account))
-    return Asked(account, accounts, _day("from"), _day("to"))
+        use_settings(partial(shop.settings_of, account))
+    since, until, zone = _day("from"), _day("to"), page_settings().time_zone
+    start = None if since is None else moment_of(since, zone)
+    end = None if until is None else moment_of(until + timedelta(days=1), zone)
+    return Asked(account, accounts, since, until, Period(start, end, account))
 
 
 def chosen(read: Callable[[str], _Read], name: str) -> _Read | None:
@@ -131,16 +134,22 @@ def _day(name: str) -> date | None:
     return day if day and 1970 <= day.year < 9999 else None
 
 
-def moment(at: datetime) -> str:
-    """A time for people, in the time zone of the shop or of the account that the page is limited to, to the second."""
-    zone = page_settings().time_zone
-    return moment_text(at) if zone is UTC else f"{at.astimezone(zone):%Y-%m-%d %H:%M:%S %Z}"
-
-
 def when(at: datetime) -> str:
-    """A time as people say it, in the same zone: "today, 14:05", "3 Mar, 14:05", "3 Mar 2025"."""
-    zone = page_settings().time_zone
-    local, today = at.astimezone(zone), runtime().clock().astimezone(zone).date()
+    """A time as people say it: "today, 14:05", "3 Mar, 14:05", "3 Mar 2025".
+
+    In the time zone of the shop, or of the account that the page is limited to.
+    """
+    return _said(page_settings().time_zone, runtime().clock(), at)
+
+
+def _exact(zone: tzinfo, at: datetime) -> str:
+    """A time to the second."""
+    local = at.astimezone(zone)
+    return f"{local:%Y-%m-%d %H:%M:%S}{'Z' if zone is UTC else f' {local:%Z}'}"
+
+
+def _said(zone: tzinfo, now: datetime, at: datetime) -> str:
+    local, today = at.astimezone(zone), now.astimezone(zone).date()
     name = {-1: "tomorrow", 0: "today", 1: "yesterday"}.get((today - local.date()).days)
     if name:
         return f"{name}, {local:%H:%M}"
@@ -188,12 +197,26 @@ def owner_page(template: str, fault: Fault | None = None, code: int = 200, **fac
     return html, fault.code if fault else code, HTML
 
 
-def frame() -> dict[str, object]:
-    """The variables and functions of all templates of the owner's view."""
-    who, show = g.get("paycheckout_owner"), amount_format()
-    return {
-        "moment": moment,
-        "when": when,
+def frame(home: str | None, logout: str | None, wanted: Mapping[str, str], **more: object) -> dict[str, object]:
+    """The variables and functions of all templates of the owner's view.
+
+    :param home: the address or endpoint of the shop's own desk, and that which logs the person out.
+    :param wanted: the ability that each endpoint wants.
+    :param more: further ones.
+    """
+    who, show, zone = g.get("paycheckout_owner"), amount_format(), page_settings().time_zone
+
+    def can(endpoint: str) -> bool:
+        """Whether the person may use an endpoint of these pages; templates show nothing else."""
+        return wanted[endpoint] in person().may
+
+    return more | {
+        "home": _address(home),
+        "logout": _address(logout),
+        "can": can,
+        "moment": partial(_exact, zone),
+        "when": partial(_said, zone, runtime().clock()),
+        "method_name": method_name,
         "format_amount": show,
         "shop": shop_shown(),
         "visible": visible,
@@ -211,6 +234,11 @@ def frame() -> dict[str, object]:
         "who": who and who.name,
         "nonce": nonce(),
     }
+
+
+def _address(place: str | None) -> str | None:
+    """The address of a place that the shop gave as an address or as an endpoint."""
+    return place if place is None or "/" in place else url_for(place)
 
 
 def error_page(error: HTTPException) -> Response | HTTPException | Page:
@@ -311,6 +339,16 @@ def state_text(status: str) -> str:
     return (
         _STATES.get(Status(status)) or status if status in {*Status} else payout_status_text(status).removeprefix("is ")
     )
+
+
+def method_name(method: str | None) -> str:
+    """The name of a payment method for people; of a bank's code its words: "US bank transfer"."""
+    if method in _METHODS:
+        return _METHODS[method]
+    if method is None or not _CODE.fullmatch(method):
+        return method or ""
+    first, *words = (word.upper() if len(word) == 2 or word in _CAPITALS else word for word in method.split("_"))
+    return " ".join([first[:1].upper() + first[1:], *words])
 
 
 def destination(payout: PayoutMixin) -> Facts:

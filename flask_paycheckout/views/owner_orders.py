@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from itertools import chain
@@ -26,12 +26,10 @@ from flask_paycheckout.checkouts.payments import Amount, Payment, amount_of, arr
 from flask_paycheckout.checkouts.states import Status
 from flask_paycheckout.payouts.payout_states import PayoutStatus
 from flask_paycheckout.runtime import runtime
-from flask_paycheckout.views import owner_books
 from flask_paycheckout.views.language import page_settings
-from flask_paycheckout.views.owner_alarms import alarms_of_page
 from flask_paycheckout.views.owner_forms import Page, asked_for, chosen, go_to, owner_page, shown, sum_in_sentence
-from flask_paycheckout.views.owner_overview import method_name, overviews
-from flask_paycheckout.views.owner_tasks import orders_of, tasks_of
+from flask_paycheckout.views.owner_overview import overviews
+from flask_paycheckout.views.owner_tasks import alarms_of_page, orders_of, tasks_of
 
 _FILTERS = ("search", "status", "from", "to", "after")
 _WAITING = (
@@ -76,11 +74,6 @@ class Row:
     attempts: int
     at: datetime
 
-    @property
-    def method(self) -> str:
-        """The payment method, for people."""
-        return method_name(self.payment.method) if self.payment else ""
-
 
 def overview() -> Page | Response:
     """Show what waits and the figures, above the newest orders; with filters in the address the list alone."""
@@ -99,11 +92,11 @@ def _orders_page(*, with_figures: bool) -> Page | Response:
     text, hits = request.args.get("search", "").strip(), Hits((), ())
     if text:
         hits = search(shop.engine(), shop.models, text, shop.customers.find)
-        if (len(hits.orders), len(hits.payouts)) == (1, 0):
-            return go_to("order", order_id=hits.orders[0])
-        if (len(hits.orders), len(hits.payouts)) == (0, 1):
-            return go_to("payout", reference=hits.payouts[0])
-    status, asked = chosen(Status, "status"), asked_for()
+        if len(hits.orders) + len(hits.payouts) == 1:
+            order_id = next(iter(hits.orders), None)
+            return go_to("order", order_id=order_id) if order_id else go_to("payout", reference=hits.payouts[0])
+    status, asked, zone = chosen(Status, "status"), asked_for(), page_settings().time_zone
+    today = shop.clock().astimezone(zone).date()
     if text:
         page = OrderPage(orders_named(shop.checkouts, hits.orders), None)
     else:
@@ -125,15 +118,15 @@ def _orders_page(*, with_figures: bool) -> Page | Response:
         unlisted=[each for each in hits.orders if each not in listed],
         rows=rows,
         titles=shop.requests.titles(listed),
-        together=_sums_of_list(rows, page.rows, chain.from_iterable(refunds.values())),
-        sums=owner_books.sums_of_days(asked),
+        together={} if with_figures else _sums_of_list(rows, page.rows, [*chain.from_iterable(refunds.values())]),
+        sums=shop.books.sums(asked.period) if asked.period.is_limited else None,
         tasks=[task for task in tasks if task.severity is not Severity.NOTE],
         notes=[task for task in tasks if task.severity is Severity.NOTE],
-        overviews=overviews(asked.account) if with_figures else None,
+        overviews=overviews(asked.account, zone, today) if with_figures else None,
         is_told=shop.callbacks.tell_owner is not None,
         last_told_at=shop.owner_telling.last_told_at() if with_figures else None,
         counts={} if text else count_of_orders(shop.checkouts, asked.period),
-        presets=_presets(),
+        presets=_presets(today),
         asked=asked,
         statuses=list(Status),
         status=status,
@@ -142,58 +135,57 @@ def _orders_page(*, with_figures: bool) -> Page | Response:
 
 
 def _sums_of_list(
-    rows: Sequence[Row], orders: Sequence[ListedOrder], refunds: Iterable[tuple[str, Amount | None]]
+    rows: Sequence[Row], orders: Sequence[ListedOrder], refunds: Sequence[tuple[str, Amount | None]]
 ) -> dict[str, Sequence[Amount]]:
     """The sums of the orders that a page lists, such as all of one customer; without what none has."""
-    pending = (attempt for order in orders for attempt in order.attempts if attempt.status == Status.PENDING)
-    made = list(refunds)
-    sums = {
-        "arrived": sums_of(amount for row in rows for amount in row.all_arrived),
-        "on its way": sums_of(amount_of(each.due_amount or each.total_amount, each.total_currency) for each in pending),
-        "refunded": sums_of(amount for status, amount in made if status in _PAID_BACK),
-        "to be refunded": sums_of(amount for status, amount in made if status in _WAITING),
+    pending = [each for order in orders for each in order.attempts if each.status == Status.PENDING]
+    found: dict[str, list[Amount | None]] = {
+        "arrived": [amount for row in rows for amount in row.all_arrived],
+        "on its way": [amount_of(each.due_amount or each.total_amount, each.total_currency) for each in pending],
+        "refunded": [amount for status, amount in refunds if status in _PAID_BACK],
+        "to be refunded": [amount for status, amount in refunds if status in _WAITING],
     }
-    return {name: amounts for name, amounts in sums.items() if amounts}
+    return {name: sums for name, amounts in found.items() if (sums := sums_of(amounts))}
 
 
 def _row(order: ListedOrder, described: Described | None, refunds: Sequence[tuple[str, Amount | None]]) -> Row:
+    attempts = order.attempts
+    payments = {each.id: each.payment for each in attempts}
     # The newest one where no money arrived, or several payments did.
-    chosen_one = next((each for each in order.attempts if each.payment_completed_at), order.attempts[0])
-    payments = {each.id: each.payment for each in order.attempts if each.payment_completed_at}
-    payment = payments.get(chosen_one.id)
-    arrived = sums_of(arrived_of(payments.get(each.id), each.total_kind) for each in order.attempts)
+    chosen_one = next((each for each in attempts if payments[each.id]), attempts[0])
+    payment = payments[chosen_one.id]
+    arrived = sums_of([arrived_of(payments[each.id], each.total_kind) for each in attempts])
     due = amount_of(chosen_one.total_amount, chosen_one.total_currency)
-    money = arrived[0] if len(arrived) == 1 else arrived_of(payment, chosen_one.total_kind)
     return Row(
         order.order_id,
         order.status,
         described,
         chosen_one,
         payment,
-        money,
+        arrived[0] if len(arrived) == 1 else arrived_of(payment, chosen_one.total_kind),
         arrived,
         due,
         _refund_text(refunds),
-        order.status != Status.HELD and any(each.status == Status.HELD for each in order.attempts),
-        any(each.taken_back for each in order.attempts),
-        len(order.attempts),
-        order.attempts[0].moved_at,
+        order.status != Status.HELD and any(each.status == Status.HELD for each in attempts),
+        any(each.taken_back for each in attempts),
+        len(attempts),
+        attempts[0].moved_at,
     )
 
 
 def _refund_text(refunds: Sequence[tuple[str, Amount | None]]) -> str:
     """The words of the badge about an order's refunds, given the state of each and the sum that it takes."""
-    if any(status == PayoutStatus.FAILED for status, _ in refunds):
+    states = {status for status, _ in refunds}
+    if PayoutStatus.FAILED in states:
         return "refund failed"
-    if any(status not in _PAID_BACK for status, _ in refunds):
+    if not states.issubset(_PAID_BACK):
         return "refund waits"
-    back = sums_of(amount for status, amount in refunds if status in _PAID_BACK)
+    back = sums_of([amount for _, amount in refunds])
     return f"{', '.join(map(shown, back))} refunded" if back else ""
 
 
-def _presets() -> dict[str, tuple[date, date]]:
-    """The first and last day of the times that people ask for, by the days of this page."""
-    today = runtime().clock().astimezone(page_settings().time_zone).date()
+def _presets(today: date) -> dict[str, tuple[date, date]]:
+    """The first and last day of the times that people ask for."""
     return {
         "Today": (today, today),
         "This week": (today - timedelta(days=today.weekday()), today),

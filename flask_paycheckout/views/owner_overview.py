@@ -2,22 +2,15 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import date, timedelta
+from datetime import date, timedelta, tzinfo
 from decimal import Decimal
 
 from flask_paycheckout.books.figures import Figures, figures_of
 from flask_paycheckout.books.periods import Period, moment_of
 from flask_paycheckout.runtime import runtime
-from flask_paycheckout.views.language import page_settings
 
 _ONE_DAY = timedelta(days=1)
-_METHODS = {"": "not said", "crypto": "From a wallet"}
-# The service writes codes in small letters with underscores.
-_CODE = re.compile("[a-z0-9]+(_[a-z0-9]+)+")
-_CAPITALS = frozenset({"ach", "eth", "pix", "qris", "sepa", "usdc", "usdt"})
 # The drawing of the days: the height of the longest bar, and the width of a day, in units of the drawing.
 _HEIGHT, _WIDTH = 80, 20
 
@@ -45,78 +38,64 @@ class Overview:
     """The figures of as many days of the month before."""
 
     first: date
-    last: date
-    """The last day of this month."""
+    change: int | None
+    """How many percent more was taken than in as many days of the month before; None where nothing was."""
 
-    @property
-    def change(self) -> int | None:
-        """How many percent more was taken than in as many days of the month before; None where nothing was."""
-        if not self.before.taken:
-            return None
-        return round(100 * (self.month.taken - self.before.taken) / self.before.taken)
+    share: Decimal | None
+    """The fees in percent of what was taken."""
 
-    @property
-    def share(self) -> Decimal | None:
-        """The fees in percent of what was taken."""
-        return round(100 * self.month.fees / self.month.taken, 1) if self.month.taken else None
+    days: list[Bar]
+    """A bar for each day of the month, from the first to the last."""
 
-    @property
-    def days(self) -> list[Bar]:
-        """A bar for each day of the month, from the first to the last."""
-        most = max(self.month.by_day.values(), default=Decimal(0))
-        bars = []
-        for number in range((self.last - self.first).days + 1):
-            day = self.first + number * _ONE_DAY
-            amount = self.month.by_day.get(day, Decimal(0))
-            length = float(_HEIGHT * amount / most) if most > 0 and amount > 0 else 0.0
-            bars.append(Bar(day.isoformat(), amount, round(length, 1), number * _WIDTH))
-        return bars
-
-    @property
-    def methods(self) -> list[Bar]:
-        """A bar for each payment method, the longest first."""
-        found = sorted(self.month.by_method.items(), key=lambda each: -each[1][1])
-        most = max((amount for _, (_, amount) in found), default=Decimal(0))
-        return [
-            Bar(method_name(name), amount, round(float(100 * amount / most), 1) if most > 0 else 0.0, count=count)
-            for name, (count, amount) in found
-        ]
+    methods: list[Bar]
+    """A bar for each payment method, by its stored name, the longest first."""
 
 
-def overviews(account: str | None) -> list[Overview]:
+def overviews(account: str | None, zone: tzinfo, today: date) -> list[Overview]:
     """The figures of each currency, first the one in which most was taken this month.
 
-    :param account: only this merchant account's figures, by whose time zone the page is made.
+    :param account: only this merchant account's figures.
+    :param zone: the time zone of the page.
     """
-    today = runtime().clock().astimezone(page_settings().time_zone).date()
     first = today.replace(day=1)
     following = (first + timedelta(days=31)).replace(day=1)
     before = (first - _ONE_DAY).replace(day=1)
     as_far = min(before + (today - first) + _ONE_DAY, first)
-    month = _figures(first, today + _ONE_DAY, account)
+    shop = runtime()
+
+    def figures(start: date, end: date, *, with_checkouts: bool) -> dict[str, Figures]:
+        period = Period(moment_of(start, zone), moment_of(end, zone), account)
+        found = figures_of(shop.engine(), shop.models, period, zone, with_checkouts=with_checkouts)
+        return {each.currency: each for each in found}
+
+    months = figures(first, today + _ONE_DAY, with_checkouts=True)
     # Of these the page shows only what was taken.
-    day = _figures(today, today + _ONE_DAY, account, with_checkouts=False)
-    earlier = _figures(before, as_far, account, with_checkouts=False)
-    found = [
-        Overview(day.get(currency, Figures(currency)), figures, earlier.get(currency, Figures(currency)), first, last)
-        for last in [following - _ONE_DAY]
-        for currency, figures in month.items()
-    ]
+    day = figures(today, today + _ONE_DAY, with_checkouts=False)
+    earlier = figures(before, as_far, with_checkouts=False)
+    found = []
+    for currency, month in months.items():
+        taken, taken_before = month.taken, earlier.get(currency, Figures(currency))
+        change = round(100 * (taken - taken_before.taken) / taken_before.taken) if taken_before.taken else None
+        share = round(100 * month.fees / taken, 1) if taken else None
+        bars = _days(month, first, following), _methods(month)
+        found.append(Overview(day.get(currency, Figures(currency)), month, taken_before, first, change, share, *bars))
     return sorted(found, key=lambda each: (-each.month.payments, -each.month.begun, each.month.currency))
 
 
-def _figures(start: date, end: date, account: str | None, *, with_checkouts: bool = True) -> Mapping[str, Figures]:
-    shop, zone = runtime(), page_settings().time_zone
-    period = Period(moment_of(start, zone), moment_of(end, zone), account)
-    figures = figures_of(shop.engine(), shop.models, period, zone, with_checkouts=with_checkouts)
-    return {each.currency: each for each in figures}
+def _days(month: Figures, first: date, following: date) -> list[Bar]:
+    most, bars = max(month.by_day.values(), default=Decimal(0)), []
+    for number in range((following - first).days):
+        day = first + number * _ONE_DAY
+        amount = month.by_day.get(day, Decimal(0))
+        length = float(_HEIGHT * amount / most) if most > 0 and amount > 0 else 0.0
+        bars.append(Bar(day.isoformat(), amount, round(length, 1), number * _WIDTH))
+    return bars
 
 
-def method_name(method: str | None) -> str:
-    """The name of a payment method for people; of a bank's code its words: "US bank transfer"."""
-    if method in _METHODS:
-        return _METHODS[method]
-    if method is None or not _CODE.fullmatch(method):
-        return method or ""
-    first, *words = (word.upper() if len(word) == 2 or word in _CAPITALS else word for word in method.split("_"))
-    return " ".join([first[:1].upper() + first[1:], *words])
+def _methods(month: Figures) -> list[Bar]:
+    found = sorted(month.by_method.items(), key=lambda each: -each[1][1])
+    most = max([amount for _, (_, amount) in found], default=Decimal(0))
+    return [
+        Bar(name, amount, round(float(100 * amount / most), 1) if most > 0 else 0.0, count=count)
+        for name, (count, amount) in found
+    ]

@@ -30,7 +30,6 @@ from flask_paycheckout.service.calls import ESTIMATE
 from flask_paycheckout.text import drawn, payout_sum_text
 from flask_paycheckout.totals import amount_to_type, is_token, positive_amount, typed_amount
 from flask_paycheckout.views.order_urls import claim_url
-from flask_paycheckout.views.owner_books import sums_of_days
 from flask_paycheckout.views.owner_forms import (
     CLAIM_MAIL,
     Fault,
@@ -53,8 +52,7 @@ from flask_paycheckout.views.owner_forms import (
     to_save,
     why_given,
 )
-from flask_paycheckout.views.owner_story import story_of_payout
-from flask_paycheckout.views.owner_told import links_told
+from flask_paycheckout.views.owner_story import links_told, story_of_payout
 
 _Sum = tuple[Decimal, str]
 
@@ -94,13 +92,14 @@ _APPROVING = ("approve", "over_limit")
 def list_payouts() -> Page:
     """List payouts and refunds, newest first."""
     status, kind, asked = chosen(PayoutStatus, "status"), chosen(PayoutKind, "kind"), asked_for()
-    page = page_of_payouts(runtime().payouts, status, kind, request.args.get("after"), period=asked.period)
+    shop = runtime()
+    page = page_of_payouts(shop.payouts, status, kind, request.args.get("after"), period=asked.period)
     return owner_page(
         "payouts",
         page=page,
-        approvers=approvers_of(runtime().engine(), runtime().models, [each.reference for each in page.rows]),
+        approvers=approvers_of(shop.engine(), shop.models, [each.reference for each in page.rows]),
         listed=_listed_sums(page.rows),
-        sums=sums_of_days(asked),
+        sums=shop.books.sums(asked.period) if asked.period.is_limited else None,
         asked=asked,
         status=status,
         kind=kind,
@@ -222,15 +221,14 @@ def _choices(payout: PayoutMixin) -> dict[str, str]:
 @form(_shown)
 def decide_payout(reference: str) -> Response:
     """Record a person's decision on a payout: approve, cancel, try again, sent or not sent."""
-    payout, decision = runtime().payouts.require(reference), choice_given("decision", _DECISIONS)
+    shop, decision = runtime(), choice_given("decision", _DECISIONS)
     approves = decision in _APPROVING
-    why = why_given(required=not approves)
-    decisions = runtime().payout_decisions
+    why, decisions = why_given(required=not approves), shop.payout_decisions
     if approves:
         # A form without a revision shows nothing, so it approves nothing.
         seen = request.form.get("seen", -1, type=int)
         decisions.approve(reference, owner(), why or None, seen, over_limit=decision == "over_limit")
-    elif decision not in _choices(payout):
+    elif decision not in _choices(payout := shop.payouts.require(reference)):
         # A decision means something else in another state: what was not sent is sent, what came back is not.
         raise PayoutRefused(reference, payout.status, decision, "See below.")
     elif decision in ("cancel", "give_up"):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from decimal import Decimal
 from operator import itemgetter
@@ -10,18 +10,22 @@ from operator import itemgetter
 from flask_paycheckout.books.customers import Described
 from flask_paycheckout.books.explain import Explanation
 from flask_paycheckout.books.happenings import Happening, happenings_of
+from flask_paycheckout.books.lists import links_of
 from flask_paycheckout.books.order_text import total_text
 from flask_paycheckout.checkouts.checkout_model import CheckoutMixin
 from flask_paycheckout.checkouts.order_problems import ProblemKind
 from flask_paycheckout.checkouts.payments import Payment
 from flask_paycheckout.checkouts.states import Status
+from flask_paycheckout.events.event_model import EventMixin
 from flask_paycheckout.payouts.payout_model import PayoutMixin
 from flask_paycheckout.payouts.payout_states import PayoutKind
+from flask_paycheckout.runtime import runtime
 from flask_paycheckout.text import payout_sum_text
-from flask_paycheckout.views.owner_forms import state_text, sum_in_sentence
-from flask_paycheckout.views.owner_overview import method_name
+from flask_paycheckout.views.owner_forms import method_name, state_text, sum_in_sentence
 
 Told = tuple[datetime, str]
+
+_REMINDERS = ("payment_reminder", "request_reminder")
 
 _ENDS = {
     Status.HELD: "The payment is held until somebody decides",
@@ -99,3 +103,23 @@ def _asked_for(payout: PayoutMixin, name: str) -> str:
     asked = f", asked for by {payout.asked_by}" if payout.asked_by else ""
     why = f": {payout.note}" if payout.note else ""
     return f"{name} of {payout_sum_text(payout, sum_in_sentence)}{asked}{why}"
+
+
+def reminders_told(events: Iterable[EventMixin], customer: str) -> Iterator[Told]:
+    """The sentences about reminders, with their times; none for one that no part of the shop has sent."""
+    for event in events:
+        if event.name not in _REMINDERS or event.superseded_at is not None:
+            continue
+        if event.delivered_at is not None and event.done:
+            yield event.delivered_at, f"The shop reminded {customer} to pay"
+        elif event.last_error and event.next_attempt_at is not None:
+            yield event.occurred_at, f"A reminder for {customer} could not be sent yet, and is tried again"
+
+
+def links_told(payouts: Sequence[PayoutMixin]) -> Iterator[Told]:
+    """The sentences about who was shown the link on which a receiver says where the money goes, with their times."""
+    receivers = {each.reference: "customer" if each.refund_of else "receiver" for each in payouts}
+    shop = runtime()
+    for at, by, reference in links_of(shop.engine(), shop.models, [*receivers]):
+        shown = f"{by} was shown" if by else "The shop's code took"
+        yield at, f"{shown} the link on which the {receivers[reference]} says where the money goes"

@@ -37,7 +37,6 @@ from flask_paycheckout.views import language
 from flask_paycheckout.views.headers import FOREIGN_FORM, HTML, nonce, wants_json
 from flask_paycheckout.views.page_text import BAD_LINK, DATABASE, PageText, named_order, plain_text
 from flask_paycheckout.views.refund_text import RefundText
-from flask_paycheckout.views.shop_shown import shop_shown
 from flask_paycheckout.wiring.logs import about
 
 _RETRY_AFTER = 10
@@ -143,7 +142,7 @@ def page(template: str, order_id: str | None, text: PageText | RefundText, **con
     :param text: the page's text, which is also the variable `words` of the template.
     """
     order = order_id if order_id is not None and request_of(order_id) is None and runtime().settings.show_total else ""
-    shop = shop_shown()
+    shop = language.shop_shown()
     # A variable that is missing could be one of the shop's context processors.
     context = {"refresh": None} | context
     context |= {
