@@ -15,6 +15,7 @@ from threading import Event, Lock, Thread
 from time import monotonic, sleep
 
 from flask import Flask
+from sqlalchemy.orm import Session
 
 from flask_paycheckout.sandbox.deposits.transitions import expire_due
 from flask_paycheckout.sandbox.disbursements.transitions import settle_due
@@ -31,7 +32,6 @@ from flask_paycheckout.sandbox.payments.tables import progress_due
 from flask_paycheckout.sandbox.world.context import world
 from flask_paycheckout.sandbox.world.database import transaction
 from flask_paycheckout.sandbox.world.settings import follow
-from flask_paycheckout.sandbox.world.transitions import move_all
 
 RESULT_SECONDS = 0.5
 """Seconds that a tester's call waits for the results of the webhooks that are due."""
@@ -39,7 +39,8 @@ RESULT_SECONDS = 0.5
 
 def run_due() -> None:
     """Run all that is due by the virtual clock; must be called outside of a transaction."""
-    pass_time()
+    with transaction() as session:
+        pass_time(session)
     send_and_wait()
 
 
@@ -55,14 +56,13 @@ def send_and_wait() -> None:
         sleep(0.01)
 
 
-def pass_time() -> None:
+def pass_time(session: Session) -> None:
     """Move what time alone moves, such as expired deposits; the webhooks and mails are stored, not sent here."""
-    with transaction() as session:
-        # Another process may have advanced the clock, changed a switch, or reset the sandbox.
-        follow(session, world())
-        expire_due(session)
-    move_all(settle_due)
-    move_all(progress_due)
+    # Another process may have advanced the clock, changed a switch, or reset the sandbox.
+    follow(session, world())
+    expire_due(session)
+    settle_due(session)
+    progress_due(session)
 
 
 SENDER = "paycheckout_sandbox_sender"
@@ -136,7 +136,8 @@ class WebhookSender:
             try:
                 with app.app_context():
                     if is_time:
-                        pass_time()
+                        with transaction() as session:
+                            pass_time(session)
                     while not self._stopped.is_set() and (claimed := self._claim()) is not None:
                         self._begin_delivery(app, claimed)
             except Exception:

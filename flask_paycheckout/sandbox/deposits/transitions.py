@@ -33,7 +33,7 @@ from flask_paycheckout.sandbox.wire.field_types import Request, text
 from flask_paycheckout.sandbox.world.context import assumption, current_time
 from flask_paycheckout.sandbox.world.database import rows_changed
 from flask_paycheckout.sandbox.world.money import decimals_of, is_divisible
-from flask_paycheckout.sandbox.world.transitions import NotPossible, force_status, note
+from flask_paycheckout.sandbox.world.transitions import NotPossible, force_status, move_due, note
 
 _LIFETIMES = {"24h": timedelta(hours=24), "15m": timedelta(minutes=15)}
 _USED_REFERENCE = "the reference is that of another deposit of the account"
@@ -210,12 +210,10 @@ def _tell_end(session: Session, deposit: Deposit) -> None:
 
 def expire_due(session: Session) -> None:
     """Give pending deposits that have expired the status that `deposit_after_expiry` names."""
-    status, now = assumption("deposit_after_expiry"), current_time()
+    status = assumption("deposit_after_expiry")
     if status == PENDING:
         return
-    expiring = update(Deposit).where(Deposit.status == PENDING, Deposit.expired_at <= now).returning(Deposit)
-    options = {"synchronize_session": False, "populate_existing": True}
-    for deposit in session.scalars(expiring.values(status=status, updated_at=now), execution_options=options).all():
+    for deposit in move_due(session, Deposit, PENDING, status, Deposit.expired_at <= current_time()):
         note(session, deposit, "Deposit expired", "No payment arrived in time.")
         _tell_end(session, deposit)
 

@@ -29,7 +29,7 @@ from flask_paycheckout.sandbox.outgoing.webhooks import enqueue, send_due
 from flask_paycheckout.sandbox.wire.envelope import Refusal, instead, to_wire
 from flask_paycheckout.sandbox.wire.field_types import Request, checked
 from flask_paycheckout.sandbox.wire.operations import Credentials
-from flask_paycheckout.sandbox.world.context import assumption
+from flask_paycheckout.sandbox.world.context import assumption, current_time
 from flask_paycheckout.sandbox.world.transitions import force_status, move_due, note
 
 TRANSFER_TIME = timedelta(minutes=10)
@@ -93,17 +93,12 @@ def _note(session: Session, made: Disbursement) -> None:
     note(session, made, _LATER[made.kind], description)
 
 
-def settle_due(session: Session) -> int:
-    """Give disbursements that were pending long enough the status that `disbursement_progress` names, a batch at most.
-
-    :return: how many.
-    """
-    status = assumption("disbursement_progress")
-    moved = [] if status == "forced" else move_due(session, Disbursement, PENDING, status, TRANSFER_TIME)
-    for made in moved:
+def settle_due(session: Session) -> None:
+    """Give disbursements that were pending long enough the status that `disbursement_progress` names."""
+    status, due = assumption("disbursement_progress"), Disbursement.created_at <= current_time() - TRANSFER_TIME
+    for made in [] if status == "forced" else move_due(session, Disbursement, PENDING, status, due):
         _note(session, made)
         _tell_progress(session, made)
-    return len(moved)
 
 
 def _enqueue_webhook(session: Session, made: Disbursement) -> None:

@@ -13,16 +13,15 @@ from typing import Any
 
 from flask import Response, redirect
 from sqlalchemy import ColumnElement, select, true
-from sqlalchemy.orm import InstrumentedAttribute, Session
+from sqlalchemy.orm import InstrumentedAttribute
 from werkzeug import Response as AnyResponse
 
 from flask_paycheckout.sandbox.auth.tables import Account, User
 from flask_paycheckout.sandbox.checkouts.endpoints import Checkout
 from flask_paycheckout.sandbox.control.message_calls import list_webhooks
+from flask_paycheckout.sandbox.control.sender import pass_time
 from flask_paycheckout.sandbox.deposits.tables import Deposit
-from flask_paycheckout.sandbox.deposits.transitions import expire_due
 from flask_paycheckout.sandbox.disbursements.tables import BankTransfer, Disbursement, WalletTransfer
-from flask_paycheckout.sandbox.disbursements.transitions import settle_due
 from flask_paycheckout.sandbox.inspector.blueprint import (
     MAX_ROWS,
     inspector,
@@ -37,7 +36,7 @@ from flask_paycheckout.sandbox.inspector.timelines import MAX_ENTRIES, rejection
 from flask_paycheckout.sandbox.outgoing.faults import planned_faults
 from flask_paycheckout.sandbox.outgoing.mails import Mail
 from flask_paycheckout.sandbox.outgoing.webhooks import Webhook, WebhookAddress, webhook_url
-from flask_paycheckout.sandbox.payments.tables import Payment, progress_due
+from flask_paycheckout.sandbox.payments.tables import Payment
 from flask_paycheckout.sandbox.wire.envelope import FieldError, to_wire
 from flask_paycheckout.sandbox.wire.request_log import LoggedRequest
 from flask_paycheckout.sandbox.world.assumptions import ASSUMPTIONS
@@ -131,7 +130,7 @@ OVERVIEW = {
 def show_overview() -> Response:
     """Show checkouts, disbursements and payments."""
     with transaction() as session:
-        _move_due(session)
+        pass_time(session)
         accounts = read_filter(session)
         pages = {
             name: read_page(session, listed.rows.where(*accounts.of(listed.owner)), MAX_OVERVIEW, name)
@@ -140,12 +139,6 @@ def show_overview() -> Response:
         faults = len(planned_faults(session))
     changed = [(one, value) for one in ASSUMPTIONS if (value := assumption(one.name)) != one.default]
     return show("overview", pages=pages, faults=faults, accounts=accounts, unknowns=changed)
-
-
-def _move_due(session: Session) -> None:
-    """Update what is due first, as every operation does before it answers."""
-    for move in (expire_due, settle_due, progress_due):
-        move(session)
 
 
 @inspector.get(f"/inspector/<any({', '.join(LISTS)}):name>")
@@ -173,7 +166,7 @@ def show_detail(kind: str, id_: str) -> Response:
     """Show a checkout with its deposit, a disbursement, or one of the deprecated payments, and its timeline."""
     model: Any = DETAILS[kind]
     with transaction() as session:
-        _move_due(session)
+        pass_time(session)
         made = session.scalar(select(model).where(model.id == id_))
         if made is None:
             return show_missing(kind.removesuffix("s"))

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable
-from datetime import datetime, timedelta
+from collections.abc import Iterable
+from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, select, update
+from sqlalchemy import ColumnElement, inspect, select, update
 from sqlalchemy.orm import Mapped, Session, mapped_column
 
 from flask_paycheckout.sandbox.world.context import current_time
-from flask_paycheckout.sandbox.world.database import AccountId, Model, Serial, Table, rows_changed, transaction
-
-BATCH = 500
-"""How many rows one transaction moves at most; many more may be due while other requests wait for the database."""
+from flask_paycheckout.sandbox.world.database import AccountId, Model, Serial, Table, rows_changed
 
 
 class Activity(Table):
@@ -76,30 +73,11 @@ def force_status(session: Session, row: Any, status: str, allowed: ColumnElement
     session.refresh(row)
 
 
-def move_due(session: Session, model: type[Model], source: str, target: str, age: timedelta) -> list[Model]:
-    """Give the oldest rows of a status another one, once so much time has passed since their creation."""
+def move_due(session: Session, model: type[Model], source: str, target: str, due: ColumnElement[bool]) -> list[Model]:
+    """Give the rows of a status another one if they are due; returns them, oldest first."""
     table: Any = model
-    now = current_time()
-    due = (
-        select(table.number)
-        .where(table.status == source, table.created_at <= now - age)
-        .order_by(table.created_at, table.number)
-        .limit(BATCH)
-    )
+    moving = update(table).where(table.status == source, due).values(status=target, updated_at=current_time())
     moved = session.scalars(
-        update(table)
-        # Checked again here because another process may have moved some of these rows since they were selected.
-        .where(table.number.in_(due.scalar_subquery()), table.status == source)
-        .values(status=target, updated_at=now)
-        .returning(table)
-        .execution_options(synchronize_session=False, populate_existing=True)
+        moving.returning(table), execution_options={"synchronize_session": False, "populate_existing": True}
     )
-    return list(moved)
-
-
-def move_all(move: Callable[[Session], int]) -> None:
-    """Repeat a move, each time in a transaction of its own, until it moves less than a batch."""
-    moved = BATCH
-    while moved == BATCH:
-        with transaction() as session:
-            moved = move(session)
+    return sorted(moved, key=lambda row: (row.created_at, inspect(row).identity))
