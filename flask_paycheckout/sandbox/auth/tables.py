@@ -8,16 +8,16 @@ from hashlib import sha256
 from sqlalchemy import ForeignKey
 from sqlalchemy.orm import Mapped, mapped_column
 
-from flask_paycheckout.sandbox.world.database import Table, ordered_text
+from flask_paycheckout.sandbox.world.database import Table
 
 
 class Account(Table):
     __tablename__ = "account"
 
     user_id: Mapped[str] = mapped_column(primary_key=True)
-    name: Mapped[str] = mapped_column(ordered_text(), unique=True)
+    name: Mapped[str] = mapped_column(unique=True)
     """The tester's name for it; the client id for an account that registered."""
-    client_id: Mapped[str] = mapped_column(ordered_text(), unique=True)
+    client_id: Mapped[str] = mapped_column(unique=True)
     client_secret: Mapped[str]
     checkout_enabled: Mapped[bool]
     password: Mapped[str | None]
@@ -32,7 +32,7 @@ class User(Table):
     account_id: Mapped[str] = mapped_column(ForeignKey(Account.user_id), index=True)
     """The account that the user acts for; its owner has the same id, a user who was invited another one."""
     email: Mapped[str]
-    email_key: Mapped[str] = mapped_column(ordered_text(), unique=True)
+    email_key: Mapped[str] = mapped_column(unique=True)
     """The address in the form that is compared."""
     password_digest: Mapped[str]
     """A fast digest: it guards play money, and logins of strangers must cost little."""

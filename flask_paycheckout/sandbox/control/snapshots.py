@@ -10,19 +10,18 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from datetime import datetime, timedelta
-from decimal import Decimal
 from functools import cache
 from hashlib import sha256
 from typing import Annotated, Any
 
 import msgspec
-from sqlalchemy import Boolean, Column, Integer, Table as AnyTable, func, insert, null, select
+from sqlalchemy import Table as AnyTable, func, insert, null, select
 from sqlalchemy.orm import Session
 
 from flask_paycheckout.sandbox.wire.callers import CallRefused
 from flask_paycheckout.sandbox.world.assumptions import ASSUMPTIONS
 from flask_paycheckout.sandbox.world.context import World
-from flask_paycheckout.sandbox.world.database import ExactDecimal, UtcTime, tables_of_world
+from flask_paycheckout.sandbox.world.database import tables_of_world
 from flask_paycheckout.sandbox.world.settings import WorldSettings, set_unknowns
 
 MAX_BYTES = 32 * 1024 * 1024
@@ -167,21 +166,5 @@ def version() -> str:
 
 
 def _type_of_rows(table: AnyTable) -> Any:
-    return list[tuple[tuple(_type_of(column) for column in table.columns)]]  # type: ignore[misc]  # made at run time
-
-
-def _type_of(column: Column[Any]) -> Any:
-    """The type of a column's values."""
-    of_value: Any
-    match column.type:
-        case UtcTime():
-            of_value = Annotated[datetime, msgspec.Meta(tz=True)]
-        case ExactDecimal():
-            of_value = Decimal
-        case Boolean():
-            of_value = bool
-        case Integer():
-            of_value = int
-        case _:
-            of_value = str
-    return of_value | None if column.nullable else of_value
+    kinds = [one.type.python_type | None if one.nullable else one.type.python_type for one in table.columns]
+    return list[tuple[tuple(kinds)]]  # type: ignore[misc]  # made at run time

@@ -14,7 +14,7 @@ from flask_paycheckout.sandbox.checkouts.methods import BANK_TRANSFER, CRYPTO, M
 from flask_paycheckout.sandbox.wire.envelope import Record, Timestamp, words_unless
 from flask_paycheckout.sandbox.wire.field_types import choice
 from flask_paycheckout.sandbox.world.context import assumption
-from flask_paycheckout.sandbox.world.database import Table, ordered_text
+from flask_paycheckout.sandbox.world.database import Table
 from flask_paycheckout.sandbox.world.money import EXACT, rounded
 from flask_paycheckout.sandbox.world.settings import derived
 from flask_paycheckout.sandbox.world.transitions import histories_of
@@ -29,7 +29,7 @@ class Deposit(Table):
 
     id: Mapped[str] = mapped_column(ForeignKey(Checkout.id), primary_key=True)
     """Equals the checkout's id."""
-    reference: Mapped[str | None] = mapped_column(ordered_text())
+    reference: Mapped[str | None]
     """A second identifier to read it by. No operation of the interface sets one; the control interface can."""
     user_id: Mapped[str]
     method: Mapped[str]

@@ -5,10 +5,10 @@ from __future__ import annotations
 from datetime import datetime
 from decimal import Decimal
 
-from sqlalchemy import ForeignKey, Index, String, UniqueConstraint
+from sqlalchemy import ForeignKey, Index, UniqueConstraint
 from sqlalchemy.orm import Mapped, mapped_column
 
-from flask_paycheckout.sandbox.world.database import AccountId, Serial, Table, ordered_text
+from flask_paycheckout.sandbox.world.database import AccountId, Serial, Table
 
 FIAT = "fiat"
 CRYPTO = "crypto"
@@ -17,15 +17,6 @@ PENDING = "pending"
 COMPLETED = "completed"
 FAILED = "failed"
 STATUSES = (PENDING, FAILED, COMPLETED)
-MAX_NOTE = 500
-"""The most characters of a note."""
-
-
-def _listing(*filtered: str) -> list[Index]:
-    """Indexes for both orders of a list: the filtered columns, the time, and the number, which is unique."""
-    name = "_".join(("ix_disbursement", *(column[:3] for column in filtered)))
-    times = ("created_at", "updated_at")
-    return [Index(f"{name}_{time[:3]}", "user_id", "kind", *filtered, time, "number") for time in times]
 
 
 class Disbursement(Table):
@@ -45,9 +36,8 @@ class Disbursement(Table):
     amount: Mapped[Decimal]
     fee_amount: Mapped[Decimal]
     fee_percentage: Mapped[Decimal]
-    reference: Mapped[str | None] = mapped_column(ordered_text())
-    # With its length, or PostgreSQL would rather sort what an index has in order.
-    note: Mapped[str | None] = mapped_column(String(MAX_NOTE))
+    reference: Mapped[str | None]
+    note: Mapped[str | None]
     status: Mapped[str]
     created_at: Mapped[datetime]
     updated_at: Mapped[datetime]
@@ -56,10 +46,7 @@ class Disbursement(Table):
         UniqueConstraint("user_id", "kind", "reference"),
         # For finding what has been pending long enough.
         Index("ix_disbursement_due", "status", "created_at", "number"),
-        *_listing(),
-        *_listing("status"),
-        *_listing("currency"),
-        *_listing("currency", "status"),
+        Index("ix_disbursement_list", "user_id", "kind", "created_at", "number"),
     )
 
 

@@ -9,7 +9,7 @@ from sqlalchemy.orm import Mapped, Session, mapped_column
 
 from flask_paycheckout.sandbox.wire.envelope import Record, Timestamp
 from flask_paycheckout.sandbox.world.context import current_time
-from flask_paycheckout.sandbox.world.database import KEPT, AccountId, Serial, Table, ordered_text, sweep
+from flask_paycheckout.sandbox.world.database import KEPT, AccountId, Serial, Table, sweep
 
 
 class Mail(Table):
@@ -19,7 +19,7 @@ class Mail(Table):
     user_id: Mapped[AccountId]
     """The account that it was sent for."""
     to: Mapped[str] = mapped_column("recipient")
-    address: Mapped[str] = mapped_column(ordered_text(), index=True)
+    address: Mapped[str] = mapped_column(index=True)
     """The recipient in lower case, for look-ups."""
     subject: Mapped[str]
     text: Mapped[str]

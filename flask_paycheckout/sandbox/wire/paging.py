@@ -2,10 +2,10 @@
 
 A list declares its query as a subclass of `PageQuery`, and pages its statement:
 
-    data = page_of(session, select(Recipient).where(...), Recipient, read_query(RecipientQuery), represent)
+    data = page_of(session, select(Recipient).where(...), Recipient, query, represent)
 
 Rows of the same time are ordered by their number, which is unique, so that no row is repeated or left out between
-pages. An index over the filtered columns, the time and that column answers a page without a scan.
+pages.
 """
 
 from __future__ import annotations

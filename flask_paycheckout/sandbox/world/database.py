@@ -56,6 +56,7 @@ class ExactDecimal(TypeDecorator[Decimal]):
 
     impl = String(64)
     cache_ok = True
+    python_type = Decimal
 
     def process_bind_param(self, value: Decimal | None, dialect: Dialect) -> str | None:
         return None if value is None else f"{value:f}"
@@ -69,6 +70,7 @@ class UtcTime(TypeDecorator[datetime]):
 
     impl = DateTime(timezone=True)
     cache_ok = True
+    python_type = datetime
 
     def process_bind_param(self, value: datetime | None, dialect: Dialect) -> datetime | None:
         return None if value is None else value.astimezone(UTC)
@@ -77,11 +79,6 @@ class UtcTime(TypeDecorator[datetime]):
         if value is None:
             return None
         return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
-
-
-def ordered_text() -> String:
-    """A text that every database orders by code points, so that an index finds what begins with given characters."""
-    return String().with_variant(String(collation="C"), "postgresql")
 
 
 class Table(DeclarativeBase):
