@@ -7,7 +7,6 @@ reset or a restore the sandbox has begun anew, and so have the numbers.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import Any
 
 from sqlalchemy import ColumnElement, Select, String, cast, func, literal, null, select
@@ -46,15 +45,6 @@ class Events(Record):
     more: bool
 
 
-@dataclass(frozen=True)
-class Source:
-    """One source of events: the number that orders it, its account's name, and a select of its events."""
-
-    number: InstrumentedAttribute[int]
-    account: InstrumentedAttribute[Any]
-    rows: Select[Any]
-
-
 def _rows(*columns: ColumnElement[Any] | InstrumentedAttribute[Any]) -> Select[Any]:
     """A select of events, given the columns of `Event` in their order."""
     return select(*(column.label(name) for name, column in zip(Event.__struct_fields__, columns, strict=True)))
@@ -66,51 +56,40 @@ def _status(status: InstrumentedAttribute[int | None]) -> ColumnElement[str]:
 
 _LOG, _MOVE, _SENT = LoggedRequest, Activity, WebhookAttempt
 SOURCES = (
-    Source(
+    _rows(
+        literal("call"),
         _LOG.number,
+        _LOG.at,
         _LOG.account,
-        _rows(
-            literal("call"),
-            _LOG.number,
-            _LOG.at,
-            _LOG.account,
-            null(),
-            _LOG.method + " " + _LOG.target,
-            _status(_LOG.status),
-            func.coalesce("fault: " + _LOG.fault, ""),
-        ),
+        null(),
+        _LOG.method + " " + _LOG.target,
+        _status(_LOG.status),
+        func.coalesce("fault: " + _LOG.fault, ""),
     ),
-    Source(
+    _rows(
+        _MOVE.kind,
         _MOVE.number,
+        _MOVE.updated_at,
         Account.name,
-        _rows(
-            _MOVE.kind,
-            _MOVE.number,
-            _MOVE.updated_at,
-            Account.name,
-            _MOVE.about,
-            _MOVE.activity,
-            _MOVE.status,
-            _MOVE.description,
-        ).join(Account, Account.user_id == _MOVE.user_id),
-    ),
-    Source(
+        _MOVE.about,
+        _MOVE.activity,
+        _MOVE.status,
+        _MOVE.description,
+    ).join(Account, Account.user_id == _MOVE.user_id),
+    _rows(
+        literal("webhook"),
         _SENT.number,
+        _SENT.sent_at,
         Account.name,
-        _rows(
-            literal("webhook"),
-            _SENT.number,
-            _SENT.sent_at,
-            Account.name,
-            Webhook.order_id,
-            "POST " + _SENT.url,
-            _status(_SENT.answer_status),
-            func.coalesce(_SENT.error, ""),
-        )
-        .join(Webhook, Webhook.id == _SENT.webhook_id)
-        .join(Account, Account.user_id == Webhook.user_id),
-    ),
+        Webhook.order_id,
+        "POST " + _SENT.url,
+        _status(_SENT.answer_status),
+        func.coalesce(_SENT.error, ""),
+    )
+    .join(Webhook, Webhook.id == _SENT.webhook_id)
+    .join(Account, Account.user_id == Webhook.user_id),
 )
+"""A select of the events of each source: calls, moves of states, and attempts of webhooks."""
 
 
 def read_events(session: Session, after: str | None, last: int, account: str | None) -> Events:
@@ -118,7 +97,7 @@ def read_events(session: Session, after: str | None, last: int, account: str | N
 
     :raises FieldError: the cursor is none that an answer gave.
     """
-    newest = [session.scalar(select(func.max(source.number))) or 0 for source in SOURCES]
+    newest = [session.scalar(select(func.max(source.selected_columns.number))) or 0 for source in SOURCES]
     beginning = _beginning(session)
     places = [None] * len(newest) if after is None else _places(after, beginning, newest)
     found: list[Event] = []
@@ -149,11 +128,12 @@ def _places(after: str, beginning: int, newest: list[int]) -> list[int]:
     return [min(place, until) for place, until in zip(places, newest, strict=True)]
 
 
-def _wanted(source: Source, place: int | None, until: int, last: int, account: str | None) -> Select[Any]:
+def _wanted(source: Select[Any], place: int | None, until: int, last: int, account: str | None) -> Select[Any]:
+    number = source.selected_columns.number
     # Nothing beyond the cursor that is given back, even if it was committed in the meantime.
-    wanted = source.rows.where(source.number <= until)
+    wanted = source.where(number <= until)
     if account is not None:
-        wanted = wanted.where(source.account == account)
+        wanted = wanted.where(source.selected_columns.account == account)
     if place is not None:
-        return wanted.where(source.number > place).order_by(source.number).limit(MAX_EVENTS)
-    return wanted.order_by(source.number.desc()).limit(last)
+        return wanted.where(number > place).order_by(number).limit(MAX_EVENTS)
+    return wanted.order_by(number.desc()).limit(last)

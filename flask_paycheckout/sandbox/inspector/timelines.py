@@ -48,7 +48,7 @@ def timeline_of(session: Session, made: Any, deposit: Any) -> list[dict[str, Any
     )
     entries = _of_page(made) if isinstance(made, Checkout) else []
     for source, condition in zip(SOURCES, conditions, strict=True):
-        rows = source.rows.where(condition).order_by(source.number.desc()).limit(MAX_ENTRIES)
+        rows = source.where(condition).order_by(source.selected_columns.number.desc()).limit(MAX_ENTRIES)
         found = Event.of_all(session.execute(rows))
         entries += [_entry(event) for event in reversed(found)]
     return sorted(entries, key=lambda entry: (entry["at"], _ORDER.index(entry["kind"])))
