@@ -7,11 +7,10 @@ import os
 import shlex
 import signal
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from errno import EADDRINUSE
 from threading import current_thread, main_thread
-from types import SimpleNamespace
 from typing import Any
 from urllib.parse import quote
 
@@ -40,68 +39,50 @@ _SHORT_TOKEN = (
 )
 
 
-class ServerMissing(Exception):
-    """The library that serves the sandbox is not installed."""
+def serve(host: str, port: int, *, json: bool, **given: Any) -> int:
+    """Serve a sandbox until it is stopped.
 
-
-def serve(given: Mapping[str, Any]) -> int:
-    """Serve a sandbox with the options of the command line until it is stopped."""
-    options = SimpleNamespace(**given)
-    options.database = options.database or os.environ.get(DATABASE) or "sqlite://"
-    try:
-        return _serve(options)
-    except (ValueError, DatabaseUnusable, ServerMissing, OSError) as wrong:
-        is_taken = isinstance(wrong, OSError) and wrong.errno == EADDRINUSE
-        remedy = ". Stop what listens there, or choose another port with --port." if is_taken else ""
-        print(f"The sandbox could not start: {wrong}{remedy}", file=sys.stderr)  # noqa: T201
-        return 2
-
-
-def _serve(options: SimpleNamespace) -> int:
+    :param given: all other options of the command line; those for `create_sandbox` have the names that it gives them.
+    """
+    options = {name: given[name] for name in given.keys() - {"url", "list_unknowns"}}
+    options["database"] = options["database"] or os.environ.get(DATABASE) or "sqlite://"
     try:
         # Imported here because the command has other uses, for which waitress need not be installed.
         from flask_paycheckout.sandbox.wire.server import listen, run
     except ImportError:
-        raise ServerMissing("waitress, its server, cannot be imported. Install flask-paycheckout[sandbox].") from None
-    # Opened first because the addresses of checkouts contain the port, also when the system chooses it.
-    with closing(listen(options.host, options.port)) as listener:
-        app = _open(options, listener.getsockname()[1])
-        print(greeting(app, as_json=options.json), flush=True)  # noqa: T201
-        sender: WebhookSender = app.extensions[SENDER]
-        with sender.running(), _stopped_by_sigterm():
-            run(app, listener, MAX_SNAPSHOT_BYTES, MAX_BODY_BYTES)
+        return _failed("waitress, its server, cannot be imported. Install flask-paycheckout[sandbox].")
+    try:
+        # Opened first because the addresses of checkouts contain the port, also when the system chooses it.
+        with closing(listen(host, port)) as listener:
+            app = _open(host, listener.getsockname()[1], options)
+            print(greeting(app, as_json=json), flush=True)  # noqa: T201
+            sender: WebhookSender = app.extensions[SENDER]
+            with sender.running(), _stopped_by_sigterm():
+                run(app, listener, MAX_SNAPSHOT_BYTES, MAX_BODY_BYTES)
+    except (ValueError, DatabaseUnusable, OSError) as wrong:
+        is_taken = isinstance(wrong, OSError) and wrong.errno == EADDRINUSE
+        remedy = ". Stop what listens there, or choose another port with --port." if is_taken else ""
+        return _failed(f"{wrong}{remedy}")
     return 0
 
 
-#: Options of the command line that have the names and values of `create_sandbox`'s.
-_PASSED_ON = [
-    "database",
-    "webhook_url",
-    "trusted_proxies",
-    "seed",
-    "allow_remote_webhooks",
-    "clock",
-    "worlds",
-]
+def _failed(why: str) -> int:
+    print(f"The sandbox could not start: {why}", file=sys.stderr)  # noqa: T201
+    return 2
 
 
-def _open(options: SimpleNamespace, port: int) -> Flask:
-    is_shared = options.allow_remote_control or not is_loopback(options.host)
-    token = options.control_token or os.environ.get(TOKEN_VARIABLE)
+def _open(host: str, port: int, options: dict[str, Any]) -> Flask:
+    is_shared = options["allow_remote_control"] or not is_loopback(host)
+    token = options["control_token"] or os.environ.get(TOKEN_VARIABLE)
     if is_shared and token and len(token) < MIN_TOKEN:
         print(_SHORT_TOKEN, file=sys.stderr)  # noqa: T201
         token = None
+    base_url = options["base_url"] or address_of(host, port)
+    decided = {"control_token": token, "allow_remote_control": is_shared, "base_url": base_url}
     try:
-        return create_sandbox(
-            **{name: getattr(options, name) for name in _PASSED_ON},
-            control_token=token,
-            allow_remote_control=is_shared,
-            unknowns=dict(options.unknown),
-            base_url=options.base_url or address_of(options.host, port),
-            allow_hosts=options.allow_host,
-        )
+        return create_sandbox(**options | decided)
     except (SQLAlchemyError, ImportError) as wrong:
-        raise explain_failure(options.database, wrong) from None
+        raise explain_failure(options["database"], wrong) from None
 
 
 def address_of(host: str, port: int) -> str:

@@ -96,10 +96,10 @@ FIELD = option("--field", metavar="NAME", help="Print this field alone, such as 
 
 
 def _command(name: str, help: str, carry_out: CarryOut, *parameters: click.Parameter) -> click.Command:  # noqa: A002
-    def callback(**given: Any) -> int:
+    def callback(**given: Any) -> str | int:
         outer = click.get_current_context().find_root().params
         common = {key: given.pop(key) or outer.get(key) for key in ("url", "control_token", "json")}
-        return _printed(lambda: _perform(carry_out, given, common))
+        return _perform(carry_out, given, common)
 
     return click.Command(name, params=[*parameters, *COMMON, FIELD], callback=callback, help=help)
 
@@ -118,19 +118,6 @@ def _perform(carry_out: CarryOut, given: dict[str, Any], common: Given) -> str |
     if common["json"]:
         return write_json(answer)
     return text if field is None else value_of(answer, field)
-
-
-def _printed(tell: Callable[[], str | int]) -> int:
-    """Print a text, also to a program that reads only its beginning, such as `head`; or return the exit code."""
-    try:
-        told = tell()
-        if isinstance(told, int):
-            return told
-        click.echo(told)
-    except BrokenPipeError:
-        # The interpreter would complain when it flushes at its end.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    return 0
 
 
 _ARGUMENT = re.compile(r"[<\[](\w+)[>\]]")
@@ -282,16 +269,16 @@ class CommandLine(click.Group):
 
 
 @click.pass_context
-def _serve(context: click.Context, /, **given: Any) -> int:
+def _serve(context: click.Context, /, **given: Any) -> str | int:
     if context.invoked_subcommand is not None:
         return 0
     if given["list_unknowns"]:
-        return _printed(lambda: assumptions_as_json() if given["json"] else assumptions_as_text())
+        return assumptions_as_json() if given["json"] else assumptions_as_text()
     # Imported here because the command that serves needs these names.
     from flask_paycheckout.sandbox.command import serve
 
     with suppress(KeyboardInterrupt):
-        return serve(given)
+        return serve(**given)
     return 0
 
 
@@ -316,10 +303,12 @@ cli = CommandLine(
         option("--clock", default="running", metavar="CLOCK", help="running, frozen, or frozen@2026-01-01T00:00:00Z."),
         option("--worlds", type=int, default=200, show_default=True, help="The most worlds below /w/."),
         option("--seed", metavar="N", help="Makes identifiers repeatable."),
-        option("--unknown", metavar="NAME=VALUE", multiple=True, help="A switch; may be repeated.", **CHANGES),
+        option(
+            "--unknown", "unknowns", metavar="NAME=VALUE", multiple=True, help="A switch; may be repeated.", **CHANGES
+        ),
         option("--list-unknowns", **FLAG, help="Print the switches, defaults first, and stop."),
         option("--base-url", metavar="URL", help="What checkout addresses begin with."),
-        option("--allow-host", metavar="NAME", multiple=True, help="A host name to answer to."),
+        option("--allow-host", "allow_hosts", metavar="NAME", multiple=True, help="A host name to answer to."),
         option("--allow-remote-control", **FLAG, help="Others use this sandbox, directly or through a proxy."),
         option("--trusted-proxies", type=int, default=0, metavar="N", help="How many proxies are in front."),
         option("--allow-remote-webhooks", **FLAG, help="Let webhooks leave this machine."),
@@ -332,7 +321,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Serve a sandbox, or carry out one command; returns the exit code of the process."""
     given = sys.argv[1:] if arguments is None else list(arguments)
     try:
-        return int(cli.main(given, PROGRAM, standalone_mode=False) or 0)
+        result = cli.main(given, PROGRAM, standalone_mode=False)
+        if isinstance(result, str):
+            click.echo(result)
+        return result if isinstance(result, int) else 0
+    except BrokenPipeError:
+        # The program that reads it, such as `head`, has ended. The interpreter would complain when it flushes.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
     except click.UsageError as wrong:
         failed = CommandFailed(wrong.format_message(), WRONG_USE)
     except CommandFailed as wrong:
