@@ -38,7 +38,7 @@ from flask_paycheckout.sandbox.wire.connection import SandboxApp
 from flask_paycheckout.sandbox.world.assumptions import Switches, unknowns_of_environment
 from flask_paycheckout.sandbox.world.clock import FROZEN, RUNNING, ClockError, read_clock_option
 from flask_paycheckout.sandbox.world.context import EXTENSION_KEY, MAX_HELD, SendWebhook, World
-from flask_paycheckout.sandbox.world.database import configure_database, db, is_memory, transaction, tune_engine
+from flask_paycheckout.sandbox.world.database import is_memory, make_engine, transaction
 from flask_paycheckout.sandbox.world.reach import Reach
 
 MIN_TOKEN = 16
@@ -124,6 +124,7 @@ def create_sandbox(
         own_seed = None if seed is None else (f"{seed} {name}" if name else str(seed))
         beginning = StartOptions(own_seed, None if name else webhook_url)
         world = World(
+            engine=make_engine(url, is_one_of_many=bool(name)),
             clock=read_clock_option(clock),
             unknowns=Switches(unknowns),
             control_token=token or secrets.token_urlsafe(24),
@@ -141,7 +142,7 @@ def create_sandbox(
         )
         # A database that lasts may hold a sandbox, also that of a world which is just being made: another process may
         # have been asked for it first.
-        return _assemble(world, url, beginning, at_once=at_once, is_new=not is_shared)
+        return _assemble(world, beginning, at_once=at_once, is_new=not is_shared)
 
     app = make("", database, control_token or "")
     databases = Databases(database, app)
@@ -154,14 +155,13 @@ def create_sandbox(
     return app
 
 
-def _assemble(world: World, database: str, beginning: StartOptions, *, at_once: bool, is_new: bool) -> Flask:
+def _assemble(world: World, beginning: StartOptions, *, at_once: bool, is_new: bool) -> Flask:
     app = SandboxApp(__name__)
     # A doubled slash is another path, which does not exist. It would be redirected, in no envelope.
     app.url_map.merge_slashes = False
     # Nor is OPTIONS an operation; browsers that ask about quotes are answered in `cross_origin`.
     app.config["PROVIDE_AUTOMATIC_OPTIONS"] = False
     app.extensions[EXTENSION_KEY] = world
-    configure_database(app, database, is_one_of_many=bool(world.name))
     install_hooks(app)
     app.before_request(make_examples)
     blueprints = (
@@ -183,17 +183,15 @@ def _assemble(world: World, database: str, beginning: StartOptions, *, at_once: 
         health,
     )
     app.register_blueprints(blueprints)
-    with app.app_context():
-        tune_engine(db.engine)
-        try:
-            with transaction(exclusive=True) as session:
-                prepare_world(session, world, beginning, is_new=is_new)
-        finally:
-            if world.shared_database:
-                # A server that loads the application before it forks must not share this connection with its workers.
-                db.engine.dispose()
-        # Close the connections of an application that is garbage-collected, instead of leaving that to the driver.
-        weakref.finalize(app, db.engine.dispose)
+    try:
+        with app.app_context(), transaction(exclusive=True) as session:
+            prepare_world(session, world, beginning, is_new=is_new)
+    finally:
+        if world.shared_database:
+            # A server that loads the application before it forks must not share this connection with its workers.
+            world.engine.dispose()
+    # Close the connections of an application that is garbage-collected, instead of leaving that to the driver.
+    weakref.finalize(app, world.engine.dispose)
     if not at_once:
         sender = app.extensions[SENDER] = WebhookSender(app, WORLD_TICK if world.name else TICK)
         world.wake = sender.wake

@@ -8,7 +8,6 @@ from flask import Flask
 
 from flask_paycheckout.sandbox import create_sandbox
 from flask_paycheckout.sandbox.world.context import world
-from flask_paycheckout.sandbox.world.database import db
 from tests.repeatable import standing_time
 from tests.sandbox.actors import CONTROL_TOKEN, ENDPOINT, Receiver, Tester
 
@@ -37,5 +36,4 @@ class UsualSandbox:
 
 
 def disconnect(app: Flask) -> None:
-    with app.app_context():
-        db.engine.dispose()
+    world(app).engine.dispose()

@@ -14,7 +14,7 @@ from flask import Flask
 from flask_paycheckout import Pay, PayCheckout, order_paid
 from flask_paycheckout.client import PaymentsClient
 from flask_paycheckout.client.waiting import Pace
-from flask_paycheckout.sandbox.world.database import db as service_db
+from flask_paycheckout.sandbox.world.context import world
 from flask_paycheckout.testing import Sandbox
 from tests.hosts import arguments_of, database_on
 from tests.scripted import Clock, Service, Shop, make_app
@@ -123,7 +123,7 @@ class World(Shop):
 
     def deposits(self) -> dict[str, Row]:
         """The deposits as they stand in the service's database, by their ids."""
-        with self.sandbox.app.app_context(), service_db.engine.connect() as connection:
+        with world(self.sandbox.app).engine.connect() as connection:
             rows = connection.exec_driver_sql("SELECT * FROM deposit").mappings()
             return {row["id"]: dict(row) for row in rows}
 

@@ -31,7 +31,7 @@ from flask_paycheckout.sandbox.wire.callers import CallRefused
 from flask_paycheckout.sandbox.wire.envelope import Record
 from flask_paycheckout.sandbox.wire.field_types import Request
 from flask_paycheckout.sandbox.world.context import world
-from flask_paycheckout.sandbox.world.database import db, is_memory, read_url, transaction
+from flask_paycheckout.sandbox.world.database import is_memory, read_url, transaction
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIEnvironment
@@ -67,7 +67,7 @@ class Databases:
         if self._file is not None:
             files = self._file.parent.glob(f"{escape(self._file.name)}.worlds/*.world")
             return {_CAPITAL.sub(lambda sign: sign[1].upper(), file.stem) for file in files}
-        with self._app.app_context(), db.engine.connect() as connection:
+        with world(self._app).engine.connect() as connection:
             found = connection.scalars(text("SELECT nspname FROM pg_namespace WHERE nspname LIKE 'sandbox.w.%'"))
             return {name.removeprefix("sandbox.w.") for name in found}
 
@@ -120,7 +120,7 @@ class Databases:
         return f"sandbox.w.{name}"
 
     def _execute(self, statement: CreateSchema | DropSchema) -> None:
-        with self._app.app_context(), db.engine.begin() as connection:
+        with world(self._app).engine.begin() as connection:
             connection.execute(statement)
 
 
@@ -181,8 +181,7 @@ class Worlds:
         if sender is not None:
             # First: who waits for a connection while the pool is disposed of waits in vain.
             sender.stop()
-        with app.app_context():
-            db.engine.dispose()
+        world(app).engine.dispose()
 
     def names(self) -> list[str]:
         return sorted(self._databases.names())

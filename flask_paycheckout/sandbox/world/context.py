@@ -10,6 +10,7 @@ from threading import BoundedSemaphore
 from typing import cast
 
 from flask import Flask, current_app
+from sqlalchemy import Engine
 
 from flask_paycheckout.sandbox.world.assumptions import Switches
 from flask_paycheckout.sandbox.world.clock import Clock
@@ -27,6 +28,7 @@ SendWebhook = Callable[[str, dict[str, str], bytes], int]
 class World:
     """Settings and instruments of a sandbox."""
 
+    engine: Engine
     clock: Clock
     unknowns: Switches
     control_token: str = field(repr=False)

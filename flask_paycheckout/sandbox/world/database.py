@@ -12,11 +12,8 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from decimal import Decimal
 from functools import cache
-from pathlib import Path
 from typing import Annotated, Any, TypeVar, cast
 
-from flask import Flask
-from flask_sqlalchemy import SQLAlchemy
 from sqlalchemy import (
     Connection,
     CursorResult,
@@ -27,6 +24,7 @@ from sqlalchemy import (
     String,
     Table as AnyTable,
     UpdateBase,
+    create_engine,
     delete,
     event,
     insert,
@@ -39,8 +37,8 @@ from sqlalchemy.pool import NullPool, QueuePool
 from sqlalchemy.schema import CreateIndex, CreateTable, ExecutableDDLElement
 from sqlalchemy.types import TypeDecorator
 
-# A database in memory for each sandbox. In this notation, whose path is never opened, Flask-SQLAlchemy keeps our pool.
-_MEMORY = "sqlite:///file:/sandbox?mode=memory&uri=true"
+from flask_paycheckout.sandbox.world.context import world
+
 _BUSY_SECONDS = 30
 _CONNECT_SECONDS = 10
 # First key of the advisory lock, the same in all sandbox processes; the second is the schema's.
@@ -93,9 +91,6 @@ Serial = Annotated[int, mapped_column(primary_key=True)]
 AccountId = Annotated[str, mapped_column(ForeignKey("account.user_id"))]
 """The user id of the account that a row belongs to."""
 
-db = SQLAlchemy(metadata=Table.metadata, session_options={"expire_on_commit": False})
-"""Without state of its own: engines and sessions belong to the current application."""
-
 
 def read_url(database: str) -> URL:
     """Parse the URL of a database. :raises ArgumentError: it is malformed."""
@@ -110,58 +105,43 @@ def is_memory(database: str) -> bool:
     return url.get_backend_name() == "sqlite" and url.database in {None, "", ":memory:"}
 
 
-def configure_database(app: Flask, database: str, *, is_one_of_many: bool) -> None:
-    """Configure Flask-SQLAlchemy with the database's URL and its connections' options.
+def make_engine(database: str, *, is_one_of_many: bool) -> Engine:
+    """The engine of a database, on which exclusive transactions are possible, for which all others wait.
+
+    SQLite: write-ahead log, and each transaction takes the write lock when it begins. PostgreSQL: each transaction
+    shares an advisory lock, which an exclusive one takes alone. Statements are compiled once for all worlds.
 
     :param is_one_of_many: whether this process has many such databases, so that none may keep connections.
     """
     # Errors quote no parameters, which hold secrets of accounts and addresses of checkouts.
     options: dict[str, Any] = {"hide_parameters": True}
-    url, in_memory = read_url(database), is_memory(database)
+    url = read_url(database)
     is_sqlite = url.get_backend_name() == "sqlite"
     if is_sqlite:
-        url = make_url(_MEMORY) if in_memory else _absolute(url)
         options["connect_args"] = {"check_same_thread": False, "timeout": _BUSY_SECONDS}
     else:
-        url = _with_psycopg(url)
         connect = {} if "connect_timeout" in url.query else {"connect_timeout": _CONNECT_SECONDS}
         options |= {"pool_pre_ping": True, "connect_args": connect}
-    if is_one_of_many and not in_memory:
+    if is_one_of_many and not is_memory(database):
         # The connections of many worlds would be more than a server or a process has.
         options |= {"poolclass": NullPool}
     elif is_sqlite:
         # SQLite lets one write at a time, and whoever waits for its lock only looks now and then whether it is free.
         # Threads that wait for the only connection get it in the order in which they asked.
         options |= {"poolclass": QueuePool, "pool_size": 1, "max_overflow": 0, "pool_timeout": _BUSY_SECONDS}
-    app.config["SQLALCHEMY_DATABASE_URI"] = url
-    app.config["SQLALCHEMY_ENGINE_OPTIONS"] = options
-    db.init_app(app)
-
-
-def _absolute(url: URL) -> URL:
-    """Resolve a relative path against the working directory, where Flask-SQLAlchemy would use the instance folder."""
-    if url.database is None or url.database.startswith("file:"):
-        return url
-    return url.set(database=str(Path(url.database).absolute()))
+    engine = create_engine(_with_psycopg(url), **options)
+    engine.dialect = _DIALECTS.setdefault(engine.dialect.name, engine.dialect)
+    engine.update_execution_options(compiled_cache=_COMPILED)
+    if is_sqlite:
+        event.listen(engine, "connect", _prepare_sqlite)
+        event.listen(engine, "begin", _begin_immediate)
+    else:
+        event.listen(engine, "begin", _share_the_world)
+    return engine
 
 
 def _with_psycopg(url: URL) -> URL:
     return url.set(drivername="postgresql+psycopg") if url.drivername in {"postgresql", "postgres"} else url
-
-
-def tune_engine(engine: Engine) -> None:
-    """Make exclusive transactions possible, for which all others wait.
-
-    SQLite: write-ahead log, and each transaction takes the write lock when it begins. PostgreSQL: each transaction
-    shares an advisory lock, which an exclusive one takes alone. Statements are compiled once for all worlds.
-    """
-    engine.dialect = _DIALECTS.setdefault(engine.dialect.name, engine.dialect)
-    engine.update_execution_options(compiled_cache=_COMPILED)
-    if engine.dialect.name == "sqlite":
-        event.listen(engine, "connect", _prepare_sqlite)
-        event.listen(engine, "begin", _begin_immediate)
-    if engine.dialect.name == "postgresql":
-        event.listen(engine, "begin", _share_the_world)
 
 
 def _prepare_sqlite(connection: sqlite3.Connection, record: object) -> None:
@@ -186,7 +166,7 @@ def transaction(*, exclusive: bool = False) -> Iterator[Session]:
 
     :param exclusive: whether no other transaction may run at the same time, in any process, because all tables change.
     """
-    with db.session.session_factory.begin() as session:
+    with Session(world().engine, expire_on_commit=False) as session, session.begin():
         if exclusive:
             session.connection(execution_options={_EXCLUSIVE: True})
         yield session
