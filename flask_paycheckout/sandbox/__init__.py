@@ -35,26 +35,13 @@ their meanings:
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
-
+from flask_paycheckout.sandbox.app import create_sandbox
+from flask_paycheckout.sandbox.wire.connection import ConnectionDropped
 from flask_paycheckout.sandbox.world.assumptions import assumptions_as_text
-
-if TYPE_CHECKING:
-    from flask_paycheckout.sandbox.app import create_sandbox
-    from flask_paycheckout.sandbox.wire.connection import ConnectionDropped
-    from flask_paycheckout.sandbox.world.context import sandbox_clock
+from flask_paycheckout.sandbox.world.context import sandbox_clock
 
 # Generated for `pydoc` and `help()`. Under `python -OO` there is no docstring to add to.
 if __doc__ is not None:
     __doc__ += assumptions_as_text("    ") + "\n"
 
 __all__ = ["ConnectionDropped", "create_sandbox", "sandbox_clock"]
-_HOMES = {"create_sandbox": "app", "ConnectionDropped": "wire.connection", "sandbox_clock": "world.context"}
-
-
-def __getattr__(name: str) -> Any:
-    """Import a public name when it is asked for: commands for a running sandbox need none of them."""
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
