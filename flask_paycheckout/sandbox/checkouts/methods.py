@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
 from decimal import ROUND_DOWN, Decimal
 from typing import NamedTuple, TypeVar
 
+import msgspec
+from msgspec.structs import replace
 from sqlalchemy import ForeignKey, bindparam, select
 from sqlalchemy.orm import Mapped, Session, mapped_column
 
 from flask_paycheckout.sandbox.auth.tables import Account
+from flask_paycheckout.sandbox.wire.envelope import Record
 from flask_paycheckout.sandbox.world.context import assumption
 from flask_paycheckout.sandbox.world.database import Table
 from flask_paycheckout.sandbox.world.money import EXACT, rounded, rows_of, share_of
@@ -18,16 +20,15 @@ from flask_paycheckout.sandbox.world.money import EXACT, rounded, rows_of, share
 BANK_TRANSFER, QR, CRYPTO = "bank_transfer", "qr", "crypto"
 
 
-@dataclass(frozen=True)
-class PaymentMethod:
+class PaymentMethod(Record):
     """A way to pay in one currency, in which its fees and limits are."""
 
     code: str
     name: str
     group: str
     currency: str
-    flat_fee: Decimal
-    percent_fee: Decimal
+    flat_fee: Decimal = msgspec.field(name="flatFeeAmount")
+    percent_fee: Decimal = msgspec.field(name="percentFeeAmount")
     min_amount: Decimal
     max_amount: Decimal
     """Limits of the amount paid, where it has any."""
@@ -80,8 +81,7 @@ ethereum_eth      | Ethereum wallet  | crypto        | eth-ethereum | 0.0004 0.3
 """The methods by code, in the order of the hosted page."""
 
 
-@dataclass(frozen=True)
-class Conversion:
+class Conversion(Record):
     """A pair of currencies, and units of the second per unit of the first."""
 
     input_currency: str

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from decimal import Decimal
 from typing import Annotated
 
 import msgspec
@@ -10,7 +9,14 @@ from msgspec.structs import asdict
 from sqlalchemy.orm import Session
 
 from flask_paycheckout.sandbox.auth.start_state import ACCOUNT_NAME
-from flask_paycheckout.sandbox.checkouts.methods import CONVERSIONS, METHODS, Switch, as_switched
+from flask_paycheckout.sandbox.checkouts.methods import (
+    CONVERSIONS,
+    METHODS,
+    Conversion,
+    PaymentMethod,
+    Switch,
+    as_switched,
+)
 from flask_paycheckout.sandbox.control.accounts import (
     AccountRecord,
     AccountWithSecrets,
@@ -68,35 +74,12 @@ class WebhookEndpoint(Record):
     url: str | None
 
 
-class MethodRecord(Record):
-    """A payment method with its fees and limits."""
-
-    code: str
-    name: str
-    group: str
-    currency: str
-    flat_fee: Decimal = msgspec.field(name="flatFeeAmount")
-    percent_fee: Decimal = msgspec.field(name="percentFeeAmount")
-    min_amount: Decimal
-    max_amount: Decimal
-    enabled: bool
-
-
-class ConversionRecord(Record):
-    """A conversion with its rate."""
-
-    input_currency: str
-    output_currency: str
-    rate: Decimal
-    enabled: bool
-
-
 class Switches(Record):
     """The permissions of an account."""
 
     checkout_enabled: bool
-    payment_methods: list[MethodRecord]
-    conversions: list[ConversionRecord]
+    payment_methods: list[PaymentMethod]
+    conversions: list[Conversion]
 
 
 @call(
@@ -165,8 +148,8 @@ def read_switches(session: Session, name: str = ACCOUNT_NAME) -> Switches:
     account = find_account(session, name)
     return Switches(
         account.checkout_enabled,
-        [MethodRecord.of(one) for one in as_switched(session, account.user_id, METHODS.values())],
-        [ConversionRecord.of(one) for one in as_switched(session, account.user_id, CONVERSIONS.values())],
+        as_switched(session, account.user_id, METHODS.values()),
+        as_switched(session, account.user_id, CONVERSIONS.values()),
     )
 
 
