@@ -20,7 +20,7 @@ from flask_paycheckout.sandbox.recipients.tables import COUNT, add_start_recipie
 from flask_paycheckout.sandbox.wire.callers import CallRefused
 from flask_paycheckout.sandbox.wire.envelope import Record
 from flask_paycheckout.sandbox.wire.field_types import Email, Request, Text, key_of, matching
-from flask_paycheckout.sandbox.world.database import Table
+from flask_paycheckout.sandbox.world.database import tables_of_world
 from flask_paycheckout.sandbox.world.settings import new_ids
 
 NAME = "[A-Za-z0-9][A-Za-z0-9._-]{0,39}"
@@ -168,7 +168,7 @@ def describe_account(session: Session, name: str) -> AccountWithSecrets:
 
 def remove_account(session: Session, user_id: str) -> None:
     """Remove an account with all that it has; the request log keeps its lines. The transaction must be exclusive."""
-    for table in reversed(Table.metadata.sorted_tables):
+    for table in reversed(tables_of_world()):
         for condition in _rows_of(table, user_id):
             session.execute(table.delete().where(condition))
     session.expunge_all()

@@ -21,7 +21,7 @@ from sqlalchemy.orm import Session
 from flask_paycheckout.sandbox.wire.callers import CallRefused
 from flask_paycheckout.sandbox.world.assumptions import ASSUMPTIONS
 from flask_paycheckout.sandbox.world.context import World
-from flask_paycheckout.sandbox.world.database import tables_of_world
+from flask_paycheckout.sandbox.world.database import empty_tables, tables_of_world
 from flask_paycheckout.sandbox.world.settings import WorldSettings, set_unknowns
 
 MAX_BYTES = 32 * 1024 * 1024
@@ -127,12 +127,9 @@ def _read(content: bytes) -> msgspec.Raw:
 
 
 def _exchange_rows(session: Session, state: _State) -> None:
+    empty_tables(session)
     connection = session.connection()
-    tables = tables_of_world()
-    for table in reversed(tables):
-        connection.execute(table.delete())
-    session.expunge_all()
-    for table in tables:
+    for table in tables_of_world():
         names = [column.name for column in table.columns]
         rows = msgspec.json.decode(state.tables[table.name], type=_type_of_rows(table))
         for start in range(0, len(rows), _BATCH):

@@ -68,7 +68,6 @@ def reset_world(session: Session, world: World) -> None:
     """Return to the start state. The transaction must be exclusive."""
     settings = session.get_one(WorldSettings, 1)
     beginning = StartOptions(settings.seed, settings.first_webhook_url, settings.began + 1)
-    session.expunge_all()
     empty_tables(session)
     world.unknowns.take({})
     _begin(session, world, beginning)

@@ -13,15 +13,13 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from flask import Flask, Response, request
-from werkzeug.exceptions import BadRequest
 from werkzeug.routing import Map
 
 from flask_paycheckout.sandbox.world.context import world
 
 if TYPE_CHECKING:
-    from flask import Blueprint, Request
+    from flask import Blueprint
     from flask.typing import RouteCallable
-    from werkzeug.routing import MapAdapter
 
 
 class ConnectionDropped(ConnectionError):
@@ -69,13 +67,6 @@ class SandboxApp(Flask):
             own = [known.empty() for known in self.url_map.iter_rules()]
             self.url_map, self._shares_rules = Map(own, merge_slashes=self.url_map.merge_slashes), False
         super().add_url_rule(rule, endpoint, view_func, provide_automatic_options, **options)
-
-    def create_url_adapter(self, request: Request | None) -> MapAdapter | None:
-        """Return an adapter also for an invalid Host header, because the page that refuses it has links."""
-        try:
-            return super().create_url_adapter(request)
-        except BadRequest:
-            return self.url_map.bind("localhost")
 
     def handle_exception(self, e: Exception) -> Response:
         if isinstance(e, ConnectionDropped):

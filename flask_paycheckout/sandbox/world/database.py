@@ -188,22 +188,18 @@ def sweep(session: Session, model: Any, number: int) -> None:
         session.execute(delete(model).where(model.number <= number - KEPT))
 
 
+@cache
 def tables_of_world() -> list[AnyTable]:
-    """The tables that a reset empties, in the order of their foreign keys: a table comes after those it refers to."""
-    return list(Table.metadata.sorted_tables)
+    """All tables, in the order of their foreign keys: a table comes after those it refers to."""
+    return Table.metadata.sorted_tables
 
 
 def empty_tables(session: Session) -> None:
-    """Delete all rows of the tables that a reset empties."""
+    """Delete all rows of the tables that a reset empties, and forget their objects."""
     connection = session.connection()
-    for statement in _emptying():
-        connection.exec_driver_sql(statement)
-
-
-@cache
-def _emptying() -> tuple[str, ...]:
-    """The DELETE statements, written once per process; they are the same in all databases."""
-    return tuple(str(table.delete()) for table in reversed(tables_of_world()))
+    for table in reversed(tables_of_world()):
+        connection.execute(table.delete())
+    session.expunge_all()
 
 
 def make_tables(session: Session, *, is_new: bool) -> None:
@@ -219,14 +215,14 @@ def make_tables(session: Session, *, is_new: bool) -> None:
         cursor.close()
     else:
         Table.metadata.create_all(session.connection(), checkfirst=not is_new)
-        for table in Table.metadata.sorted_tables:
+        for table in tables_of_world():
             session.execute(table.select().limit(0))
 
 
 @cache
 def _sqlite_schema() -> tuple[str, ...]:
     """All CREATE statements, compiled once per process."""
-    tables = Table.metadata.sorted_tables
+    tables = tables_of_world()
     making: list[ExecutableDDLElement] = [CreateTable(table) for table in tables]
     making += [
         CreateIndex(index) for table in tables for index in sorted(table.indexes, key=lambda index: str(index.name))
