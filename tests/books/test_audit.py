@@ -19,7 +19,7 @@ import sqlalchemy as sa
 from flask_paycheckout import SETTINGS, ByHand, Pay
 from flask_paycheckout.books.audit import reading, rechecks
 from flask_paycheckout.client import FiatItem, PaymentsError, RateLimited, TransportFailed
-from flask_paycheckout.sandbox.disbursements.tables import BankTransfer, Disbursement
+from flask_paycheckout.sandbox.disbursements.tables import Disbursement
 from flask_paycheckout.sandbox.world.database import transaction
 from tests.accounts.conftest import Sellers, SigningService, market as market, service as service
 from tests.books.conftest import contents
@@ -169,13 +169,11 @@ def test_a_transfer_that_the_service_never_had_is_missing_there(payer: Payer, st
 Plant = Callable[[Payer, dict[str, str]], object]
 
 
-def stands_there(
-    payer: Payer, model: type[Disbursement | BankTransfer] = Disbursement, reference: str = "p-1", /, **values: Any
-) -> None:
+def stands_there(payer: Payer, reference: str = "p-1", /, **values: Any) -> None:
     """Changes the disbursement of a payout at the service."""
-    of = Disbursement.id if model is Disbursement else BankTransfer.disbursement_id
+    of = Disbursement.id == payer.payout(reference).disbursement_id
     with payer.sandbox.app.app_context(), transaction() as session:
-        session.execute(sa.update(model).where(of == payer.payout(reference).disbursement_id).values(values))
+        session.execute(sa.update(Disbursement).where(of).values(values))
 
 
 def strangers(payer: Payer, count: int) -> None:
@@ -200,8 +198,8 @@ def row(table: str, column: str, which: str, /, **values: Any) -> Plant:
 books_row = partial(row, "bookings", "kind")
 
 
-def there(*model: Any, **values: Any) -> Plant:
-    return lambda payer, ids: stands_there(payer, *model, **values)
+def there(**values: Any) -> Plant:
+    return lambda payer, ids: stands_there(payer, **values)
 
 
 LAST_MONTH = datetime(2025, 12, 31, 23, 59, tzinfo=UTC)
@@ -226,7 +224,7 @@ PLANTS: dict[str, Plant] = {
     ),
     "a disbursement of another amount": there(amount=Decimal("80.01")),
     "a disbursement with another fee": there(fee_amount=Decimal("9.99")),
-    "a disbursement to somebody else": there(BankTransfer, recipient_id="5a6d00000000000000000199"),
+    "a disbursement to somebody else": there(recipient_id="5a6d00000000000000000199"),
 }
 
 
@@ -274,7 +272,7 @@ def test_a_refund_in_another_currency_has_both_sums_also_after_a_correction(paye
     checkout_id = payer.is_paid()
     reference = refunds(payer.shop, checkout_id, "5", to=ADA, send=("4.90", "USD")).reference
     payer.sends()
-    stands_there(payer, Disbursement, reference, amount=Decimal("4.80"))
+    stands_there(payer, reference, amount=Decimal("4.80"))
     payer.sandbox.finish(payer.payout(reference), "completed")
     payer.sandbox.advance(minutes=120)
     payer.sends()

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from decimal import ROUND_DOWN, Decimal
 from typing import Annotated
 
-from sqlalchemy import ColumnElement, func, select
+from sqlalchemy import ColumnElement, select
 from sqlalchemy.orm import Session
 
 from flask_paycheckout.sandbox.auth.start_state import ACCOUNT_NAME
@@ -20,7 +20,7 @@ from flask_paycheckout.sandbox.deposits.tables import COMPLETED, Deposit
 from flask_paycheckout.sandbox.deposits.transitions import expire_due, fail_deposit, find_checkout, pay, pick
 from flask_paycheckout.sandbox.disbursements.fiat import disburse
 from flask_paycheckout.sandbox.disbursements.fiat_schemas import ITEMS, FiatPaymentV2
-from flask_paycheckout.sandbox.disbursements.tables import FAILED, BankTransfer, Disbursement, WalletTransfer
+from flask_paycheckout.sandbox.disbursements.tables import FAILED, Disbursement
 from flask_paycheckout.sandbox.disbursements.transitions import finish_disbursement
 from flask_paycheckout.sandbox.outgoing.webhooks import Webhook
 from flask_paycheckout.sandbox.recipients.tables import Recipient
@@ -281,24 +281,19 @@ class DisbursementRecord(Record):
     amount: Decimal
     currency: str
     to: str | None
-    """The id of a saved recipient, the account number of another one, or the address of a wallet."""
     status: str
     created_at: Timestamp
 
 
 def list_disbursements(session: Session, *conditions: ColumnElement[bool]) -> list[DisbursementRecord]:
     """The disbursements that fulfil the conditions, of both kinds, oldest first."""
-    to = func.coalesce(WalletTransfer.receiver_address, BankTransfer.recipient_id, BankTransfer.account_number)
-    id_, account = Disbursement.id.label("disbursement_id"), Account.name.label("account")
     rows = session.execute(
-        select(Disbursement.__table__, id_, account, to.label("to"))
+        select(Disbursement, Account.name)
         .join(Account, Account.user_id == Disbursement.user_id)
         .where(*conditions)
-        .outerjoin(BankTransfer, BankTransfer.disbursement_id == Disbursement.id)
-        .outerjoin(WalletTransfer, WalletTransfer.disbursement_id == Disbursement.id)
         .order_by(Disbursement.number)
     )
-    return DisbursementRecord.of_all(rows)
+    return [DisbursementRecord.of(made, disbursement_id=made.id, account=account) for made, account in rows]
 
 
 def finish(disbursement_id: str, status: str) -> DisbursementRecord:

@@ -10,7 +10,6 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from flask_paycheckout.sandbox.disbursements.fiat_schemas import FiatPaymentMethod, FiatPaymentV2
-from flask_paycheckout.sandbox.disbursements.tables import BankTransfer
 from flask_paycheckout.sandbox.recipients.tables import Recipient
 from flask_paycheckout.sandbox.wire.envelope import FieldError, Unusable
 from flask_paycheckout.sandbox.world.money import rows_of
@@ -61,8 +60,8 @@ def saved_recipients(session: Session, user_id: str, ids: Iterable[str | None]) 
 
 def payee_of(
     saved: dict[str, Recipient], field: str, payment: FiatPaymentV2, currency: str
-) -> tuple[BankTransfer, FiatPaymentMethod]:
-    """The payee of an item as it is now, and the method of its bank.
+) -> tuple[dict[str, str | None], FiatPaymentMethod]:
+    """The payee of an item as it is now, as columns of the disbursement, and the method of its bank.
 
     :raises NoMethod: the bank has none in the currency.
     :raises FieldError: there is no payee, or two.
@@ -72,22 +71,21 @@ def payee_of(
     if payment.recipient is not None:
         bank = payment.recipient.bank
         method = _find_method(f"{field}.recipient.bank.bankCode", currency, bank.bank_code)
-        given = {"email": payment.recipient.email, "name": payment.recipient.name}
-        return BankTransfer(**asdict(bank), **given), method
+        return asdict(bank) | {"email": payment.recipient.email, "name": payment.recipient.name}, method
     field, recipient = f"{field}.recipientId", saved.get(str(payment.recipient_id))
     if recipient is None:
         raise Unusable(f"{field} is no recipient of this account; GET /v1/recipient lists them.")
     if recipient.currency != currency:
         raise NoMethod(field, currency)
     method = _find_method(field, currency, recipient.payment_code, recipient.bank_name)
-    payee = BankTransfer(
-        account_name=recipient.account_name,
-        account_number=recipient.account_number or recipient.iban_number,
-        bank_name=recipient.bank_name or method.bank_name,
-        bank_code=method.bank_code,
-        recipient_id=recipient.id,
-        email=recipient.email,
-        name=recipient.name,
-        country=recipient.country,
-    )
+    payee = {
+        "account_name": recipient.account_name,
+        "account_number": recipient.account_number or recipient.iban_number,
+        "bank_name": recipient.bank_name or method.bank_name,
+        "bank_code": method.bank_code,
+        "recipient_id": recipient.id,
+        "email": recipient.email,
+        "name": recipient.name,
+        "country": recipient.country,
+    }
     return payee, method

@@ -12,16 +12,9 @@ from sqlalchemy.orm import Session
 from flask_paycheckout.sandbox.auth.access import operation
 from flask_paycheckout.sandbox.auth.tables import Account
 from flask_paycheckout.sandbox.disbursements.addresses import WalletAddress, check_address, sending_wallet
-from flask_paycheckout.sandbox.disbursements.batches import (
-    MAX_ITEMS,
-    Item,
-    check_size,
-    fee_of,
-    store_batch,
-    total,
-)
-from flask_paycheckout.sandbox.disbursements.fiat_schemas import Activity, MadeStatus, details_of
-from flask_paycheckout.sandbox.disbursements.tables import CRYPTO, Disbursement, WalletTransfer
+from flask_paycheckout.sandbox.disbursements.batches import MAX_ITEMS, check_size, fee_of, store_batch, total
+from flask_paycheckout.sandbox.disbursements.fiat_schemas import Activity, MadeStatus, with_histories
+from flask_paycheckout.sandbox.disbursements.tables import CRYPTO, Disbursement
 from flask_paycheckout.sandbox.wire.envelope import MAX_DIGITS, FieldError, Record, Refusal, instead
 from flask_paycheckout.sandbox.wire.field_types import (
     Amount,
@@ -121,19 +114,19 @@ class FeeEstimate(Record):
 
 
 def represent_crypto(session: Session, disbursements: Sequence[Disbursement]) -> list[CryptoDisbursement]:
-    """Convert disbursements to records, with two queries for all of them."""
-    return [_record(*details) for details in details_of(session, disbursements, WalletTransfer)]
+    """Convert disbursements to records, with one query for all of them."""
+    return [_record(made, history) for made, history in with_histories(session, disbursements)]
 
 
-def _record(made: Disbursement, transfer: WalletTransfer, history: list[Activity]) -> CryptoDisbursement:
+def _record(made: Disbursement, history: list[Activity]) -> CryptoDisbursement:
     token = TOKENS_BY_ID[made.currency]
     return CryptoDisbursement.of(
-        *(made, transfer, token),
+        *(made, token),
         disbursement_id=made.id,
         token=token.id,
         token_address=token.address,
         token_decimal=token.decimal,
-        fee_config=FeeConfig.of(transfer, made),
+        fee_config=FeeConfig.of(made),
         created_by=made.user_id,
         activity_history=history,
     )
@@ -175,10 +168,10 @@ def create_crypto_disbursements(session: Session, account: Account, sent: NewCry
     )
 
 
-def _item(user_id: str, token: Token, field: str, receiver: Receiver) -> Item[WalletTransfer]:
+def _item(user_id: str, token: Token, field: str, receiver: Receiver) -> Disbursement:
     check_address(f"{field}.receiverWalletAddress", receiver.receiver_wallet_address, token.blockchain_type)
     amount = in_units(f"{field}.amount", receiver.amount, token.id)
-    made = Disbursement(
+    return Disbursement(
         kind=CRYPTO,
         user_id=user_id,
         currency=token.id,
@@ -187,14 +180,11 @@ def _item(user_id: str, token: Token, field: str, receiver: Receiver) -> Item[Wa
         fee_percentage=_PERCENTAGE,
         reference=receiver.reference,
         note=receiver.note,
-    )
-    transfer = WalletTransfer(
         sender_address=sending_wallet(user_id, token.blockchain_type),
         receiver_address=receiver.receiver_wallet_address,
         fee_flat=token.fee_flat,
         fee_network=token.fee_network,
     )
-    return made, transfer
 
 
 @crypto_disbursements.get("/v1/disbursement/crypto/estimate")

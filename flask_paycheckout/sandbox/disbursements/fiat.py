@@ -117,8 +117,9 @@ def disburse(
             fee_percentage=method.fee_percentage,
             reference=payment.reference,
             note=payment.note,
+            **payee,
         )
-        items.append((made, payee))
+        items.append(made)
     return store_batch(session, ITEMS, items, grouped=grouped)
 
 
@@ -145,7 +146,7 @@ def list_fiat_disbursements(session: Session, account: Account, query: FiatListQ
     """The account's fiat disbursements, in the form that the unknown `fiat_list` names."""
     settle_due(session)
     page: Page[Any] = page_of(session, _wanted(account.user_id, query), Disbursement, query, lambda row: row)
-    # All at once, because converting a row alone takes two queries.
+    # All at once, because converting a row alone takes a query.
     docs = represent_fiat(session, page.docs, FiatDisbursement)
     match assumption("fiat_list"):
         case "array":

@@ -9,12 +9,8 @@ from typing import Annotated, TypeVar
 
 from sqlalchemy.orm import Session
 
-from flask_paycheckout.sandbox.disbursements.batches import MAX_ITEMS, Transfer, transfers_of
-from flask_paycheckout.sandbox.disbursements.tables import (
-    STATUSES,
-    BankTransfer,
-    Disbursement,
-)
+from flask_paycheckout.sandbox.disbursements.batches import MAX_ITEMS
+from flask_paycheckout.sandbox.disbursements.tables import STATUSES, Disbursement
 from flask_paycheckout.sandbox.wire.envelope import Record, Timestamp, when, words_unless
 from flask_paycheckout.sandbox.wire.field_types import (
     Amount,
@@ -122,14 +118,13 @@ class Activity(Record):
         return self.updated_at[_DATE] if isinstance(self.updated_at, dict) else self.updated_at
 
 
-def details_of(
-    session: Session, disbursements: Sequence[Disbursement], table: type[Transfer]
-) -> Iterator[tuple[Disbursement, Transfer, list[Activity]]]:
-    """Each disbursement with where its money went and its history; two queries for all of them."""
-    transfers = transfers_of(session, table, disbursements)
-    histories = histories_of(session, transfers)
+def with_histories(
+    session: Session, disbursements: Sequence[Disbursement]
+) -> Iterator[tuple[Disbursement, list[Activity]]]:
+    """Each disbursement with its history; one query for all of them."""
+    histories = histories_of(session, [made.id for made in disbursements])
     for made in disbursements:
-        yield made, transfers[made.id], [_activity(entry) for entry in histories[made.id]]
+        yield made, [_activity(entry) for entry in histories[made.id]]
 
 
 def _activity(entry: Entry) -> Activity:
@@ -239,14 +234,14 @@ Item = TypeVar("Item", bound=_FiatItem)
 
 
 def represent_fiat(session: Session, disbursements: Sequence[Disbursement], kind: type[Item]) -> list[Item]:
-    """Convert disbursements to records of a kind, with two queries for all of them."""
+    """Convert disbursements to records of a kind, with one query for all of them."""
     return [
         kind.of(
             made,
             disbursement_id=made.id,
-            recipient=PaidRecipient.of(transfer, bank=PaidBank.of(transfer, made)),
+            recipient=PaidRecipient.of(made, bank=PaidBank.of(made)),
             created_by=made.user_id,
             activity_history=history,
         )
-        for made, transfer, history in details_of(session, disbursements, BankTransfer)
+        for made, history in with_histories(session, disbursements)
     ]

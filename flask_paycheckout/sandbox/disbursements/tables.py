@@ -1,11 +1,11 @@
-"""Tables of disbursements of both kinds, and of where their money goes."""
+"""The table of disbursements of both kinds."""
 
 from __future__ import annotations
 
 from datetime import datetime
 from decimal import Decimal
 
-from sqlalchemy import ForeignKey, Index, UniqueConstraint
+from sqlalchemy import Index, UniqueConstraint
 from sqlalchemy.orm import Mapped, mapped_column
 
 from flask_paycheckout.sandbox.world.database import AccountId, Serial, Table
@@ -38,6 +38,20 @@ class Disbursement(Table):
     fee_percentage: Mapped[Decimal]
     reference: Mapped[str | None]
     note: Mapped[str | None]
+    recipient_id: Mapped[str | None]
+    """None when the recipient was given in the request. Later changes of a saved one do not change these columns."""
+    email: Mapped[str | None]
+    name: Mapped[str | None]
+    bank_name: Mapped[str | None]
+    account_name: Mapped[str | None]
+    account_number: Mapped[str | None]
+    bank_code: Mapped[str | None]
+    country: Mapped[str | None]
+    """All of these None for a transfer of tokens, and the following four for one to a bank."""
+    sender_address: Mapped[str | None]
+    receiver_address: Mapped[str | None]
+    fee_flat: Mapped[Decimal | None]
+    fee_network: Mapped[Decimal | None]
     status: Mapped[str]
     created_at: Mapped[datetime]
     updated_at: Mapped[datetime]
@@ -49,43 +63,15 @@ class Disbursement(Table):
         Index("ix_disbursement_list", "user_id", "kind", "created_at", "number"),
     )
 
+    @property
+    def to(self) -> str | None:
+        """The id of a saved recipient, the account number of another one, or the address of a wallet."""
+        return self.receiver_address or self.recipient_id or self.account_number
 
-class BankTransfer(Table):
-    """A copy of the recipient from the time of the disbursement, which later changes and deletion do not affect."""
-
-    __tablename__ = "bank_transfer"
-
-    disbursement_id: Mapped[str] = mapped_column(ForeignKey(Disbursement.id), primary_key=True)
-    recipient_id: Mapped[str | None]
-    """None when the recipient was given in the request."""
-    email: Mapped[str | None]
-    name: Mapped[str | None]
-    bank_name: Mapped[str]
-    account_name: Mapped[str]
-    account_number: Mapped[str | None]
-    bank_code: Mapped[str]
-    country: Mapped[str | None]
-
-    def goes_where(self, other: BankTransfer) -> bool:
-        """Whether both go to one payee, whose name and address may have changed since."""
-        if self.recipient_id is not None or other.recipient_id is not None:
-            return self.recipient_id == other.recipient_id
-        return (self.bank_code, self.account_number) == (other.bank_code, other.account_number)
-
-
-class WalletTransfer(Table):
-    """The wallets between which a crypto disbursement moved tokens."""
-
-    __tablename__ = "wallet_transfer"
-
-    disbursement_id: Mapped[str] = mapped_column(ForeignKey(Disbursement.id), primary_key=True)
-    sender_address: Mapped[str]
-    receiver_address: Mapped[str]
-    fee_flat: Mapped[Decimal]
-    fee_network: Mapped[Decimal]
-    """Both as charged at creation; the percentage is stored with the disbursement."""
-
-    def goes_where(self, other: WalletTransfer) -> bool:
-        """Whether both go to one wallet."""
-        # The case of an EVM address is its checksum only; a Stellar address has one case.
-        return self.receiver_address.lower() == other.receiver_address.lower()
+    @property
+    def payee(self) -> tuple[str | None, ...]:
+        """Equal for two that go to one payee, whose name and address may have changed since."""
+        if self.receiver_address is not None:
+            # The case of an EVM address is its checksum only; a Stellar address has one case.
+            return (self.receiver_address.lower(),)
+        return (self.recipient_id,) if self.recipient_id else (self.bank_code, self.account_number)

@@ -21,7 +21,7 @@ from flask_paycheckout.sandbox.checkouts.endpoints import Checkout
 from flask_paycheckout.sandbox.control.message_calls import list_webhooks
 from flask_paycheckout.sandbox.control.sender import pass_time
 from flask_paycheckout.sandbox.deposits.tables import Deposit
-from flask_paycheckout.sandbox.disbursements.tables import BankTransfer, Disbursement, WalletTransfer
+from flask_paycheckout.sandbox.disbursements.tables import Disbursement
 from flask_paycheckout.sandbox.inspector.blueprint import (
     MAX_ROWS,
     inspector,
@@ -111,9 +111,7 @@ OVERVIEW = {
         Checkout.user_id,
     ),
     "disbursements": Listed(
-        select(Disbursement, BankTransfer, WalletTransfer, Account.name)
-        .outerjoin(BankTransfer, BankTransfer.disbursement_id == Disbursement.id)
-        .outerjoin(WalletTransfer, WalletTransfer.disbursement_id == Disbursement.id)
+        select(Disbursement, Account.name)
         .join(Account, Account.user_id == Disbursement.user_id)
         .order_by(Disbursement.number.desc()),
         Disbursement.user_id,
@@ -170,11 +168,11 @@ def show_detail(kind: str, id_: str) -> Response:
         made = session.scalar(select(model).where(model.id == id_))
         if made is None:
             return show_missing(kind.removesuffix("s"))
-        beside: dict[str, Any] = {"deposit": Deposit, "bank": BankTransfer, "wallet": WalletTransfer}
-        found: dict[str, Any] = {name: session.get(table, id_) for name, table in beside.items()}
+        deposit = session.get(Deposit, id_)
         account = session.scalar(select(Account.name).where(Account.user_id == made.user_id))
-        timeline = timeline_of(session, made, found["deposit"])
-    return show(kind.removesuffix("s"), made=made, account=account, timeline=timeline, most=MAX_ENTRIES, **found)
+        timeline = timeline_of(session, made, deposit)
+    facts = {"made": made, "deposit": deposit, "account": account, "timeline": timeline, "most": MAX_ENTRIES}
+    return show(kind.removesuffix("s"), **facts)
 
 
 _SEARCHED: tuple[tuple[str, Any, Any], ...] = (
