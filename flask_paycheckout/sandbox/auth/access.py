@@ -28,10 +28,11 @@ from sqlalchemy import bindparam, delete, or_, select
 from sqlalchemy.orm import Session
 
 from flask_paycheckout.sandbox.auth.start_state import USER_ID, add_token
-from flask_paycheckout.sandbox.auth.tables import AccessToken, Account, digest_of
+from flask_paycheckout.sandbox.auth.tables import AccessToken, digest_of
 from flask_paycheckout.sandbox.wire.envelope import FieldError, Refusal, success, unspecified_refusal
 from flask_paycheckout.sandbox.wire.operations import Credentials, Operation, mark, operation_of, read_sent
 from flask_paycheckout.sandbox.wire.request_log import LOSE_RESPONSE, log_request, masked
+from flask_paycheckout.sandbox.world.accounts import Account
 from flask_paycheckout.sandbox.world.assumptions import sign, string_to_sign
 from flask_paycheckout.sandbox.world.context import assumption, current_time, world
 from flask_paycheckout.sandbox.world.database import transaction

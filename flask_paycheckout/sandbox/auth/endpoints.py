@@ -23,11 +23,12 @@ from flask_paycheckout.sandbox.auth.schemas import (
     represent,
 )
 from flask_paycheckout.sandbox.auth.start_state import make_user
-from flask_paycheckout.sandbox.auth.tables import Account, User, Verification, digest_of, password_digest
+from flask_paycheckout.sandbox.auth.tables import User, Verification, digest_of, password_digest
 from flask_paycheckout.sandbox.outgoing.mails import store_mail
 from flask_paycheckout.sandbox.wire.envelope import unspecified_refusal
 from flask_paycheckout.sandbox.wire.field_types import key_of
 from flask_paycheckout.sandbox.wire.operations import Credentials
+from flask_paycheckout.sandbox.world.accounts import Account
 from flask_paycheckout.sandbox.world.context import current_time
 from flask_paycheckout.sandbox.world.database import rows_changed
 from flask_paycheckout.sandbox.world.settings import new_id, new_secret

@@ -8,8 +8,9 @@ from typing import Any
 
 from sqlalchemy.orm import Session
 
-from flask_paycheckout.sandbox.auth.tables import AccessToken, Account, User, digest_of, password_digest
+from flask_paycheckout.sandbox.auth.tables import AccessToken, User, digest_of, password_digest
 from flask_paycheckout.sandbox.wire.field_types import key_of
+from flask_paycheckout.sandbox.world.accounts import Account
 from flask_paycheckout.sandbox.world.context import World, current_time, world
 from flask_paycheckout.sandbox.world.settings import derived
 

@@ -1,4 +1,4 @@
-"""Tables of accounts, users, logins and access tokens. Secrets of users are stored as digests."""
+"""Tables of users, logins and access tokens. Secrets of users are stored as digests."""
 
 from __future__ import annotations
 
@@ -8,21 +8,8 @@ from hashlib import sha256
 from sqlalchemy import ForeignKey
 from sqlalchemy.orm import Mapped, mapped_column
 
+from flask_paycheckout.sandbox.world.accounts import Account
 from flask_paycheckout.sandbox.world.database import Table
-
-
-class Account(Table):
-    __tablename__ = "account"
-
-    user_id: Mapped[str] = mapped_column(primary_key=True)
-    name: Mapped[str] = mapped_column(unique=True)
-    """The tester's name for it; the client id for an account that registered."""
-    client_id: Mapped[str] = mapped_column(unique=True)
-    client_secret: Mapped[str]
-    checkout_enabled: Mapped[bool]
-    password: Mapped[str | None]
-    access_token: Mapped[str | None]
-    """Both as the tester reads them; None for an account that registered."""
 
 
 class User(Table):

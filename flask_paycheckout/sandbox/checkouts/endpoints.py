@@ -11,7 +11,6 @@ from sqlalchemy import Index
 from sqlalchemy.orm import Mapped, Session, mapped_column
 
 from flask_paycheckout.sandbox.auth.access import operation
-from flask_paycheckout.sandbox.auth.tables import Account
 from flask_paycheckout.sandbox.checkouts.methods import (
     PaymentMethod,
     Quote,
@@ -24,6 +23,7 @@ from flask_paycheckout.sandbox.checkouts.methods import (
 from flask_paycheckout.sandbox.outgoing.faults import take_webhook_fault
 from flask_paycheckout.sandbox.wire.envelope import Record, Refusal, Url, unspecified_refusal
 from flask_paycheckout.sandbox.wire.field_types import Amount, Code, Request, in_units
+from flask_paycheckout.sandbox.world.accounts import Account
 from flask_paycheckout.sandbox.world.context import current_time, world
 from flask_paycheckout.sandbox.world.database import AccountId, Table, insert_rows
 from flask_paycheckout.sandbox.world.settings import new_id

@@ -8,13 +8,11 @@ from typing import NamedTuple, TypeVar
 
 import msgspec
 from msgspec.structs import replace
-from sqlalchemy import ForeignKey, bindparam, select
-from sqlalchemy.orm import Mapped, Session, mapped_column
+from sqlalchemy.orm import Session
 
-from flask_paycheckout.sandbox.auth.tables import Account
 from flask_paycheckout.sandbox.wire.envelope import Record
+from flask_paycheckout.sandbox.world.accounts import Account
 from flask_paycheckout.sandbox.world.context import assumption
-from flask_paycheckout.sandbox.world.database import Table
 from flask_paycheckout.sandbox.world.money import EXACT, rounded, rows_of, share_of
 
 BANK_TRANSFER, QR, CRYPTO = "bank_transfer", "qr", "crypto"
@@ -114,26 +112,13 @@ usdc-polygon | USD          | 0.9979    | on
 CONVERSIONS = {conversion.code: conversion for conversion in _CONVERSIONS}
 
 
-class Switch(Table):
-    """Whether a payment method or a conversion, named by its code, is enabled for an account after a change."""
-
-    __tablename__ = "switch"
-
-    user_id: Mapped[str] = mapped_column(ForeignKey(Account.user_id), primary_key=True)
-    code: Mapped[str] = mapped_column(primary_key=True)
-    enabled: Mapped[bool]
-
-
-_SWITCHES = select(Switch.code, Switch.enabled).where(Switch.user_id == bindparam("user_id"))
-
 Switched = TypeVar("Switched", PaymentMethod, Conversion)
 
 
 def as_switched(session: Session, user_id: str, offered: Iterable[Switched]) -> list[Switched]:
     """These methods or conversions, each enabled for the account or not."""
-    rows = session.execute(_SWITCHES, {"user_id": user_id})
-    switched = {row.code: row.enabled for row in rows}
-    return [replace(one, enabled=switched[one.code]) if one.code in switched else one for one in offered]
+    switched = session.get_one(Account, user_id).switched
+    return [replace(one, enabled=switched.get(one.code, one.enabled)) for one in offered]
 
 
 def enabled_methods(session: Session, user_id: str, currency: str) -> list[PaymentMethod]:

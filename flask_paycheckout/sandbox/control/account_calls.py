@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Annotated
 
 import msgspec
-from msgspec.structs import asdict
 from sqlalchemy.orm import Session
 
 from flask_paycheckout.sandbox.auth.start_state import ACCOUNT_NAME
@@ -14,7 +13,6 @@ from flask_paycheckout.sandbox.checkouts.methods import (
     METHODS,
     Conversion,
     PaymentMethod,
-    Switch,
     as_switched,
 )
 from flask_paycheckout.sandbox.control.accounts import (
@@ -31,7 +29,6 @@ from flask_paycheckout.sandbox.control.accounts import (
 )
 from flask_paycheckout.sandbox.control.calls import call
 from flask_paycheckout.sandbox.outgoing.webhook_sender import WebhookUrl
-from flask_paycheckout.sandbox.outgoing.webhooks import set_webhook_url, webhook_url
 from flask_paycheckout.sandbox.wire.callers import CallRefused
 from flask_paycheckout.sandbox.wire.envelope import FieldError, Record
 from flask_paycheckout.sandbox.wire.field_types import Flag, Request, Text, listed
@@ -132,13 +129,13 @@ def replace_keys(session: Session, name: str, sent: NewKeys) -> AccountWithSecre
 @call("GET /webhook-endpoint", "reads where webhooks of the first account are sent")
 @call("GET /accounts/<name>/webhook-endpoint", "reads where webhooks of an account are sent")
 def read_webhook_endpoint(session: Session, name: str = ACCOUNT_NAME) -> WebhookEndpoint:
-    return WebhookEndpoint(webhook_url(session, find_account(session, name).user_id))
+    return WebhookEndpoint(find_account(session, name).webhook_url)
 
 
 @call("PUT /webhook-endpoint", "sets where webhooks of the first account are sent; null for nowhere")
 @call("PUT /accounts/<name>/webhook-endpoint", "sets where webhooks of an account are sent; null for nowhere")
 def set_webhook_endpoint(session: Session, sent: NewEndpoint, name: str = ACCOUNT_NAME) -> WebhookEndpoint:
-    set_webhook_url(session, find_account(session, name, for_change=True).user_id, sent.url)
+    find_account(session, name, for_change=True).webhook_url = sent.url
     return WebhookEndpoint(sent.url)
 
 
@@ -160,17 +157,10 @@ def switch_account(session: Session, sent: NewSwitches, name: str = ACCOUNT_NAME
     account = find_account(session, name, for_change=True)
     if sent.checkout_enabled is not None:
         account.checkout_enabled = sent.checkout_enabled
-    for method in sent.payment_methods:
-        _check_exists(METHODS.get(method.code), f"code {method.code}")
-        session.merge(Switch(user_id=account.user_id, **asdict(method)))
-    for pair in sent.conversions:
-        code = f"{pair.input_currency}-{pair.output_currency}"
-        _check_exists(CONVERSIONS.get(code), f"conversions {code}")
-        session.merge(Switch(user_id=account.user_id, code=code, enabled=pair.enabled))
-    session.flush()
+    methods = {one.code: one.enabled for one in sent.payment_methods}
+    pairs = {f"{one.input_currency}-{one.output_currency}": one.enabled for one in sent.conversions}
+    for field, given, known in (("code", methods, METHODS), ("conversions", pairs, CONVERSIONS)):
+        for missing in given.keys() - known.keys():
+            raise FieldError(f"{field} {missing} does not exist; GET /_sandbox/account lists them.")
+    account.switched = account.switched | methods | pairs
     return read_switches(session, name)
-
-
-def _check_exists(found: object, name: str) -> None:
-    if found is None:
-        raise FieldError(f"{name} does not exist; GET /_sandbox/account lists them.")

@@ -13,13 +13,13 @@ from sqlalchemy import ColumnElement, Table as AnyTable, delete, exists, select
 from sqlalchemy.orm import Session
 
 from flask_paycheckout.sandbox.auth.start_state import ACCOUNT_NAME, Merchant, add_merchant, add_token
-from flask_paycheckout.sandbox.auth.tables import AccessToken, Account, User, digest_of
+from flask_paycheckout.sandbox.auth.tables import AccessToken, User, digest_of
 from flask_paycheckout.sandbox.outgoing.webhook_sender import WebhookUrl
-from flask_paycheckout.sandbox.outgoing.webhooks import WebhookAddress, set_webhook_url
 from flask_paycheckout.sandbox.recipients.tables import COUNT, add_start_recipients
 from flask_paycheckout.sandbox.wire.callers import CallRefused
 from flask_paycheckout.sandbox.wire.envelope import Record
 from flask_paycheckout.sandbox.wire.field_types import Email, Request, Text, key_of, matching
+from flask_paycheckout.sandbox.world.accounts import Account
 from flask_paycheckout.sandbox.world.database import tables_of_world
 from flask_paycheckout.sandbox.world.settings import new_ids
 
@@ -103,7 +103,7 @@ def make_account(session: Session, asked: NewAccount) -> Account:
     )
     account = add_merchant(session, new)
     add_start_recipients(session, user_id, organization, zip(ids[5::2], ids[6::2], strict=True))
-    set_webhook_url(session, user_id, asked.webhook_url)
+    account.webhook_url = asked.webhook_url
     return account
 
 
@@ -150,10 +150,7 @@ def find_account(session: Session, name: str, *, for_change: bool = False) -> Ac
 def list_accounts(session: Session, *conditions: ColumnElement[bool]) -> list[AccountWithSecrets]:
     """The accounts that fulfil the conditions, with their secrets: the first one, then by name."""
     rows = session.execute(
-        select(Account.__table__, User.email, WebhookAddress.url.label("webhook_url"))
-        .outerjoin(User, User.id == Account.user_id)
-        .outerjoin(WebhookAddress, WebhookAddress.user_id == Account.user_id)
-        .where(*conditions)
+        select(Account.__table__, User.email).outerjoin(User, User.id == Account.user_id).where(*conditions)
     )
     shown = AccountWithSecrets.of_all(rows)
     return sorted(shown, key=lambda one: (one.name != ACCOUNT_NAME, one.name))

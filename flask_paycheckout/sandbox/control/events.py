@@ -12,10 +12,10 @@ from typing import Any
 from sqlalchemy import ColumnElement, Select, String, cast, func, literal, null, select
 from sqlalchemy.orm import InstrumentedAttribute, Session
 
-from flask_paycheckout.sandbox.auth.tables import Account
 from flask_paycheckout.sandbox.outgoing.webhooks import Webhook, WebhookAttempt
 from flask_paycheckout.sandbox.wire.envelope import FieldError, Record, Timestamp
 from flask_paycheckout.sandbox.wire.request_log import LoggedRequest
+from flask_paycheckout.sandbox.world.accounts import Account
 from flask_paycheckout.sandbox.world.settings import WorldSettings
 from flask_paycheckout.sandbox.world.transitions import Activity
 

@@ -9,7 +9,6 @@ from typing import Annotated
 from sqlalchemy import ColumnElement, select
 from sqlalchemy.orm import InstrumentedAttribute, Session
 
-from flask_paycheckout.sandbox.auth.tables import Account
 from flask_paycheckout.sandbox.control.accounts import find_account
 from flask_paycheckout.sandbox.control.calls import call
 from flask_paycheckout.sandbox.control.events import MAX_EVENTS, Events, read_events
@@ -21,6 +20,7 @@ from flask_paycheckout.sandbox.wire.callers import CallRefused
 from flask_paycheckout.sandbox.wire.envelope import Record, Timestamp
 from flask_paycheckout.sandbox.wire.field_types import MAX_ADDRESS, Request, Text, text, whole
 from flask_paycheckout.sandbox.wire.request_log import LoggedRequest, RequestRecord, logged_requests
+from flask_paycheckout.sandbox.world.accounts import Account
 from flask_paycheckout.sandbox.world.database import transaction
 
 MAX_SHOWN = 1000

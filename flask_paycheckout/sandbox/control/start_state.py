@@ -16,12 +16,12 @@ from flask_paycheckout.sandbox.auth.start_state import (
     add_merchant,
     first_merchant,
 )
-from flask_paycheckout.sandbox.auth.tables import Account, User, password_digest
+from flask_paycheckout.sandbox.auth.tables import User, password_digest
 from flask_paycheckout.sandbox.control.accounts import NewKeys, change_keys
-from flask_paycheckout.sandbox.outgoing.webhooks import WebhookAddress, set_webhook_url
 from flask_paycheckout.sandbox.recipients.tables import add_start_recipients
+from flask_paycheckout.sandbox.world.accounts import Account
 from flask_paycheckout.sandbox.world.context import World
-from flask_paycheckout.sandbox.world.database import empty_tables, insert_rows, make_tables
+from flask_paycheckout.sandbox.world.database import empty_tables, make_tables
 from flask_paycheckout.sandbox.world.settings import WorldSettings, follow
 
 
@@ -50,7 +50,7 @@ def prepare_world(session: Session, world: World, beginning: StartOptions, *, is
     _hide_published_keys(session, world)
     if beginning.webhook_url is not None:
         settings.first_webhook_url = beginning.webhook_url
-        set_webhook_url(session, USER_ID, beginning.webhook_url)
+        session.get_one(Account, USER_ID).webhook_url = beginning.webhook_url
 
 
 def _hide_published_keys(session: Session, world: World) -> None:
@@ -84,12 +84,10 @@ def _begin(session: Session, world: World, beginning: StartOptions) -> None:
         clock_offset=0,
         control_token=world.control_token if world.name else None,
         first_webhook_url=beginning.webhook_url,
-        changed_unknowns="{}",
+        changed_unknowns={},
     )
     session.add(settings)
     first = first_merchant(world)
-    add_merchant(session, first)
+    add_merchant(session, first).webhook_url = beginning.webhook_url
     add_invited_user(session, first)
     add_start_recipients(session, USER_ID, ORGANIZATION_ID)
-    session.flush()
-    insert_rows(session, WebhookAddress, [{"user_id": USER_ID, "url": beginning.webhook_url}])

@@ -11,7 +11,6 @@ from sqlalchemy import ColumnElement, select
 from sqlalchemy.orm import Session
 
 from flask_paycheckout.sandbox.auth.start_state import ACCOUNT_NAME
-from flask_paycheckout.sandbox.auth.tables import Account
 from flask_paycheckout.sandbox.checkouts.endpoints import NewCheckout, page_url, store_checkout
 from flask_paycheckout.sandbox.control.accounts import find_account
 from flask_paycheckout.sandbox.control.message_calls import send_again
@@ -27,6 +26,7 @@ from flask_paycheckout.sandbox.recipients.tables import Recipient
 from flask_paycheckout.sandbox.wire.callers import CallRefused
 from flask_paycheckout.sandbox.wire.envelope import FieldError, Record, Timestamp
 from flask_paycheckout.sandbox.wire.field_types import Amount, Request, Text, choice, declared_fields
+from flask_paycheckout.sandbox.world.accounts import Account
 from flask_paycheckout.sandbox.world.context import current_time, world
 from flask_paycheckout.sandbox.world.database import transaction
 from flask_paycheckout.sandbox.world.money import EXACT, unit_of

@@ -15,7 +15,6 @@ from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
 from flask_paycheckout.sandbox.auth.access import operation
-from flask_paycheckout.sandbox.auth.tables import Account
 from flask_paycheckout.sandbox.checkouts.endpoints import Checkout, offers
 from flask_paycheckout.sandbox.checkouts.methods import METHODS, PaymentMethod, Quote, quote_paying, terms_of
 from flask_paycheckout.sandbox.deposits.tables import (
@@ -30,6 +29,7 @@ from flask_paycheckout.sandbox.deposits.tables import (
 from flask_paycheckout.sandbox.outgoing.webhooks import enqueue, send_due
 from flask_paycheckout.sandbox.wire.envelope import FieldError, Refusal, to_wire, unspecified_refusal
 from flask_paycheckout.sandbox.wire.field_types import Request, text
+from flask_paycheckout.sandbox.world.accounts import Account
 from flask_paycheckout.sandbox.world.context import assumption, current_time
 from flask_paycheckout.sandbox.world.database import rows_changed
 from flask_paycheckout.sandbox.world.money import decimals_of, is_divisible

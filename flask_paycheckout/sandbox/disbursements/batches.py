@@ -17,9 +17,9 @@ from sqlalchemy import select, true
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
-from flask_paycheckout.sandbox.auth.tables import Account
 from flask_paycheckout.sandbox.disbursements.tables import CRYPTO, FIAT, PENDING, Disbursement
 from flask_paycheckout.sandbox.wire.envelope import FieldError
+from flask_paycheckout.sandbox.world.accounts import Account
 from flask_paycheckout.sandbox.world.context import assumption, current_time
 from flask_paycheckout.sandbox.world.money import EXACT, rounded, share_of
 from flask_paycheckout.sandbox.world.settings import new_id, new_ids

@@ -10,7 +10,6 @@ from flask import Blueprint
 from sqlalchemy.orm import Session
 
 from flask_paycheckout.sandbox.auth.access import operation
-from flask_paycheckout.sandbox.auth.tables import Account
 from flask_paycheckout.sandbox.disbursements.addresses import WalletAddress, check_address, sending_wallet
 from flask_paycheckout.sandbox.disbursements.batches import MAX_ITEMS, check_size, fee_of, store_batch, total
 from flask_paycheckout.sandbox.disbursements.fiat_schemas import Activity, MadeStatus, with_histories
@@ -30,6 +29,7 @@ from flask_paycheckout.sandbox.wire.field_types import (
     reference_to,
 )
 from flask_paycheckout.sandbox.wire.operations import Credentials
+from flask_paycheckout.sandbox.world.accounts import Account
 from flask_paycheckout.sandbox.world.context import assumption
 from flask_paycheckout.sandbox.world.money import EVM, STELLAR, TOKENS_BY_ID, Token
 

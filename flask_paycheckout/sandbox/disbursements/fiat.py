@@ -13,7 +13,6 @@ from sqlalchemy import Select, select
 from sqlalchemy.orm import Session
 
 from flask_paycheckout.sandbox.auth.access import operation
-from flask_paycheckout.sandbox.auth.tables import Account
 from flask_paycheckout.sandbox.disbursements.banks import METHODS, NoMethod, payee_of, saved_recipients
 from flask_paycheckout.sandbox.disbursements.batches import check_size, fee_of, store_batch, total
 from flask_paycheckout.sandbox.disbursements.fiat_schemas import (
@@ -39,6 +38,7 @@ from flask_paycheckout.sandbox.wire.envelope import Refusal, Unusable, unspecifi
 from flask_paycheckout.sandbox.wire.field_types import in_units
 from flask_paycheckout.sandbox.wire.operations import Credentials
 from flask_paycheckout.sandbox.wire.paging import Page, page_of, text_filters
+from flask_paycheckout.sandbox.world.accounts import Account
 from flask_paycheckout.sandbox.world.context import assumption
 
 fiat_disbursements = Blueprint("fiat_disbursements", __name__)

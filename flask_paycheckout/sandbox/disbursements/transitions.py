@@ -13,7 +13,6 @@ from sqlalchemy import ColumnElement, select, true
 from sqlalchemy.orm import Session
 
 from flask_paycheckout.sandbox.auth.access import operation
-from flask_paycheckout.sandbox.auth.tables import Account
 from flask_paycheckout.sandbox.disbursements.crypto import represent_crypto
 from flask_paycheckout.sandbox.disbursements.fiat_schemas import FiatDisbursement, represent_fiat
 from flask_paycheckout.sandbox.disbursements.tables import (
@@ -29,6 +28,7 @@ from flask_paycheckout.sandbox.outgoing.webhooks import enqueue, send_due
 from flask_paycheckout.sandbox.wire.envelope import Refusal, instead, to_wire
 from flask_paycheckout.sandbox.wire.field_types import Request, checked
 from flask_paycheckout.sandbox.wire.operations import Credentials
+from flask_paycheckout.sandbox.world.accounts import Account
 from flask_paycheckout.sandbox.world.context import assumption, current_time
 from flask_paycheckout.sandbox.world.transitions import force_status, move_due, note
 

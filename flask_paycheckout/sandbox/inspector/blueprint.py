@@ -19,11 +19,10 @@ from sqlalchemy.orm import InstrumentedAttribute, Session
 from werkzeug import Response as AnyResponse
 
 from flask_paycheckout.sandbox.auth.start_state import ACCOUNT_NAME
-from flask_paycheckout.sandbox.auth.tables import Account
 from flask_paycheckout.sandbox.control.hosted_page import page
-from flask_paycheckout.sandbox.outgoing.webhooks import webhook_url
 from flask_paycheckout.sandbox.wire.callers import let_in, may_control
 from flask_paycheckout.sandbox.wire.envelope import iso
+from flask_paycheckout.sandbox.world.accounts import Account
 from flask_paycheckout.sandbox.world.context import world
 
 inspector = Blueprint("inspector", __name__)
@@ -155,31 +154,22 @@ class AccountFilter:
 
     name: str
     """Empty for all accounts."""
-    user_id: str | None
+    account: Account | None
+    """The one whose webhook address the page shows: the chosen one, else the first."""
     suggested: Sequence[str]
-    several: bool
-    """Whether there are several accounts, so that a page tells which one each row belongs to."""
-    addressed: str
-    """The account whose webhook address the page shows: the chosen one, else the first."""
-    webhook_url: str | None
+    """The names of accounts, if there are several, so that a page tells which one each row belongs to."""
 
     def of(self, column: InstrumentedAttribute[Any]) -> list[ColumnElement[bool]]:
         """The condition that a row with the user id or the name in this column belongs to the account."""
-        return [column == (self.name if column.key == "account" else self.user_id or "")] if self.name else []
+        if not self.name:
+            return []
+        user_id = self.account.user_id if self.account else ""
+        return [column == (self.name if column.key == "account" else user_id)]
 
 
 def read_filter(session: Session) -> AccountFilter:
     """Read the filter from the address of the page."""
     name = query_text("account")
-    addressed = name or ACCOUNT_NAME
-    user_id = session.scalar(select(Account.user_id).where(Account.name == addressed))
+    account = session.scalar(select(Account).where(Account.name == (name or ACCOUNT_NAME)))
     names = session.scalars(select(Account.name).order_by(Account.name).limit(MAX_SUGGESTED)).all()
-    several = len(names) > 1
-    return AccountFilter(
-        name=name,
-        user_id=user_id,
-        suggested=names if several else [],
-        several=several,
-        addressed=addressed,
-        webhook_url=webhook_url(session, user_id or ""),
-    )
+    return AccountFilter(name, account, names if len(names) > 1 else [])

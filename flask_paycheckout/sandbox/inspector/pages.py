@@ -16,7 +16,7 @@ from sqlalchemy import ColumnElement, select, true
 from sqlalchemy.orm import InstrumentedAttribute
 from werkzeug import Response as AnyResponse
 
-from flask_paycheckout.sandbox.auth.tables import Account, User
+from flask_paycheckout.sandbox.auth.tables import User
 from flask_paycheckout.sandbox.checkouts.endpoints import Checkout
 from flask_paycheckout.sandbox.control.message_calls import list_webhooks
 from flask_paycheckout.sandbox.control.sender import pass_time
@@ -35,10 +35,11 @@ from flask_paycheckout.sandbox.inspector.blueprint import (
 from flask_paycheckout.sandbox.inspector.timelines import MAX_ENTRIES, rejection_of, timeline_of
 from flask_paycheckout.sandbox.outgoing.faults import planned_faults
 from flask_paycheckout.sandbox.outgoing.mails import Mail
-from flask_paycheckout.sandbox.outgoing.webhooks import Webhook, WebhookAddress, webhook_url
+from flask_paycheckout.sandbox.outgoing.webhooks import Webhook
 from flask_paycheckout.sandbox.payments.tables import Payment
 from flask_paycheckout.sandbox.wire.envelope import FieldError, to_wire
 from flask_paycheckout.sandbox.wire.request_log import LoggedRequest
+from flask_paycheckout.sandbox.world.accounts import Account
 from flask_paycheckout.sandbox.world.assumptions import ASSUMPTIONS
 from flask_paycheckout.sandbox.world.context import assumption
 from flask_paycheckout.sandbox.world.database import transaction
@@ -76,9 +77,7 @@ _LOG = LoggedRequest
 _LISTED = (_LOG.number, _LOG.at, _LOG.method, _LOG.target, _LOG.client_id, _LOG.account, _LOG.status, _LOG.fault)
 LISTS = {
     "accounts": Listed(
-        select(Account.name, Account.client_id, Account.user_id, WebhookAddress.url)
-        .outerjoin(WebhookAddress, WebhookAddress.user_id == Account.user_id)
-        .order_by(Account.name),
+        select(Account.name, Account.client_id, Account.user_id, Account.webhook_url).order_by(Account.name),
         Account.user_id,
     ),
     "requests": Listed(
@@ -207,8 +206,8 @@ def show_account(name: str) -> Response:
         if account is None:
             return show_missing("account")
         users = select(User).where(User.account_id == account.user_id).order_by(User.created_at).limit(MAX_ROWS)
-        people, url = session.scalars(users).all(), webhook_url(session, account.user_id)
-    return show("account", made=account, webhook_url=url, people=people)
+        people = session.scalars(users).all()
+    return show("account", made=account, people=people)
 
 
 @inspector.get("/inspector/requests/<int(max=2147483647):number>")

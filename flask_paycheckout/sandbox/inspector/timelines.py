@@ -15,11 +15,11 @@ import msgspec
 from sqlalchemy import ColumnElement, exists, func, or_, select
 from sqlalchemy.orm import Session
 
-from flask_paycheckout.sandbox.auth.tables import Account
 from flask_paycheckout.sandbox.checkouts.endpoints import Checkout
 from flask_paycheckout.sandbox.control.events import SOURCES, Event
 from flask_paycheckout.sandbox.outgoing.webhooks import Webhook
 from flask_paycheckout.sandbox.wire.request_log import LoggedRequest
+from flask_paycheckout.sandbox.world.accounts import Account
 from flask_paycheckout.sandbox.world.context import assumption, current_time, world
 from flask_paycheckout.sandbox.world.database import KEPT
 from flask_paycheckout.sandbox.world.transitions import Activity

@@ -22,30 +22,13 @@ from sqlalchemy.orm import Mapped, Session, aliased, mapped_column
 from flask_paycheckout.sandbox.outgoing.faults import take_webhook_fault
 from flask_paycheckout.sandbox.outgoing.webhook_sender import TIME_BUDGET
 from flask_paycheckout.sandbox.wire.envelope import encode
+from flask_paycheckout.sandbox.world.accounts import Account
 from flask_paycheckout.sandbox.world.context import assumption, current_time, world
 from flask_paycheckout.sandbox.world.database import AccountId, Serial, Table, rows_changed, transaction
 from flask_paycheckout.sandbox.world.settings import new_id
 from flask_paycheckout.sandbox.world.transitions import Activity
 
 _PLAIN = {"Content-Type": "application/json", "User-Agent": "payments-sandbox/1"}
-
-
-class WebhookAddress(Table):
-    """The address of one account; an account without a row, or without a URL, gets no webhooks."""
-
-    __tablename__ = "webhook_address"
-
-    user_id: Mapped[str] = mapped_column(ForeignKey("account.user_id"), primary_key=True)
-    url: Mapped[str | None]
-
-
-def webhook_url(session: Session, user_id: str) -> str | None:
-    return session.scalar(select(WebhookAddress.url).where(WebhookAddress.user_id == user_id))
-
-
-def set_webhook_url(session: Session, user_id: str, url: str | None) -> None:
-    """Set an account's address; None for nowhere. The caller has locked the account."""
-    session.merge(WebhookAddress(user_id=user_id, url=url))
 
 
 WAITING = "waiting"
@@ -284,14 +267,11 @@ def claim_webhook(*conditions: ColumnElement[bool]) -> ClaimedWebhook | None:
 
 
 def _address(session: Session, webhook: Webhook) -> ClaimedWebhook:
-    url = webhook_url(session, webhook.user_id)
-    # Accounts are mapped in a higher layer, which uses this one.
-    account = Table.metadata.tables["account"].columns
-    secret = session.scalar(select(account.client_secret).where(account.user_id == webhook.user_id))
-    if url is None:
+    account = session.get_one(Account, webhook.user_id)
+    if account.webhook_url is None:
         webhook.state, webhook.claimed_until = NO_ENDPOINT, None
         _note_unsent(session, webhook, "The account has no address.")
-    return ClaimedWebhook(webhook, url, str(secret))
+    return ClaimedWebhook(webhook, account.webhook_url, account.client_secret)
 
 
 def _decide_next(webhook: Webhook, *, accepted: bool) -> None:

@@ -11,7 +11,7 @@ from sqlalchemy import ColumnElement, Select, false, select
 from sqlalchemy.orm import InstrumentedAttribute, Session
 
 from flask_paycheckout.sandbox.auth.access import operation
-from flask_paycheckout.sandbox.auth.tables import Account, User
+from flask_paycheckout.sandbox.auth.tables import User
 from flask_paycheckout.sandbox.disbursements.addresses import check_address, sending_wallet
 from flask_paycheckout.sandbox.payments.quotes import TOTAL_PERCENTAGE, Exchange, exchange, is_within_daily_limit
 from flask_paycheckout.sandbox.payments.schemas import (
@@ -29,6 +29,7 @@ from flask_paycheckout.sandbox.recipients.endpoints import find_recipient
 from flask_paycheckout.sandbox.recipients.tables import Recipient
 from flask_paycheckout.sandbox.wire.envelope import Unusable, unspecified_refusal
 from flask_paycheckout.sandbox.wire.paging import Page, page_of, text_filters
+from flask_paycheckout.sandbox.world.accounts import Account
 from flask_paycheckout.sandbox.world.context import assumption, current_time
 from flask_paycheckout.sandbox.world.money import Token
 from flask_paycheckout.sandbox.world.settings import derived, new_id

@@ -11,7 +11,7 @@ from sqlalchemy import ColumnElement, Select, delete, or_, select, update
 from sqlalchemy.orm import Session
 
 from flask_paycheckout.sandbox.auth.access import operation
-from flask_paycheckout.sandbox.auth.tables import Account, User
+from flask_paycheckout.sandbox.auth.tables import User
 from flask_paycheckout.sandbox.recipients.tables import Recipient
 from flask_paycheckout.sandbox.wire.envelope import Record, Refusal, Timestamp, unspecified_refusal, when
 from flask_paycheckout.sandbox.wire.field_types import (
@@ -25,6 +25,7 @@ from flask_paycheckout.sandbox.wire.field_types import (
     note,
 )
 from flask_paycheckout.sandbox.wire.paging import Page, PageQuery, page_of, text_filters
+from flask_paycheckout.sandbox.world.accounts import Account
 from flask_paycheckout.sandbox.world.context import assumption, current_time
 from flask_paycheckout.sandbox.world.database import rows_changed
 from flask_paycheckout.sandbox.world.settings import new_id

@@ -6,11 +6,11 @@ from flask import Blueprint, Response
 from sqlalchemy.orm import Session
 
 from flask_paycheckout.sandbox.auth.access import operation
-from flask_paycheckout.sandbox.auth.tables import Account
 from flask_paycheckout.sandbox.disbursements.fiat import find_fiat
 from flask_paycheckout.sandbox.disbursements.tables import COMPLETED
 from flask_paycheckout.sandbox.disbursements.transitions import settle_due
 from flask_paycheckout.sandbox.wire.envelope import Refusal, unspecified_refusal
+from flask_paycheckout.sandbox.world.accounts import Account
 
 transfer_proofs = Blueprint("transfer_proofs", __name__)
 

@@ -6,7 +6,6 @@ identifier is always the same; their number is stored in the database, so that a
 
 from __future__ import annotations
 
-import json
 import secrets
 from collections.abc import Callable, Mapping
 from datetime import timedelta
@@ -15,7 +14,7 @@ from hashlib import blake2b
 from uuid import UUID
 
 from flask import g
-from sqlalchemy import BigInteger, select, update
+from sqlalchemy import JSON, BigInteger, select, update
 from sqlalchemy.orm import Mapped, Session, mapped_column
 
 from flask_paycheckout.sandbox.world.clock import LAST_DAY, Clock, ClockAtItsEnd
@@ -39,8 +38,8 @@ class WorldSettings(Table):
     """The control token of a named world."""
     first_webhook_url: Mapped[str | None]
     """The first account's webhook URL to which a reset returns."""
-    changed_unknowns: Mapped[str] = mapped_column(default="{}")
-    """Values of unknowns that differ from those at the start, by name, as JSON."""
+    changed_unknowns: Mapped[dict[str, str]] = mapped_column(JSON)
+    """Values of unknowns that differ from those at the start, by name."""
 
 
 def follow(session: Session, world: World) -> None:
@@ -52,7 +51,7 @@ def follow(session: Session, world: World) -> None:
     if world.name and control_token:
         world.control_token = control_token
     world.clock.offset = offset * _MICROSECOND
-    world.unknowns.take(json.loads(changed_unknowns))
+    world.unknowns.take(changed_unknowns)
 
 
 def change_unknowns(session: Session, world: World, asked: Mapping[str, str | None]) -> None:
@@ -62,7 +61,7 @@ def change_unknowns(session: Session, world: World, asked: Mapping[str, str | No
     """
     # Locked, so that two changes happen one after the other.
     settings = session.get_one(WorldSettings, 1, with_for_update=True)
-    merged = json.loads(settings.changed_unknowns) | asked
+    merged = {**settings.changed_unknowns, **asked}
     set_unknowns(settings, world, {name: value for name, value in merged.items() if value is not None})
 
 
@@ -70,7 +69,7 @@ def set_unknowns(settings: WorldSettings, world: World, values: Mapping[str, str
     """Give these unknowns these values, and all others the value at the start."""
     at_start = world.unknowns.started_with
     changed = {name: value for name, value in values.items() if name in at_start and value != at_start[name]}
-    settings.changed_unknowns = json.dumps(changed)
+    settings.changed_unknowns = changed
     world.unknowns.take(changed)
 
 
