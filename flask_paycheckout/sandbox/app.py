@@ -20,7 +20,7 @@ from flask_paycheckout.sandbox.control.description import description
 from flask_paycheckout.sandbox.control.examples import make_examples
 from flask_paycheckout.sandbox.control.hosted_page import health, hosted_page, identity_page
 from flask_paycheckout.sandbox.control.sender import SENDER, TICK, WORLD_TICK, WebhookSender
-from flask_paycheckout.sandbox.control.start_state import StartOptions, prepare_world
+from flask_paycheckout.sandbox.control.start_state import prepare_world
 from flask_paycheckout.sandbox.control.worlds import MAX_WORLDS, WORLDS, Databases, Worlds
 from flask_paycheckout.sandbox.deposits.transitions import deposits
 from flask_paycheckout.sandbox.disbursements.crypto import crypto_disbursements
@@ -122,7 +122,6 @@ def create_sandbox(
 
     def make(name: str, url: str, token: str) -> Flask:
         own_seed = None if seed is None else (f"{seed} {name}" if name else str(seed))
-        beginning = StartOptions(own_seed, None if name else webhook_url)
         world = World(
             engine=make_engine(url, is_one_of_many=bool(name)),
             clock=read_clock_option(clock),
@@ -140,9 +139,7 @@ def create_sandbox(
             held=held,
             exists=(lambda: databases.exists(name)) if name else (lambda: True),
         )
-        # A database that lasts may hold a sandbox, also that of a world which is just being made: another process may
-        # have been asked for it first.
-        return _assemble(world, beginning, at_once=at_once, is_new=not is_shared)
+        return _assemble(world, own_seed, None if name else webhook_url, at_once=at_once)
 
     app = make("", database, control_token or "")
     databases = Databases(database, app)
@@ -155,7 +152,7 @@ def create_sandbox(
     return app
 
 
-def _assemble(world: World, beginning: StartOptions, *, at_once: bool, is_new: bool) -> Flask:
+def _assemble(world: World, seed: str | None, webhook_url: str | None, *, at_once: bool) -> Flask:
     app = SandboxApp(__name__)
     # A doubled slash is another path, which does not exist. It would be redirected, in no envelope.
     app.url_map.merge_slashes = False
@@ -185,7 +182,9 @@ def _assemble(world: World, beginning: StartOptions, *, at_once: bool, is_new: b
     app.register_blueprints(blueprints)
     try:
         with app.app_context(), transaction(exclusive=True) as session:
-            prepare_world(session, world, beginning, is_new=is_new)
+            # A database that lasts may hold a sandbox, also that of a world which is just being made: another process
+            # may have been asked for it first.
+            prepare_world(session, world, seed, webhook_url, is_new=not world.shared_database)
     finally:
         if world.shared_database:
             # A server that loads the application before it forks must not share this connection with its workers.

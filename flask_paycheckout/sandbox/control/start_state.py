@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import timedelta
 
 from sqlalchemy import select
@@ -25,32 +24,23 @@ from flask_paycheckout.sandbox.world.database import empty_tables, make_tables
 from flask_paycheckout.sandbox.world.settings import WorldSettings, follow
 
 
-@dataclass(frozen=True)
-class StartOptions:
-    """Options that a reset keeps."""
-
-    seed: str | None
-    webhook_url: str | None
-    """Where the webhooks of the first account go."""
-    began: int = 0
-    """The beginning that a reset makes; 0 for the present time."""
-
-
-def prepare_world(session: Session, world: World, beginning: StartOptions, *, is_new: bool) -> None:
+def prepare_world(session: Session, world: World, seed: str | None, webhook_url: str | None, *, is_new: bool) -> None:
     """Create the tables and the start state, unless the database already holds a sandbox.
 
     The transaction must be exclusive, since another process may be starting on the same database.
+
+    :param webhook_url: where the webhooks of the first account go, also after a reset.
     """
     make_tables(session, is_new=is_new)
     settings = None if is_new else session.get(WorldSettings, 1)
     if settings is None:
-        _begin(session, world, beginning)
+        began = int(world.clock.begin().timestamp() * 1_000_000)
+        _begin(session, world, WorldSettings(began=began, seed=seed, first_webhook_url=webhook_url))
         return
     follow(session, world)
     _hide_published_keys(session, world)
-    if beginning.webhook_url is not None:
-        settings.first_webhook_url = beginning.webhook_url
-        session.get_one(Account, USER_ID).webhook_url = beginning.webhook_url
+    if webhook_url is not None:
+        settings.first_webhook_url = session.get_one(Account, USER_ID).webhook_url = webhook_url
 
 
 def _hide_published_keys(session: Session, world: World) -> None:
@@ -67,27 +57,18 @@ def _hide_published_keys(session: Session, world: World) -> None:
 def reset_world(session: Session, world: World) -> None:
     """Return to the start state. The transaction must be exclusive."""
     settings = session.get_one(WorldSettings, 1)
-    beginning = StartOptions(settings.seed, settings.first_webhook_url, settings.began + 1)
+    kept = {"seed": settings.seed, "first_webhook_url": settings.first_webhook_url}
     empty_tables(session)
     world.unknowns.take({})
-    _begin(session, world, beginning)
+    _begin(session, world, WorldSettings(began=settings.began + 1, **kept))
     session.flush()
     world.clock.offset = timedelta()
 
 
-def _begin(session: Session, world: World, beginning: StartOptions) -> None:
-    settings = WorldSettings(
-        id=1,
-        began=beginning.began or int(world.clock.begin().timestamp() * 1_000_000),
-        seed=beginning.seed,
-        ids_given=0,
-        clock_offset=0,
-        control_token=world.control_token if world.name else None,
-        first_webhook_url=beginning.webhook_url,
-        changed_unknowns={},
-    )
+def _begin(session: Session, world: World, settings: WorldSettings) -> None:
+    settings.control_token = world.control_token if world.name else None
     session.add(settings)
     first = first_merchant(world)
-    add_merchant(session, first).webhook_url = beginning.webhook_url
+    add_merchant(session, first).webhook_url = settings.first_webhook_url
     add_invited_user(session, first)
     add_start_recipients(session, USER_ID, ORGANIZATION_ID)

@@ -27,7 +27,7 @@ _MICROSECOND = timedelta(microseconds=1)
 class WorldSettings(Table):
     __tablename__ = "world_settings"
 
-    id: Mapped[int] = mapped_column(primary_key=True)
+    id: Mapped[int] = mapped_column(primary_key=True, default=1)
     seed: Mapped[str | None]
     ids_given: Mapped[int] = mapped_column(BigInteger, default=0)
     clock_offset: Mapped[int] = mapped_column(BigInteger, default=0)
@@ -38,7 +38,7 @@ class WorldSettings(Table):
     """The control token of a named world."""
     first_webhook_url: Mapped[str | None]
     """The first account's webhook URL to which a reset returns."""
-    changed_unknowns: Mapped[dict[str, str]] = mapped_column(JSON)
+    changed_unknowns: Mapped[dict[str, str]] = mapped_column(JSON, default=dict)
     """Values of unknowns that differ from those at the start, by name."""
 
 
