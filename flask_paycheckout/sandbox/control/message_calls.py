@@ -2,26 +2,24 @@
 
 from __future__ import annotations
 
-import json
-from collections import defaultdict
 from typing import Annotated
 
 from sqlalchemy import ColumnElement, select
-from sqlalchemy.orm import InstrumentedAttribute, Session
+from sqlalchemy.orm import InstrumentedAttribute, Session, selectinload
 
 from flask_paycheckout.sandbox.control.accounts import find_account
 from flask_paycheckout.sandbox.control.calls import call
 from flask_paycheckout.sandbox.control.events import MAX_EVENTS, Events, read_events
 from flask_paycheckout.sandbox.control.sender import run_due
-from flask_paycheckout.sandbox.outgoing.faults import FaultRecord, NewFault, clear_faults, plan_fault, planned_faults
+from flask_paycheckout.sandbox.outgoing.faults import FaultRecord, NewFault, active_faults, clear_faults, plan_fault
 from flask_paycheckout.sandbox.outgoing.mails import Mail, MailRecord, list_mails
 from flask_paycheckout.sandbox.outgoing.webhooks import Webhook, WebhookAttempt, redeliver
 from flask_paycheckout.sandbox.wire.callers import CallRefused
 from flask_paycheckout.sandbox.wire.envelope import Record, Timestamp
 from flask_paycheckout.sandbox.wire.field_types import MAX_ADDRESS, Request, Text, text, whole
-from flask_paycheckout.sandbox.wire.request_log import LoggedRequest, RequestRecord, logged_requests
+from flask_paycheckout.sandbox.wire.request_log import LoggedRequest, RequestRecord
 from flask_paycheckout.sandbox.world.accounts import Account
-from flask_paycheckout.sandbox.world.database import transaction
+from flask_paycheckout.sandbox.world.database import KEPT, transaction
 
 MAX_SHOWN = 1000
 """The most webhooks that are shown."""
@@ -87,24 +85,18 @@ def list_webhooks(session: Session, *conditions: ColumnElement[bool]) -> list[We
         select(Webhook, Account.name)
         .join(Account, Account.user_id == Webhook.user_id)
         .where(*conditions)
+        .options(selectinload(Webhook.sent))
         .order_by(Webhook.number.desc())
         .limit(MAX_SHOWN)
     )
-    found = newest.all()[::-1]
-    attempts: defaultdict[str, list[WebhookAttempt]] = defaultdict(list)
-    of_these = select(WebhookAttempt).where(WebhookAttempt.webhook_id.in_([webhook.id for webhook, _ in found]))
-    for attempt in session.scalars(of_these.order_by(WebhookAttempt.number)):
-        attempts[attempt.webhook_id].append(attempt)
     return [
-        WebhookRecord.of(
-            webhook, account=account, attempts=[_attempt(webhook, attempt) for attempt in attempts[webhook.id]]
-        )
-        for webhook, account in found
+        WebhookRecord.of(webhook, account=account, attempts=[_attempt(webhook, one) for one in webhook.sent])
+        for webhook, account in newest.all()[::-1]
     ]
 
 
 def _attempt(webhook: Webhook, attempt: WebhookAttempt) -> AttemptRecord:
-    request = SentRequest("POST", attempt.url, json.loads(attempt.headers), webhook.payload)
+    request = SentRequest("POST", attempt.url, attempt.headers, webhook.payload)
     answered = None if attempt.answer_status is None else Answered(attempt.answer_status)
     return AttemptRecord(attempt.sent_at, request, answered, attempt.error)
 
@@ -149,7 +141,7 @@ def read_mails(session: Session, query: MailQuery) -> list[MailRecord]:
     shown="id operation kind times account",
 )
 def read_faults(session: Session) -> list[FaultRecord]:
-    return planned_faults(session)
+    return FaultRecord.of_all(active_faults(session))
 
 
 @call("POST /faults", "arms a fault", command="fault [operation] [kind]")
@@ -178,4 +170,6 @@ def follow_events(session: Session, query: EventQuery) -> Events:
 )
 def read_requests(session: Session, query: OfAccount) -> list[RequestRecord]:
     # By the name that is in the log, which also finds calls of accounts that are gone.
-    return logged_requests(session, *([] if query.account is None else [LoggedRequest.account == query.account]))
+    conditions = [] if query.account is None else [LoggedRequest.account == query.account]
+    newest = select(LoggedRequest).where(*conditions).order_by(LoggedRequest.number.desc()).limit(KEPT)
+    return RequestRecord.of_all(session.scalars(newest))

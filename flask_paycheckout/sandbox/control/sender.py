@@ -24,12 +24,12 @@ from flask_paycheckout.sandbox.outgoing.webhooks import (
     Webhook,
     claim_webhook,
     deliver,
-    is_any_due,
+    is_any_waiting,
     is_in_turn,
     send_due,
 )
 from flask_paycheckout.sandbox.payments.tables import progress_due
-from flask_paycheckout.sandbox.world.context import world
+from flask_paycheckout.sandbox.world.context import current_time, world
 from flask_paycheckout.sandbox.world.database import transaction
 from flask_paycheckout.sandbox.world.settings import follow
 
@@ -52,7 +52,7 @@ def send_and_wait() -> None:
     """
     send_due()
     end = monotonic() + RESULT_SECONDS
-    while world().wake is not None and is_any_due() and monotonic() < end:
+    while world().wake is not None and is_any_waiting(Webhook.due_at <= current_time()) and monotonic() < end:
         sleep(0.01)
 
 

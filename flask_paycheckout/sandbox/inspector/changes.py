@@ -16,10 +16,11 @@ from flask_paycheckout.sandbox.outgoing.faults import (
     OPERATION_KINDS,
     WEBHOOK,
     WEBHOOK_KINDS,
+    FaultRecord,
     NewFault,
+    active_faults,
     clear_faults,
     operations,
-    planned_faults,
 )
 from flask_paycheckout.sandbox.wire.callers import CallRefused
 from flask_paycheckout.sandbox.wire.envelope import FieldError, to_wire
@@ -47,7 +48,7 @@ def show_control(problem: str = "") -> Response:
     :param problem: why the form that was sent is refused; it keeps its input.
     """
     with transaction() as session:
-        faults = planned_faults(session)
+        faults = FaultRecord.of_all(active_faults(session))
     return show(
         "control",
         400 if problem else 200,

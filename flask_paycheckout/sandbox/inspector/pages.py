@@ -33,7 +33,7 @@ from flask_paycheckout.sandbox.inspector.blueprint import (
     show_missing,
 )
 from flask_paycheckout.sandbox.inspector.timelines import MAX_ENTRIES, rejection_of, timeline_of
-from flask_paycheckout.sandbox.outgoing.faults import planned_faults
+from flask_paycheckout.sandbox.outgoing.faults import active_faults
 from flask_paycheckout.sandbox.outgoing.mails import Mail
 from flask_paycheckout.sandbox.outgoing.webhooks import Webhook
 from flask_paycheckout.sandbox.payments.tables import Payment
@@ -133,7 +133,7 @@ def show_overview() -> Response:
             name: read_page(session, listed.rows.where(*accounts.of(listed.owner)), MAX_OVERVIEW, name)
             for name, listed in OVERVIEW.items()
         }
-        faults = len(planned_faults(session))
+        faults = len(active_faults(session))
     changed = [(one, value) for one in ASSUMPTIONS if (value := assumption(one.name)) != one.default]
     return show("overview", pages=pages, faults=faults, accounts=accounts, unknowns=changed)
 

@@ -135,11 +135,6 @@ def _callers() -> dict[str, Credentials]:
     return found
 
 
-def planned_faults(session: Session) -> list[FaultRecord]:
-    """The faults that still apply, oldest first, as the control interface shows them."""
-    return FaultRecord.of_all(active_faults(session))
-
-
 def active_faults(session: Session) -> list[Fault]:
     """The faults that still apply, oldest first."""
     return list(session.scalars(select(Fault).where(Fault.times > 0).order_by(Fault.number)))
@@ -164,7 +159,7 @@ def take_fault(session: Session, caller: Callable[[Session], str | None]) -> Fau
         for fault in active_faults(session)
         if fault.operation == path or ("{" in fault.operation and _belongs(fault.operation, route))
     ]
-    return _take(session, _of_account(matching, caller(session)) if matching else [])
+    return _take(session, matching, caller(session)) if matching else None
 
 
 def take_webhook_fault(session: Session, user_id: str, *kinds: str) -> Fault | None:
@@ -172,16 +167,13 @@ def take_webhook_fault(session: Session, user_id: str, *kinds: str) -> Fault | N
     if not world().may_have_faults:
         return None
     planned = [fault for fault in active_faults(session) if fault.operation == WEBHOOK and fault.kind in kinds]
-    return _take(session, _of_account(planned, user_id))
+    return _take(session, planned, user_id)
 
 
-def _of_account(faults: Iterable[Fault], user_id: str | None) -> list[Fault]:
-    return [fault for fault in faults if fault.user_id in {None, user_id}]
-
-
-def _take(session: Session, candidates: Iterable[Fault]) -> Fault | None:
+def _take(session: Session, candidates: Iterable[Fault], user_id: str | None) -> Fault | None:
     for fault in candidates:
-        if fault.share is not None and not _is_drawn(session, fault, fault.share):
+        is_meant = fault.user_id in {None, user_id}
+        if not is_meant or (fault.share is not None and not _is_drawn(session, fault, fault.share)):
             continue
         use_up = update(Fault).where(Fault.number == fault.number, Fault.times > 0).values(times=Fault.times - 1)
         if rows_changed(session, use_up):

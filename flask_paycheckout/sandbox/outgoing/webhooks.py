@@ -16,8 +16,8 @@ from hashlib import sha256
 from time import monotonic, sleep
 from typing import Any
 
-from sqlalchemy import ColumnElement, ForeignKey, Index, exists, or_, select, update
-from sqlalchemy.orm import Mapped, Session, aliased, mapped_column
+from sqlalchemy import JSON, ColumnElement, ForeignKey, Index, exists, or_, select, update
+from sqlalchemy.orm import Mapped, Session, aliased, mapped_column, relationship
 
 from flask_paycheckout.sandbox.outgoing.faults import take_webhook_fault
 from flask_paycheckout.sandbox.outgoing.webhook_sender import TIME_BUDGET
@@ -67,6 +67,8 @@ class Webhook(Table):
     held: Mapped[bool]
     """Whether it waits until another webhook was sent."""
     attempts: Mapped[int]
+    sent: Mapped[list[WebhookAttempt]] = relationship(order_by="WebhookAttempt.number")
+    """The attempts, of which one may have sent several copies."""
     created_at: Mapped[datetime]
     due_at: Mapped[datetime]
     claimed_until: Mapped[datetime | None]
@@ -85,8 +87,7 @@ class WebhookAttempt(Table):
     number: Mapped[Serial]
     webhook_id: Mapped[str] = mapped_column(ForeignKey(Webhook.id), index=True)
     url: Mapped[str]
-    headers: Mapped[str]
-    """As JSON."""
+    headers: Mapped[dict[str, str]] = mapped_column(JSON)
     sent_at: Mapped[datetime]
     answer_status: Mapped[int | None]
     error: Mapped[str | None]
@@ -204,7 +205,7 @@ def _signature(body: bytes, client_secret: str) -> dict[str, str]:
 
 
 def _send(webhook_id: str, url: str, headers: dict[str, str], body: bytes) -> WebhookAttempt:
-    attempt = WebhookAttempt(webhook_id=webhook_id, url=url, headers=json.dumps(headers), sent_at=current_time())
+    attempt = WebhookAttempt(webhook_id=webhook_id, url=url, headers=headers, sent_at=current_time())
     try:
         attempt.answer_status = world().send_webhook(url, dict(headers), body)
     except OSError as failed:
@@ -221,17 +222,8 @@ def is_in_turn() -> ColumnElement[bool]:
     )
 
 
-def is_being_sent(order_id: str) -> bool:
-    """Whether a thread or process has claimed a webhook about an order and not recorded its result."""
-    return _is_any(Webhook.order_id == order_id, Webhook.claimed_until > world().clock.machine())
-
-
-def is_any_due() -> bool:
-    """Whether a webhook is due whose result is not recorded."""
-    return _is_any(Webhook.due_at <= current_time())
-
-
-def _is_any(*conditions: ColumnElement[bool]) -> bool:
+def is_any_waiting(*conditions: ColumnElement[bool]) -> bool:
+    """Whether a webhook fulfils the conditions whose result is not recorded."""
     with transaction() as session:
         return session.scalar(select(Webhook.id).where(Webhook.state == WAITING, *conditions).limit(1)) is not None
 
@@ -302,5 +294,6 @@ def send_due() -> None:
 def send_first(order_id: str) -> None:
     """Send the webhooks about an order before the current call goes on, whichever thread or process sends them."""
     end = monotonic() + 2 * TIME_BUDGET
-    while monotonic() < end and (deliver_due(order_id) or is_being_sent(order_id)):
+    is_claimed = Webhook.order_id == order_id, Webhook.claimed_until > world().clock.machine()
+    while monotonic() < end and (deliver_due(order_id) or is_any_waiting(*is_claimed)):
         sleep(0.01)

@@ -9,12 +9,12 @@ from typing import Any
 
 import msgspec
 from flask import Response, g, request
-from sqlalchemy import ColumnElement, insert, select
+from sqlalchemy import insert
 from sqlalchemy.orm import Mapped, Session
 
 from flask_paycheckout.sandbox.wire.envelope import Record, Timestamp, encode
 from flask_paycheckout.sandbox.world.context import current_time
-from flask_paycheckout.sandbox.world.database import KEPT, Serial, Table, sweep, transaction
+from flask_paycheckout.sandbox.world.database import Serial, Table, sweep, transaction
 from flask_paycheckout.sandbox.world.exact_json import read_json
 
 LOSE_RESPONSE = "lose_response"
@@ -63,6 +63,8 @@ def log_request(response: Response | None, within: Session | None = None) -> Non
 
     :param within: the call's own transaction; without it the entry has one of its own.
     """
+    answer = b"" if response is None else response.get_data()
+    is_pdf = response is not None and response.mimetype == "application/pdf"
     entry = {
         # A request that was refused for its host has no time of arrival.
         "at": g.get("arrived_at") or current_time(),
@@ -72,7 +74,7 @@ def log_request(response: Response | None, within: Session | None = None) -> Non
         "account": g.get("account"),
         "request_body": masked(g.get("body", b"")),
         "status": None if response is None else response.status_code,
-        "answer_body": "" if response is None else _answer_text(response),
+        "answer_body": f"(application/pdf, {len(answer)} bytes)" if is_pdf else masked(answer),
         "fault": g.get("fault_kind"),
         "signed_string": _text(g.get("rejected_string", "")) or None,
         "unknown_fields": _text(", ".join(g.get("undeclared", ())))[:500] or None,
@@ -81,12 +83,6 @@ def log_request(response: Response | None, within: Session | None = None) -> Non
         # Much cheaper than an object, and every call is logged.
         number: int = session.connection().execute(_LOGGING, entry).scalar_one()
         sweep(session, LoggedRequest, number)
-
-
-def _answer_text(response: Response) -> str:
-    if response.mimetype == "application/pdf":
-        return f"({response.mimetype}, {len(response.get_data())} bytes)"
-    return masked(response.get_data())
 
 
 def masked(content: bytes) -> str:
@@ -126,9 +122,3 @@ class RequestRecord(Record):
     fault: str | None
     signed_string: str | None
     unknown_fields: str | None
-
-
-def logged_requests(session: Session, *conditions: ColumnElement[bool]) -> list[RequestRecord]:
-    """The requests that fulfil the conditions, newest first."""
-    wanted = select(LoggedRequest).where(*conditions).order_by(LoggedRequest.number.desc()).limit(KEPT)
-    return RequestRecord.of_all(session.scalars(wanted))
