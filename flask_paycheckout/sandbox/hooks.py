@@ -77,10 +77,9 @@ def _begin() -> ResponseReturnValue | None:
         raise BadRequest("A header holds a NUL.")
     g.operation = operation_of(current_app, request.endpoint)
     g.undeclared = undeclared_parameters()
-    if not _is_observed():
-        _follow_settings()
-        return None
     fault = _fault_of_request()
+    if not _is_observed():
+        return None
     g.arrived_at = current_time()
     # Read now, so that nothing is left unread on the connection if no endpoint reads it.
     g.body = request.get_data()
@@ -100,13 +99,7 @@ def _fault_of_request() -> Fault | None:
     with transaction() as session:
         follow(session, world())
         check_form()
-        return take_fault(session, find_caller)
-
-
-def _follow_settings() -> None:
-    if world().shared_database:
-        with transaction() as session:
-            follow(session, world())
+        return take_fault(session, find_caller) if _is_observed() else None
 
 
 def _strike(fault: Fault) -> ResponseReturnValue | None:

@@ -16,14 +16,15 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeVar, get_type_hints
 
-from flask import Blueprint, Response, g
+from flask import Blueprint, Response, g, request
 from werkzeug.exceptions import HTTPException
 
 from flask_paycheckout.sandbox.deposits.transitions import NoSuchCheckout, NoSuchMethod
-from flask_paycheckout.sandbox.wire.callers import CallRefused, check_control_token
+from flask_paycheckout.sandbox.wire.callers import CONTROL_HEADER, CallRefused
 from flask_paycheckout.sandbox.wire.envelope import FieldError, Refusal, answer
 from flask_paycheckout.sandbox.wire.field_types import DeclaredField, declared_fields
 from flask_paycheckout.sandbox.wire.operations import Credentials, Operation, mark, read_sent
+from flask_paycheckout.sandbox.world.context import world
 from flask_paycheckout.sandbox.world.database import transaction
 from flask_paycheckout.sandbox.world.transitions import NotPossible
 
@@ -111,7 +112,9 @@ def call(
 
 @control.before_request
 def check_caller() -> None:
-    check_control_token()
+    if not world().is_control_token(request.headers.get(CONTROL_HEADER, "")):
+        remedy = "Send the control token that the sandbox printed at its start."
+        raise CallRefused(401, CONTROL_HEADER, "is missing or wrong", remedy)
 
 
 def refuse(refusal: CallRefused) -> Response:

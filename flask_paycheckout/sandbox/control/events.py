@@ -98,7 +98,7 @@ def read_events(session: Session, after: str | None, last: int, account: str | N
     :raises FieldError: the cursor is none that an answer gave.
     """
     newest = [session.scalar(select(func.max(source.selected_columns.number))) or 0 for source in SOURCES]
-    beginning = _beginning(session)
+    beginning = session.get_one(WorldSettings, 1).began
     places = [None] * len(newest) if after is None else _places(after, beginning, newest)
     found: list[Event] = []
     reached, more = [], False
@@ -112,10 +112,6 @@ def read_events(session: Session, after: str | None, last: int, account: str | N
     found.sort(key=lambda one: one.at)
     kept = found[max(0, len(found) - last) :] if after is None else found
     return Events(kept, "-".join(map(str, [beginning, *reached])), more)
-
-
-def _beginning(session: Session) -> int:
-    return session.get_one(WorldSettings, 1).began
 
 
 def _places(after: str, beginning: int, newest: list[int]) -> list[int]:

@@ -229,10 +229,10 @@ def _make_checkout(asked: Trigger, *, pick_too: bool) -> str:
 def _make_payout(asked: Trigger) -> str:
     with transaction() as session:
         user_id = find_account(session, asked.account or ACCOUNT_NAME).user_id
-        return _disburse(session, user_id, asked.amount or _AMOUNT, asked.currency or _CURRENCY, None)
+        return _disburse(session, user_id, asked.amount or _AMOUNT, asked.currency or _CURRENCY)
 
 
-def _disburse(session: Session, user_id: str, amount: Decimal, currency: str, reference: str | None) -> str:
+def _disburse(session: Session, user_id: str, amount: Decimal, currency: str, reference: str | None = None) -> str:
     """Ask for a fiat disbursement to the account's oldest recipient in the currency, as the merchant would."""
     found = select(Recipient.id).where(Recipient.user_id == user_id, Recipient.currency == currency)
     recipient_id = session.scalar(found.order_by(Recipient.number).limit(1))

@@ -55,7 +55,9 @@ def quote_payment(session: Session, account: Account, query: QuoteQuery) -> Quot
     the payment would fit into the account's daily limit.
     """
     made = exchange("amount", query.amount, query.input_currency, query.output_currency)
-    is_within_limit = not _looks_at_limit(query) or _fits_into_today(session, account, made)
+    by_default = assumption("quote_without_limit_flag") == "limited"
+    looks_at_limit = by_default if query.with_limit is None else query.with_limit
+    is_within_limit = not looks_at_limit or _fits_into_today(session, account, made)
     return Quote.of(
         made,
         status=is_within_limit,
@@ -64,11 +66,6 @@ def quote_payment(session: Session, account: Account, query: QuoteQuery) -> Quot
         total_received_amount_in_currency=made.output_amount,
         payout_wallet=_payout_wallet(account.user_id, made.token),
     )
-
-
-def _looks_at_limit(query: QuoteQuery) -> bool:
-    by_default = assumption("quote_without_limit_flag") == "limited"
-    return by_default if query.with_limit is None else query.with_limit
 
 
 def _fits_into_today(session: Session, account: Account, made: Exchange) -> bool:

@@ -57,13 +57,6 @@ def check_host() -> None:
         )
 
 
-def check_control_token() -> None:
-    if not world().is_control_token(request.headers.get(CONTROL_HEADER, "")):
-        raise CallRefused(
-            401, CONTROL_HEADER, "is missing or wrong", "Send the control token that the sandbox printed at its start."
-        )
-
-
 def _cookie() -> tuple[str, str]:
     """Name and value of the cookie that stands for the control token, which a browser cannot learn from them.
 

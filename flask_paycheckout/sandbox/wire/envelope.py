@@ -142,7 +142,8 @@ def unspecified_refusal(status_code: int | str, message: str) -> Refusal:
 
     :param status_code: the code, or the unknown whose value it is.
     """
-    return Refusal(_code(status_code), message if assumption("unspecified_messages") == "worded" else "")
+    code = int(assumption(status_code)) if isinstance(status_code, str) else status_code
+    return Refusal(code, message if assumption("unspecified_messages") == "worded" else "")
 
 
 def encode(value: Any) -> bytes:
@@ -152,10 +153,6 @@ def encode(value: Any) -> bytes:
 def success(data: Any, message: str, code: int = 200, code_field: str = "statusCode") -> Response:
     """The success envelope; without data when it is None."""
     return _answer({code_field: code, "message": message} | ({} if data is None else {"data": data}), code)
-
-
-def _code(code: int | str) -> int:
-    return int(assumption(code)) if isinstance(code, str) else code
 
 
 def failure(refusal: Refusal) -> Response:
