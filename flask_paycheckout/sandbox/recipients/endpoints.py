@@ -40,10 +40,12 @@ class WhichRecipient(Request):
     id: Text
 
 
-class _BankDetails(Request, kw_only=True):
-    """Fields of a bank account in both requests."""
+class BankUpdate(Request, kw_only=True):
+    """The bank account in a change of a recipient."""
 
     account_name: Text
+    currency: FiatCode | None = None
+    country: Text | None = None
     bank_name: Text | None = None
     account_number: Text | None = None
     payment_code: Text | None = None
@@ -54,22 +56,15 @@ class _BankDetails(Request, kw_only=True):
     ifsc: Text | None = None
 
 
-class NewBank(_BankDetails, kw_only=True):
+class NewBank(BankUpdate, kw_only=True):
     """The bank account of a new recipient."""
 
     currency: FiatCode
     country: Text
 
 
-class BankUpdate(_BankDetails, kw_only=True):
-    """The bank account in a change of a recipient."""
-
-    currency: FiatCode | None = None
-    country: Text | None = None
-
-
-class _Details(Request, kw_only=True):
-    """Fields of a recipient in both requests."""
+class RecipientUpdate(Request, kw_only=True):
+    """The body of `PATCH /v1/recipient/{id}`."""
 
     name: Text
     email: Email
@@ -79,18 +74,13 @@ class _Details(Request, kw_only=True):
     recipient_type: RecipientType | None = None
     organization_id: Text | None = None
     reference: Annotated[str, note(MAX_TEXT)] | None = None
+    bank: BankUpdate
 
 
-class NewRecipient(_Details, kw_only=True):
+class NewRecipient(RecipientUpdate, kw_only=True):
     """The body of `POST /v1/recipient`."""
 
     bank: NewBank
-
-
-class RecipientUpdate(_Details, kw_only=True):
-    """The body of `PATCH /v1/recipient/{id}`."""
-
-    bank: BankUpdate
 
 
 class RecipientQuery(PageQuery):
@@ -266,7 +256,7 @@ def _matches(text: str) -> ColumnElement[bool]:
     return or_(*(column.contains(text, autoescape=True) for column in columns))
 
 
-def _columns(sent: NewRecipient | RecipientUpdate) -> dict[str, Any]:
+def _columns(sent: RecipientUpdate) -> dict[str, Any]:
     """The columns of recipient and bank, which share one row; no two have the same name."""
     return {name: value for name, value in asdict(sent).items() if name != "bank"} | asdict(sent.bank)
 
