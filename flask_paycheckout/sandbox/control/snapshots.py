@@ -8,7 +8,6 @@ the sandbox's accounts, and mails with one-time passwords.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from datetime import datetime, timedelta
 from functools import cache
 from hashlib import sha256
@@ -28,7 +27,6 @@ MAX_BYTES = 32 * 1024 * 1024
 """The largest snapshot, 32 MiB."""
 TOO_LARGE = f"larger than {MAX_BYTES // 1024**2} MiB"
 FORMAT = "flask_paycheckout sandbox snapshot"
-_BATCH = 1000
 # Claims end by the machine's clock, and whoever holds one does not come back with a snapshot. The control token is that
 # of the world, whatever it is restored from.
 _LEFT_OUT = ("claimed_until", "control_token")
@@ -54,32 +52,19 @@ def take_snapshot(session: Session, world: World) -> bytes:
 
     :raises CallRefused: it would be larger than `MAX_BYTES`.
     """
-    size, tables = 0, {}
-    for table in tables_of_world():
-        tables[table.name] = rows = list[msgspec.Raw]()
-        for row in _rows(session, table):
-            rows.append(msgspec.Raw(msgspec.json.encode(row)))
-            size += len(bytes(rows[-1]))
-            if size > MAX_BYTES:
-                raise _too_large()
+    tables = {table.name: _rows(session, table) for table in tables_of_world()}
     state = msgspec.json.encode({"now": world.clock.now(), "unknowns": dict(world.unknowns), "tables": tables})
     digest = sha256(state).hexdigest()
     content = msgspec.json.encode(SnapshotFile(FORMAT, version(), digest, msgspec.Raw(state)))
     if len(content) > MAX_BYTES:
-        raise _too_large()
+        remedy = "Remove accounts that you do not need, or copy the database with its own tools."
+        raise CallRefused(409, "snapshot", f"would be {TOO_LARGE}", remedy)
     return content
 
 
-def _too_large() -> CallRefused:
-    remedy = "Remove accounts that you do not need, or copy the database with its own tools."
-    return CallRefused(409, "snapshot", f"would be {TOO_LARGE}", remedy)
-
-
-def _rows(session: Session, table: AnyTable) -> Iterator[tuple[Any, ...]]:
+def _rows(session: Session, table: AnyTable) -> list[tuple[Any, ...]]:
     columns = [null().label(one.name) if one.name in _LEFT_OUT else one for one in table.columns]
-    found = select(*columns).order_by(*table.primary_key)
-    for row in session.execute(found, execution_options={"yield_per": _BATCH}):
-        yield tuple(row)
+    return [tuple(row) for row in session.execute(select(*columns).order_by(*table.primary_key))]
 
 
 def restore_snapshot(session: Session, world: World, content: bytes) -> None:
@@ -132,9 +117,8 @@ def _exchange_rows(session: Session, state: _State) -> None:
     for table in tables_of_world():
         names = [column.name for column in table.columns]
         rows = msgspec.json.decode(state.tables[table.name], type=_type_of_rows(table))
-        for start in range(0, len(rows), _BATCH):
-            values = [dict(zip(names, row, strict=True)) for row in rows[start : start + _BATCH]]
-            connection.execute(insert(table), values)
+        if rows:
+            connection.execute(insert(table), [dict(zip(names, row, strict=True)) for row in rows])
         if connection.dialect.name == "postgresql":
             _raise_sequence(session, table)
 
