@@ -38,7 +38,6 @@ class Deposit(Table):
     input_amount: Mapped[Decimal]
     output_amount: Mapped[Decimal]
     fee_amount: Mapped[Decimal]
-    fee_percentage: Mapped[Decimal]
     rate: Mapped[Decimal]
     qr_data: Mapped[str]
     """Empty for a bank transfer, which has no code to scan."""
@@ -146,7 +145,7 @@ def represent(session: Session, deposit: Deposit) -> DepositRecord:
         deposit,
         deposit_id=deposit.id,
         deposit_type="checkout" if assumption("deposit_type") == "checkout" else method.group,
-        fee=DepositFee(deposit.fee_amount, deposit.fee_percentage, deposit.input_currency),
+        fee=DepositFee(deposit.fee_amount, method.percent_fee, deposit.input_currency),
         activity_history=[DepositActivityRecord.of(entry) for entry in histories_of(session, [deposit.id])[deposit.id]],
         exchange_info=ExchangeInfo.of(deposit, exchange_rate=deposit.rate),
         payment_fiat=None if is_crypto else bank,

@@ -113,8 +113,7 @@ def change_method(session: Session, checkout_id: str, method_code: str) -> None:
     if method_code == deposit.method:
         return
     method, quote = _choose(session, checkout, method_code)
-    terms = {"method": method.code, **quote._asdict(), "fee_percentage": method.percent_fee}
-    columns = terms | instructions(method, checkout_id, quote.input_amount)
+    columns = {"method": method.code, **quote._asdict(), **instructions(method, checkout_id, quote.input_amount)}
     pending = update(Deposit).where(Deposit.id == checkout_id, Deposit.status == PENDING)
     if not rows_changed(session, pending.values(updated_at=now, **columns)):
         raise NotPossible(f"the deposit is {deposit.status}")
@@ -142,7 +141,6 @@ def _make_deposit(
         input_currency=checkout.input_currency,
         output_currency=checkout.output_currency,
         **quote._asdict(),
-        fee_percentage=method.percent_fee,
         rate=checkout.rate,
         status=PENDING,
         created_at=now,
