@@ -14,7 +14,6 @@ from collections.abc import Iterable, Sequence
 from decimal import Decimal
 
 from sqlalchemy import select, true
-from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
 from flask_paycheckout.sandbox.disbursements.tables import CRYPTO, FIAT, PENDING, Disbursement
@@ -80,7 +79,6 @@ def store_batch(session: Session, field: str, items: Sequence[Disbursement], *, 
     everybody = assumption("reference_scope") == "service"
     accounts = select(Account.user_id).where(true() if everybody else Account.user_id == items[0].user_id)
     session.execute(accounts.order_by(Account.user_id).with_for_update(key_share=True))
-    _check_distinct(field, items)
     known = _made_before(session, field, items, grouped=grouped)
     new = [one for one in items if one.reference not in known]
     now, group_id = current_time(), new_id(session) if grouped else None
@@ -88,36 +86,31 @@ def store_batch(session: Session, field: str, items: Sequence[Disbursement], *, 
         one.id, one.group_id, one.status = disbursement_id, group_id, PENDING
         one.created_at = one.updated_at = now
         session.add(one)
-    try:
-        session.flush()
-    except IntegrityError:
-        raise UsedReference(f"{field} has a reference that was used before; give every disbursement its own.") from None
+    session.flush()
     for one in new:
         for activity, description in _FIRST_ACTIVITIES[one.kind]:
             note(session, one, activity, description)
     return [known.get(one.reference, one) for one in items]
 
 
-def _check_distinct(field: str, items: Sequence[Disbursement]) -> None:
-    places: dict[str, int] = {}
-    for place, one in enumerate(items):
-        if one.reference is not None and places.setdefault(one.reference, place) != place:
-            raise UsedReference(
-                f"{field}[{place}].reference is that of {field}[{places[one.reference]}] too;"
-                " give every disbursement its own."
-            )
-
-
 def _made_before(
     session: Session, field: str, items: Sequence[Disbursement], *, grouped: bool
 ) -> dict[str | None, Disbursement]:
-    """The disbursements that have a reference of these already. :raises UsedReference: one may not be used again."""
+    """The disbursements that have a reference of these already.
+
+    :raises UsedReference: two of these have the same one, or one may not be used again.
+    """
     of_account = Disbursement.user_id == items[0].user_id
     within = {"account": of_account, "kind": of_account & (Disbursement.kind == items[0].kind), "service": true()}
     references = [one.reference for one in items if one.reference is not None]
     used = select(Disbursement).where(within[assumption("reference_scope")], Disbursement.reference.in_(references))
     known = {made.reference: made for made in session.scalars(used)}
+    places: dict[str | None, int] = {}
     for place, one in enumerate(items):
+        first = places.setdefault(one.reference, place)
+        if one.reference is not None and first != place:
+            fault = f"{field}[{place}].reference is that of {field}[{first}] too"
+            raise UsedReference(f"{fault}; give every disbursement its own.")
         made = known.get(one.reference)
         if made is None:
             continue
