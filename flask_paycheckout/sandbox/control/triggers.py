@@ -48,12 +48,6 @@ def double_of(deposit: Deposit) -> Decimal:
     return EXACT.multiply(deposit.input_amount, Decimal(2))
 
 
-def find(checkout_id: str) -> None:
-    """Do nothing with a checkout that exists. :raises NoSuchCheckout: it does not."""
-    with transaction() as session:
-        find_checkout(session, checkout_id)
-
-
 def picked_deposit(checkout_id: str) -> Deposit:
     """The deposit of a checkout. :raises NotPossible: no method was picked."""
     with transaction() as session:
@@ -124,9 +118,9 @@ def _wait(checkout_id: str, end: datetime) -> None:
     run_due()
 
 
-OF_UNPICKED: dict[str, Callable[[str], object]] = {"checkout": find, "abandoned": abandon}
+OF_UNPICKED: dict[str, Callable[[str], object]] = {"checkout": lambda checkout_id: None, "abandoned": abandon}
 OF_PICKED: dict[str, Callable[[str], object]] = {
-    "picked": picked_deposit,
+    "picked": lambda checkout_id: None,
     "paid": pay_picked,
     "underpaid": lambda checkout_id: pay_picked(checkout_id, half_of(picked_deposit(checkout_id))),
     "overpaid": lambda checkout_id: pay_picked(checkout_id, double_of(picked_deposit(checkout_id))),
