@@ -13,7 +13,13 @@ from sqlalchemy.orm import InstrumentedAttribute, Session
 from flask_paycheckout.sandbox.auth.access import operation
 from flask_paycheckout.sandbox.auth.tables import User
 from flask_paycheckout.sandbox.disbursements.addresses import check_address, sending_wallet
-from flask_paycheckout.sandbox.payments.quotes import TOTAL_PERCENTAGE, Exchange, exchange, is_within_daily_limit
+from flask_paycheckout.sandbox.payments.quotes import (
+    TOTAL_PERCENTAGE,
+    Exchange,
+    exchange,
+    in_currency,
+    is_within_daily_limit,
+)
 from flask_paycheckout.sandbox.payments.schemas import (
     DetailedPayment,
     NewPayment,
@@ -60,6 +66,7 @@ def quote_payment(session: Session, account: Account, query: QuoteQuery) -> Quot
     is_within_limit = not looks_at_limit or _fits_into_today(session, account, made)
     return Quote.of(
         made,
+        **in_currency(made),
         status=is_within_limit,
         coin=made.token.id,
         total_fee_percentage=TOTAL_PERCENTAGE,

@@ -16,7 +16,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_DOWN, Decimal
-from typing import ClassVar
 
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
@@ -51,8 +50,8 @@ def rate_of(token: Token, currency: str) -> Decimal | None:
 
 # More than any token has, and so few that the largest amount can still be stored.
 _EXACT_PLACES = 27
-# Ten billion dollars: above every limit, and sums of many still fit into an integer of every database.
-_MAX_CENTS = 10**12
+# Above every limit, and sums of many in cents still fit into an integer of every database.
+_MAX_DOLLARS = Decimal(10**10)
 
 
 DAILY_LIMIT = 100_000
@@ -64,85 +63,51 @@ TOTAL_PERCENTAGE = EXCHANGE_PERCENTAGE + PLATFORM_PERCENTAGE
 
 @dataclass(frozen=True)
 class Exchange:
-    """An amount of a token with its fees and its value in a currency. Its properties are columns of a payment."""
+    """An amount of a token or a currency with its fees, and what it is exchanged for."""
 
     token: Token
     currency: str
     rate_amount: Decimal
+    payment_type: str
+    input_currency: str
+    output_currency: str
     amount: Decimal
     exchange_fee: Decimal
     platform_fee: Decimal
-
-    payment_type: ClassVar = OFFRAMP
-
-    @property
-    def input_currency(self) -> str:
-        return self.token.id
-
-    @property
-    def output_currency(self) -> str:
-        return self.currency
-
-    @property
-    def total_fee_amount(self) -> Decimal:
-        return EXACT.add(self.exchange_fee, self.platform_fee)
-
-    @property
-    def total_received_amount(self) -> Decimal:
-        """The rest of the amount."""
-        return EXACT.subtract(self.amount, self.total_fee_amount)
-
-    @property
-    def output_amount_exact(self) -> Decimal:
-        return EXACT.multiply(self.total_received_amount, self.rate_amount)
-
-    @property
-    def output_amount(self) -> Decimal:
-        return rounded(self.output_amount_exact, self.output_currency, ROUND_DOWN)
-
-    @property
-    def amount_in_currency(self) -> Decimal:
-        return rounded(EXACT.multiply(self.amount, self.rate_amount), self.currency, ROUND_DOWN)
-
-    @property
-    def total_fee_amount_in_currency(self) -> Decimal:
-        return EXACT.subtract(self.amount_in_currency, self.output_amount)
-
-    @property
-    def dollars(self) -> Decimal:
-        return EXACT.multiply(self.amount, self.token.price)
-
-    @property
-    def cents(self) -> int:
-        """Its value in US cents, rounded up, at most ten billion dollars."""
-        if self.dollars >= _MAX_CENTS // 100:
-            return _MAX_CENTS
-        return int((self.dollars * 100).to_integral_value(rounding=ROUND_CEILING))
+    total_fee_amount: Decimal
+    total_received_amount: Decimal
+    """The rest of the amount."""
+    output_amount_exact: Decimal
+    output_amount: Decimal
+    cents: int
+    """The value of the amount in US cents, rounded up, at most ten billion dollars."""
 
 
-class Purchase(Exchange):
-    """An amount of a currency with its fees, and what it buys of a token."""
-
-    payment_type = ONRAMP
-
-    @property
-    def input_currency(self) -> str:
-        return self.currency
-
-    @property
-    def output_currency(self) -> str:
-        return self.token.id
-
-    @property
-    def output_amount_exact(self) -> Decimal:
+def exchanged(token: Token, currency: str, rate: Decimal, amount: Decimal, *, buys: bool = False) -> Exchange:
+    """Exchange an amount of a token for a currency; or, if it `buys`, an amount of the currency for the token."""
+    kind, paid, received = (ONRAMP, currency, token.id) if buys else (OFFRAMP, token.id, currency)
+    exchange_fee, platform_fee = (
+        rounded(share_of(amount, percentage), paid) for percentage in (EXCHANGE_PERCENTAGE, PLATFORM_PERCENTAGE)
+    )
+    fee = EXACT.add(exchange_fee, platform_fee)
+    rest = EXACT.subtract(amount, fee)
+    if buys:
         places = Decimal(1).scaleb(-_EXACT_PLACES)
-        return EXACT.divide(self.total_received_amount, self.rate_amount).quantize(
-            places, rounding=ROUND_DOWN, context=EXACT
-        )
+        exact = EXACT.divide(rest, rate).quantize(places, rounding=ROUND_DOWN, context=EXACT)
+        dollars = EXACT.divide(amount, PER_DOLLAR[currency])
+    else:
+        exact, dollars = EXACT.multiply(rest, rate), EXACT.multiply(amount, token.price)
+    output = rounded(exact, received, ROUND_DOWN)
+    cents = int((min(dollars, _MAX_DOLLARS) * 100).to_integral_value(rounding=ROUND_CEILING))
+    of_fees = exchange_fee, platform_fee, fee, rest
+    return Exchange(token, currency, rate, kind, paid, received, amount, *of_fees, exact, output, cents)
 
-    @property
-    def dollars(self) -> Decimal:
-        return EXACT.divide(self.amount, PER_DOLLAR[self.currency])
+
+def in_currency(made: Exchange) -> dict[str, Decimal]:
+    """The amount of a token and its fee in the currency, as fields of a quote."""
+    amount = rounded(EXACT.multiply(made.amount, made.rate_amount), made.currency, ROUND_DOWN)
+    fee = EXACT.subtract(amount, made.output_amount)
+    return {"amount_in_currency": amount, "total_fee_amount_in_currency": fee}
 
 
 def is_within_daily_limit(session: Session, user_id: str, made: Exchange) -> bool:
@@ -162,10 +127,11 @@ def exchange(
     :raises FieldError: a code is in no reference list, or the amount has more decimals than the token.
     :raises Refusal: the token is not exchanged for that currency, or the amount is so small that nothing would arrive.
     """
-    kind, token_id, currency = Exchange, input_currency, output_currency
-    is_purchase = input_currency in CURRENCIES and output_currency in TOKENS_BY_ID
-    if buys and is_purchase and assumption("onramp_payments") == "accepted":
-        kind, token_id, currency = Purchase, output_currency, input_currency
+    token_id, currency = input_currency, output_currency
+    is_purchase = buys and input_currency in CURRENCIES and output_currency in TOKENS_BY_ID
+    is_purchase = is_purchase and assumption("onramp_payments") == "accepted"
+    if is_purchase:
+        token_id, currency = output_currency, input_currency
     token = TOKENS_BY_ID.get(token_id)
     if token is None or currency not in CURRENCIES:
         raise Unusable("inputCurrency must be a token here, and outputCurrency a currency.")
@@ -173,15 +139,7 @@ def exchange(
     if rate is None:
         only = ", ".join(token.currencies)
         raise unspecified_refusal("conversion_refused", f"{token.id} is exchanged for {only} only.")
-    exact = in_units(amount_field, amount, input_currency)
-    made = kind(token, currency, rate, exact, *fees_of(input_currency, exact))
+    made = exchanged(token, currency, rate, in_units(amount_field, amount, input_currency), buys=is_purchase)
     if made.total_received_amount <= 0 or made.output_amount <= 0:
         raise Unusable(f"{amount_field} is so small that nothing of it would arrive; send more.")
     return made
-
-
-def fees_of(code: str, amount: Decimal) -> tuple[Decimal, Decimal]:
-    """The exchange fee and the platform fee of an amount, in its token or currency."""
-    exact = (share_of(amount, percentage) for percentage in (EXCHANGE_PERCENTAGE, PLATFORM_PERCENTAGE))
-    exchange_fee, platform_fee = (rounded(fee, code) for fee in exact)
-    return exchange_fee, platform_fee

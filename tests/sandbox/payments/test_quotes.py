@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from flask_paycheckout.sandbox.payments.quotes import Exchange, fees_of, rate_of
+from flask_paycheckout.sandbox.payments.quotes import Exchange, exchanged, in_currency, rate_of
 from flask_paycheckout.sandbox.world.money import TOKENS, Token, rounded, unit_of
 from tests.sandbox.actors import CLIENT_ID, Merchant, Tester, call
 from tests.sandbox.conftest import MakeSandbox
@@ -42,23 +42,23 @@ def exchanges(draw: st.DrawFn) -> Exchange:
     amount = draw(st.integers(3, 10**30)) * unit_of(token.id)
     rate = rate_of(token, currency)
     assert rate is not None
-    return Exchange(token, currency, rate, rounded(amount, token.id), *fees_of(token.id, amount))
+    return exchanged(token, currency, rate, rounded(amount, token.id))
 
 
 @settings(deadline=None)
 @given(made=exchanges())
 def test_amounts_are_what_is_received_and_the_fee_in_both_currencies(made: Exchange) -> None:
     assert Fraction(made.amount) == Fraction(made.total_received_amount) + Fraction(made.total_fee_amount)
-    in_currency = Fraction(made.output_amount) + Fraction(made.total_fee_amount_in_currency)
-    assert Fraction(made.amount_in_currency) == in_currency
-    assert made.total_fee_amount_in_currency >= 0
+    amount_in_currency, fee_in_currency = map(Fraction, in_currency(made).values())
+    assert amount_in_currency == Fraction(made.output_amount) + fee_in_currency
+    assert fee_in_currency >= 0
     # Rounding is below one unit, and in favour of the service.
     unit, cent = Fraction(unit_of(made.token.id)), Fraction(unit_of(made.currency))
     amount, rate = Fraction(made.amount), Fraction(made.rate_amount)
     assert 0 <= Fraction(made.exchange_fee) - amount * 5 / 1000 < unit
     assert 0 <= Fraction(made.platform_fee) - amount * 3 / 1000 < unit
     assert 0 <= Fraction(made.total_received_amount) * rate - Fraction(made.output_amount) < cent
-    assert 0 <= amount * rate - Fraction(made.amount_in_currency) < cent
+    assert 0 <= amount * rate - amount_in_currency < cent
     assert Fraction(made.output_amount_exact) == Fraction(made.total_received_amount) * rate
 
 
