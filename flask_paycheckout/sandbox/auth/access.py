@@ -23,14 +23,14 @@ from functools import wraps
 from typing import Any, get_type_hints
 from urllib.parse import quote
 
-from flask import Response, current_app, g, request
+from flask import Response, g, request
 from sqlalchemy import bindparam, delete, or_, select
 from sqlalchemy.orm import Session
 
 from flask_paycheckout.sandbox.auth.start_state import USER_ID, add_token
 from flask_paycheckout.sandbox.auth.tables import AccessToken, digest_of
 from flask_paycheckout.sandbox.wire.envelope import FieldError, Refusal, success, unspecified_refusal
-from flask_paycheckout.sandbox.wire.operations import Credentials, Operation, mark, operation_of, read_sent
+from flask_paycheckout.sandbox.wire.operations import Credentials, Operation, mark, read_sent
 from flask_paycheckout.sandbox.wire.request_log import LOSE_RESPONSE, log_request, masked
 from flask_paycheckout.sandbox.world.accounts import Account
 from flask_paycheckout.sandbox.world.assumptions import sign, string_to_sign
@@ -151,7 +151,7 @@ def check_access(session: Session) -> Account | None:
 
     :raises Refusal: they are not accepted.
     """
-    declared = operation_of(current_app, request.endpoint)
+    declared: Operation | None = g.operation
     if declared is None or declared.credentials is Credentials.NONE:
         return None
     if declared.client_id_alone and _may_be_unsigned():

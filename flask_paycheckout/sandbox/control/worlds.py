@@ -143,19 +143,12 @@ class Worlds:
         self._lock = Lock()
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
-        found, path = self.find(environ.get("PATH_INFO", ""))
-        if found is self._app:
+        address = _ADDRESS.fullmatch(environ.get("PATH_INFO", ""))
+        app = None if address is None else self._opened(address[1])
+        if address is None or app is None:
             return self._serve(environ, start_response)
-        name = environ.get("PATH_INFO", "").removesuffix(path)
-        inside = environ | {"SCRIPT_NAME": environ.get("SCRIPT_NAME", "") + name, "PATH_INFO": path}
-        return found.wsgi_app(inside, start_response)
-
-    def find(self, path: str) -> tuple[Flask, str]:
-        """The application that serves a path, and the path within it; the operator's for a world that is not there."""
-        address = _ADDRESS.fullmatch(path)
-        if address is not None and (found := self._opened(address[1])) is not None:
-            return found, address[2] or "/"
-        return self._app, path
+        within = {"SCRIPT_NAME": f"{environ.get('SCRIPT_NAME', '')}/w/{address[1]}", "PATH_INFO": address[2] or "/"}
+        return app.wsgi_app(environ | within, start_response)
 
     def _opened(self, name: str) -> Flask | None:
         with self._lock:

@@ -9,6 +9,7 @@ from functools import wraps
 
 from flask import Response, request
 from werkzeug import Response as AnyResponse
+from werkzeug.datastructures import MultiDict
 
 from flask_paycheckout.sandbox.control import message_calls, state_calls
 from flask_paycheckout.sandbox.inspector.blueprint import inspector, redirect_to, show
@@ -24,7 +25,7 @@ from flask_paycheckout.sandbox.outgoing.faults import (
 )
 from flask_paycheckout.sandbox.wire.callers import CallRefused
 from flask_paycheckout.sandbox.wire.envelope import FieldError, to_wire
-from flask_paycheckout.sandbox.wire.field_types import declared_fields, load_object
+from flask_paycheckout.sandbox.wire.operations import read_texts
 from flask_paycheckout.sandbox.world.assumptions import ASSUMPTIONS, AssumptionError, choose
 from flask_paycheckout.sandbox.world.clock import MAX_SECONDS
 from flask_paycheckout.sandbox.world.context import assumption, world
@@ -123,11 +124,9 @@ def advance() -> None:
 @change("faults", "control", "ordered")
 def order_fault() -> None:
     """Arm the fault of the form, whose empty fields count as absent."""
-    fields = {field.name: field for field in declared_fields(NewFault)}
-    typed = {name: text.strip() for name, text in request.form.items() if name in fields and text.strip()}
-    asked = load_object(NewFault, {name: fields[name].parse(text) for name, text in typed.items()})
+    typed = MultiDict({name: text.strip() for name, text in request.form.items()})
     with transaction() as session:
-        message_calls.order_fault(session, asked)
+        message_calls.order_fault(session, read_texts(NewFault, typed, keeps_empty=False))
 
 
 @change("faults/forget", "control", "forgotten")

@@ -8,6 +8,7 @@ from enum import Enum
 from typing import Any
 
 from flask import Flask, Response, current_app, g, request
+from werkzeug.datastructures import MultiDict
 from werkzeug.exceptions import MethodNotAllowed, NotFound
 
 from flask_paycheckout.sandbox.wire.envelope import FieldError, read_object
@@ -79,20 +80,25 @@ def read_sent(hints: Mapping[str, Any], *, may_be_empty: bool = False) -> dict[s
     """
     read: dict[str, Any] = {}
     if "query" in hints:
-        read["query"] = _read_query(hints["query"])
+        keeps_empty = assumption("empty_query_values") != "absent"
+        read["query"] = read_texts(hints["query"], request.args, keeps_empty=keeps_empty)
     if "sent" in hints:
         read["sent"] = load_object(hints["sent"], read_object({} if may_be_empty else None))
     return read
 
 
-def _read_query(shape: type[Shape]) -> Shape:
+def read_texts(shape: type[Shape], texts: MultiDict[str, str], *, keeps_empty: bool) -> Shape:
+    """Query parameters, or the fields of a form, as the class they are declared by.
+
+    :param keeps_empty: whether an optional field that is empty is not absent.
+    """
     kinds = {field.name: field for field in declared_fields(shape)}
     sent: dict[str, Any] = {}
-    for name, given in request.args.lists():
+    for name, given in texts.lists():
         field = kinds.get(name)
         if field is not None and len(given) > 1:
             raise FieldError(f"{name} must be given once.")
-        if field is None or given[0] or field.is_required or assumption("empty_query_values") != "absent":
+        if field is None or given[0] or field.is_required or keeps_empty:
             sent[name] = given[0] if field is None else field.parse(given[0])
     return load_object(shape, sent)
 

@@ -83,7 +83,7 @@ def test_a_restore_brings_everything_back_and_life_goes_on(sandbox: Flask, recei
 
 
 #: Tables that no story here fills.
-EMPTY = {"call_count", "wallet_transfer", "payment"}
+EMPTY = {"call_count", "payment"}
 
 
 def test_a_snapshot_moves_between_sqlite_and_postgresql(
