@@ -23,8 +23,8 @@ from flask_paycheckout.database.connections import begin_limited, lost_races_ign
 from flask_paycheckout.database.state_table import Entry, line
 from flask_paycheckout.database.transactions import ShopTransaction
 from flask_paycheckout.errors import ReceiverFailed
+from flask_paycheckout.events.events import Delivery
 from flask_paycheckout.events.outbox import Outbox
-from flask_paycheckout.events.receiver_runs import Delivery
 from flask_paycheckout.totals import Pay, Total
 from flask_paycheckout.wiring import Wiring
 from flask_paycheckout.wiring.logs import about

@@ -64,6 +64,16 @@ class NewEvent(msgspec.Struct, frozen=True):
     """Further keywords for the receivers."""
 
 
+class Delivery(msgspec.Struct, frozen=True):
+    """The number of events that reached all of their receivers, and of those that did not."""
+
+    delivered: int = 0
+    failed: int = 0
+
+    def __add__(self, other: Delivery) -> Delivery:
+        return Delivery(self.delivered + other.delivered, self.failed + other.failed)
+
+
 class HeldEvent(NamedTuple):
     """An event that this process has leased for delivery."""
 

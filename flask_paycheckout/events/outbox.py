@@ -15,8 +15,8 @@ from datetime import datetime
 
 from flask_paycheckout.events.event_model import EventMixin
 from flask_paycheckout.events.event_queue import EventQueue
-from flask_paycheckout.events.events import HeldEvent, about_event
-from flask_paycheckout.events.receiver_runs import Delivery, ReceiverRuns
+from flask_paycheckout.events.events import Delivery, HeldEvent, about_event
+from flask_paycheckout.events.receiver_runs import ReceiverRuns
 from flask_paycheckout.events.receivers import Receivers
 from flask_paycheckout.signals import NEEDS_RECEIVER
 from flask_paycheckout.wiring import Observed, Wiring

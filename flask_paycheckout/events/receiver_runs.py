@@ -14,7 +14,6 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext, supp
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-import msgspec
 from sqlalchemy import SingletonThreadPool, StaticPool
 
 from flask_paycheckout.clock import doubled
@@ -22,7 +21,7 @@ from flask_paycheckout.database.connections import begin_limited
 from flask_paycheckout.database.transactions import ShopTransactions
 from flask_paycheckout.events.event_model import EventMixin
 from flask_paycheckout.events.event_queue import EventQueue, LeaseLost, names_of
-from flask_paycheckout.events.events import HeldEvent, Subject, Superseding, about_event
+from flask_paycheckout.events.events import Delivery, HeldEvent, Subject, Superseding, about_event
 from flask_paycheckout.events.receivers import Receiver, Receivers, nobody_listens
 from flask_paycheckout.per_process import PerProcess
 from flask_paycheckout.signals import NEEDS_RECEIVER
@@ -88,16 +87,6 @@ RENEWAL = PerProcess(LeaseRenewal)
 
 _FIRST_PAUSE = timedelta(seconds=10)
 _LONGEST_PAUSE = timedelta(hours=1)
-
-
-class Delivery(msgspec.Struct, frozen=True):
-    """The number of events that reached all of their receivers, and of those that did not."""
-
-    delivered: int = 0
-    failed: int = 0
-
-    def __add__(self, other: Delivery) -> Delivery:
-        return Delivery(self.delivered + other.delivered, self.failed + other.failed)
 
 
 class _Superseded(Exception):

@@ -14,9 +14,8 @@ from flask_paycheckout.client.records import if_sent
 from flask_paycheckout.database.connections import begin_limited
 from flask_paycheckout.database.state_table import Entry, line
 from flask_paycheckout.errors import ReceiverFailed
-from flask_paycheckout.events.events import HeldEvent
+from flask_paycheckout.events.events import Delivery, HeldEvent
 from flask_paycheckout.events.outbox import Outbox
-from flask_paycheckout.events.receiver_runs import Delivery
 from flask_paycheckout.payouts.payout_model import MAX_NUMBER, PayoutMixin, about_payout
 from flask_paycheckout.payouts.payout_moves import PayoutMove, PayoutMoves, problem_columns
 from flask_paycheckout.payouts.payout_schedule import SECOND_LOOK_UP, WITHOUT_KEYS, next_read, try_again

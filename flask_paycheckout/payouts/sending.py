@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from functools import cached_property, partial
 
 from flask_paycheckout.client import PaymentsClient, PaymentsError
+from flask_paycheckout.events.events import Delivery
 from flask_paycheckout.events.outbox import Outbox
-from flask_paycheckout.events.receiver_runs import Delivery
 from flask_paycheckout.payouts.calls import (
     AccessToken,
     Made,

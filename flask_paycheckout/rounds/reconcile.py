@@ -26,8 +26,8 @@ from flask_paycheckout.checkouts.start import Starter
 from flask_paycheckout.checkouts.states import FoundBy
 from flask_paycheckout.client import Deposit, PaymentsError
 from flask_paycheckout.errors import OrderNotPayable, OrderSettled
+from flask_paycheckout.events.events import Delivery
 from flask_paycheckout.events.outbox import Outbox
-from flask_paycheckout.events.receiver_runs import Delivery
 from flask_paycheckout.payouts.results import PayoutReport
 from flask_paycheckout.wiring import Wiring
 from flask_paycheckout.wiring.logs import about
