@@ -41,7 +41,7 @@ class Server:
         """The pace of these requests, and the workers' processor time for each; every answer must have this status."""
         before, began = self._spent(), time.perf_counter()
         with ThreadPoolExecutor(_CUSTOMERS) as customers:
-            for answer in customers.map(partial(_exchange, self.port), requests):
+            for answer in customers.map(partial(exchanged, self.port), requests):
                 assert answer.startswith(b"HTTP/1.1 %d " % status), answer[:300]
         seconds, spent = time.perf_counter() - began, self._spent() - before
         return {PER_SECOND: len(requests) / seconds, CPU_MS: 1000 * spent / len(requests)}
@@ -58,10 +58,15 @@ def processor_seconds(pid: int) -> float:
 
 @contextmanager
 def running_server(
-    application: str, environment: Mapping[str, str], *, python: str = sys.executable, folder: Path = _ROOT
+    application: str,
+    environment: Mapping[str, str],
+    *options: str,
+    python: str = sys.executable,
+    folder: Path = _ROOT,
 ) -> Iterator[Server]:
     """Gunicorn with `application`, written `module:factory()`.
 
+    :param options: more of gunicorn's.
     :param python: of the environment that has it.
     :param folder: where its module is imported from.
     """
@@ -69,7 +74,7 @@ def running_server(
         descriptor = listening.fileno()
         command = [python, "-m", "gunicorn", "-w", str(_WORKERS), "-b", f"fd://{descriptor}", application]
         process = subprocess.Popen(
-            [*command, "--timeout", "120", "--log-level", "warning"],
+            [*command, "--timeout", "120", "--log-level", "warning", *options],
             cwd=folder,
             env=os.environ | dict(environment),
             pass_fds=[descriptor],
@@ -92,7 +97,8 @@ def request_of(method: str, path: str, body: bytes = b"", headers: Mapping[str, 
     return "\r\n".join([*lines, "", ""]).encode() + body
 
 
-def _exchange(port: int, request: bytes) -> bytes:
+def exchanged(port: int, request: bytes) -> bytes:
+    """The answer to a request, over a connection of its own."""
     with socket.create_connection(("127.0.0.1", port), timeout=_PATIENCE) as connection:
         connection.sendall(request)
         return b"".join(iter(lambda: connection.recv(65536), b""))

@@ -97,19 +97,22 @@ class Ours(Site):
         tokens = [self._token(STATUS, f"ord-paid-{number:09}") for number in numbers]
         return [request_of("GET", f"/paycheckout/orders/{token}/status") for token in tokens]
 
+    def reconcile(self) -> None:
+        self._shop.reconciles()
+
     def _token(self, purpose: str, order_id: str) -> str:
         return self._shop.runtime.signed_links.sign(purpose, order_id)
 
 
 @contextmanager
-def running_ours(database: str | None, service: str) -> Iterator[Site]:
+def running_ours(database: str | None, service: str, *options: str) -> Iterator[Ours]:
     with fresh_database(database) as address, open_shop(address, service) as shop:
         settings = {
             "FLASK_SQLALCHEMY_DATABASE_URI": address,
             "FLASK_PAYCHECKOUT_BASE_URL": service,
             "FLASK_ATOMIC": "true",
         }
-        with running_server("tests.shop_app:create_app()", settings) as server:
+        with running_server("tests.shop_app:create_app()", settings, *options) as server:
             yield Ours(server, shop)
 
 

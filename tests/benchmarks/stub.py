@@ -25,9 +25,12 @@ _NUMBERS = itertools.count(1)
 
 
 @contextmanager
-def running_stub() -> Iterator[str]:
-    """The address of such a service."""
-    with subprocess.Popen([sys.executable, "-m", __name__], stdout=subprocess.PIPE, text=True) as process:
+def running_stub(seconds: float = 0) -> Iterator[str]:
+    """The address of such a service.
+
+    :param seconds: it takes for each answer.
+    """
+    with subprocess.Popen([sys.executable, "-m", __name__, str(seconds)], stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         try:
             yield f"http://127.0.0.1:{int(process.stdout.readline())}"
@@ -43,6 +46,7 @@ async def _converse(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) 
             _, found, rest = head.lower().partition(b"\r\ncontent-length:")
             await reader.readexactly(int(rest.partition(b"\r\n")[0]) if found else 0)
             method, target, _ = head.split(b" ", 2)
+            await asyncio.sleep(float(sys.argv[1]))
             if method == b"POST":
                 body = _CHECKOUT % {b"id": b"chk-made-%012d" % next(_NUMBERS)}
             else:
