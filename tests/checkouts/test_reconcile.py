@@ -161,7 +161,7 @@ def comes_back(shop: Shop) -> None:
 @pytest.fixture
 def no_retries(monkeypatch: pytest.MonkeyPatch) -> None:
     """The client's own repetitions of a read take time and are tested elsewhere."""
-    monkeypatch.setattr("flask_paycheckout.client.retries._WORTH_REPEATING", ())
+    monkeypatch.setattr("flask_paycheckout.client.waiting._WORTH_REPEATING", ())
 
 
 @pytest.mark.usefixtures("no_retries")
