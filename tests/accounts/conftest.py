@@ -75,7 +75,7 @@ class SigningService(Service):
 @pytest.fixture
 def no_retries(monkeypatch: pytest.MonkeyPatch) -> None:
     """The client's own repetitions take time and are tested elsewhere."""
-    monkeypatch.setattr("flask_paycheckout.client.retries._WORTH_REPEATING", ())
+    monkeypatch.setattr("flask_paycheckout.client.waiting._WORTH_REPEATING", ())
 
 
 @pytest.fixture
