@@ -112,6 +112,7 @@ def who_and_why(by: str, why: str) -> tuple[str, str]:
     :raises TypeError: one of them is not a string.
     :raises ValueError: one of them is empty or too long.
     """
+    checked = []
     for name, given, longest in (("by", by, MAX_BY), ("why", why, MAX_WHY)):
         if not isinstance(given, str):
             raise TypeError(f"{name} must be a string, not {type(given).__name__}: the decision is recorded with it")
@@ -120,7 +121,8 @@ def who_and_why(by: str, why: str) -> tuple[str, str]:
             raise ValueError(f"{name} must not be empty: the decision is recorded with it")
         if len(value) > longest:
             raise ValueError(f"{name} must have {longest} characters at most; the decision is recorded with it")
-    return trimmed(by), trimmed(why)
+        checked.append(value)
+    return checked[0], checked[1]
 
 
 def stored_name(by: str) -> str:

@@ -14,7 +14,7 @@ import msgspec
 from sqlalchemy import Connection, RowMapping, Table, select, update
 
 from flask_paycheckout.checkouts.checkout_model import CheckoutMixin
-from flask_paycheckout.checkouts.payments import EXACT, Amount, whole_units
+from flask_paycheckout.checkouts.payments import EXACT, Amount, amount_of, whole_units
 from flask_paycheckout.checkouts.states import OPEN, Status
 from flask_paycheckout.checkouts.stored import change_excess
 from flask_paycheckout.database.models import Models
@@ -84,7 +84,7 @@ class RefundLimits:
             values["payback"] = None
         connection.execute(update(self.models.checkouts).filter_by(id=checkout.id).values(values))
         # Money that was taken back exceeds nothing; when it comes after all, its refunds are counted then.
-        if checkout.taken_back is None and (checkout.status == Status.PART or checkout.excess is not None):
+        if (checkout.status == Status.PART or checkout.excess is not None) and checkout.taken_back is None:
             change_excess(connection, self.models.checkouts, checkout.order_id, amount)
 
 
@@ -109,8 +109,9 @@ def left_of(checkout: CheckoutMixin) -> Amount | None:
 
 
 def _paid(checkout: CheckoutMixin) -> Amount | None:
-    payment = checkout.payment
-    return None if payment is None else payment.paid
+    if checkout.payment_completed_at is None:
+        return None
+    return amount_of(checkout.payment_paid_amount, checkout.payment_paid_currency)
 
 
 def _left(checkout: CheckoutMixin, paid: Amount) -> Amount:
