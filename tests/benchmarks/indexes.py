@@ -75,7 +75,9 @@ def _store(shop: Shop, stored: int) -> None:
         "checkout_id": "'made-' || n",
         "order_id": "'order-' || n / 2",
         # One account has old checkouts only, so that no other index leads to its newest ones.
-        "account": f"CASE WHEN n % 2 = 0 THEN '' WHEN n > {stored} * 0.9 THEN 'old' ELSE 'account-' || n % {_ACCOUNTS} END",
+        "account": (
+            f"CASE WHEN n % 2 = 0 THEN '' WHEN n > {0.9 * stored} THEN 'old' ELSE 'account-' || n % {_ACCOUNTS} END"
+        ),
         "current_order_id": "NULL",
         "paid_order_id": "CASE WHEN state = 'paid' AND n % 2 = 0 THEN 'order-' || n / 2 END",
         "status": "state",
