@@ -6,7 +6,7 @@ import secrets
 import time
 import weakref
 from collections.abc import Callable, Iterable, Mapping
-from functools import partial
+from functools import lru_cache, partial
 from threading import BoundedSemaphore
 from typing import Any
 
@@ -26,6 +26,7 @@ from flask_paycheckout.sandbox.deposits.transitions import deposits
 from flask_paycheckout.sandbox.disbursements.crypto import crypto_disbursements
 from flask_paycheckout.sandbox.disbursements.fiat import fiat_disbursements
 from flask_paycheckout.sandbox.disbursements.transitions import disbursements
+from flask_paycheckout.sandbox.examples import answers_to_examples
 from flask_paycheckout.sandbox.hooks import install_hooks
 from flask_paycheckout.sandbox.inspector import inspector
 from flask_paycheckout.sandbox.outgoing.webhook_sender import EndpointError, check_endpoint, post_webhook
@@ -137,6 +138,7 @@ def create_sandbox(
             reach=reach,
             name=name,
             held=held,
+            example_answers=_example_answers,
             exists=(lambda: databases.exists(name)) if name else (lambda: True),
         )
         return _assemble(world, own_seed, None if name else webhook_url, at_once=at_once)
@@ -150,6 +152,18 @@ def create_sandbox(
         serve = ProxyFix(serve, x_for=trusted_proxies, x_proto=trusted_proxies, x_host=trusted_proxies)
     app.wsgi_app = serve  # type: ignore[method-assign]  # as Flask documents it
     return app
+
+
+def _example_answers(here: World) -> dict[str, Any]:
+    return _answers_under(here.base_url, *sorted((here.unknowns | {"signature": "off"}).items()))
+
+
+@lru_cache(maxsize=8)
+def _answers_under(base_url: str, *unknowns: tuple[str, str]) -> dict[str, Any]:
+    """Kept, because it is the same for all sandboxes with these switches."""
+    options: dict[str, Any] = {"seed": "examples", "clock": f"{FROZEN}@2026-01-01T00:00:00Z", "worlds": 0}
+    sandbox = create_sandbox(base_url=base_url, unknowns=dict(unknowns), send_webhook=lambda *sent: 200, **options)
+    return answers_to_examples(sandbox)
 
 
 def _assemble(world: World, seed: str | None, webhook_url: str | None, *, at_once: bool) -> Flask:

@@ -46,7 +46,7 @@ WEBHOOKS = {
 
 @call("GET /openapi.json", "describes the service, without the control interface")
 def describe_service() -> dict[str, Any]:
-    return document(current_app, webhooks=WEBHOOKS)
+    return document(current_app, answers=world().example_answers(world()), webhooks=WEBHOOKS)
 
 
 @call("GET /control-openapi.json", "describes the control interface")

@@ -88,14 +88,16 @@ def document(
     app: Flask,
     *,
     control: bool = False,
+    answers: Mapping[str, Any] | None = None,
     webhooks: Mapping[str, DescribedWebhook] | None = None,
 ) -> dict[str, Any]:
     """The OpenAPI 3.1 document of a sandbox's service, or of its control interface.
 
+    :param answers: examples of answers, by operation.
     :param webhooks: what the service sends, by event.
     """
     here = world(app)
-    writer = _Writer(here.unknowns, control=control)
+    writer = _Writer(here.unknowns, answers or {}, control=control)
     paths: dict[str, dict[str, Any]] = {}
     with app.app_context():
         for path, method, endpoint, declared in operations(app, control=control):
@@ -160,8 +162,8 @@ def examples() -> Any:
 class _Writer:
     """Describes operations, and collects the schemas that they refer to."""
 
-    def __init__(self, unknowns: Mapping[str, str], *, control: bool) -> None:
-        self.unknowns, self.control = unknowns, control
+    def __init__(self, unknowns: Mapping[str, str], answers: Mapping[str, Any], *, control: bool) -> None:
+        self.unknowns, self.answers, self.control = unknowns, answers, control
         self.schemas = Schemas(unknowns)
         self.examples: Any = {} if control else examples()
         self.always_200 = not control and unknowns["http_status"] == "always_200"
@@ -187,7 +189,7 @@ class _Writer:
             "deprecated": declared.deprecated,
             "parameters": [*variables, *self._query_parameters(declared, example.get("query", {}))],
             "security": self._security(declared),
-            "responses": self._responses(declared),
+            "responses": self._responses(name, declared),
         }
         if declared.body is not None:
             content = {_JSON: {"schema": self.schemas.of(declared.body)} | _shown(example, "body")}
@@ -211,12 +213,13 @@ class _Writer:
             schemes = [*schemes, {"X-Client-ID": []}]
         return [*schemes, {}] if schemes and is_off else schemes
 
-    def _responses(self, declared: Operation) -> dict[str, Any]:
+    def _responses(self, name: str, declared: Operation) -> dict[str, Any]:
         code, good = declared.code_under(self.unknowns), self._success(declared)
         if self.always_200:
             good = {"anyOf": [good, self.error]}
-        success = {"description": "Success.", "content": {declared.media_type: {"schema": good}}}
-        return {"200" if self.always_200 else str(code): success} | self._refusals()
+        content = {declared.media_type: {"schema": good} | _shown(self.answers, name)}
+        code = 200 if self.always_200 else code
+        return {str(code): {"description": "Success.", "content": content}} | self._refusals()
 
     def _refusals(self) -> dict[str, Any]:
         if self.always_200:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
 from threading import BoundedSemaphore
-from typing import cast
+from typing import Any, cast
 
 from flask import Flask, current_app
 from sqlalchemy import Engine
@@ -48,6 +48,8 @@ class World:
     """The name of this world among several in a process; empty for the operator's."""
     held: BoundedSemaphore
     """Places of calls that wait on purpose."""
+    example_answers: Callable[[World], dict[str, Any]]
+    """What a new sandbox with the same switches answers to the examples of the description, by operation."""
     exists: Callable[[], bool]
     """Whether its database is still there; another process may have thrown a named world away."""
     wake: Callable[[], None] | None = field(default=None, init=False)

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from flask import Flask
 from openapi_schema_validator import OAS31Validator
 
 from flask_paycheckout.sandbox import create_sandbox
-from flask_paycheckout.sandbox.wire.envelope import encode
-from flask_paycheckout.sandbox.wire.openapi import examples, name_of, operations
+from flask_paycheckout.sandbox.examples import send_examples
+from flask_paycheckout.sandbox.wire.openapi import examples
 from tests.sandbox.actors import CONTROL_TOKEN, Tester
+from tests.sandbox.conftest import MakeSandbox
 from tests.sandbox.control.test_worlds import makes
-from tests.sandbox.disbursements.payers import ACCESS_TOKEN
+from tests.sandbox.documented import closed
 
 
 def described(app: Flask, path: str = "/openapi.json") -> Any:
@@ -21,32 +23,32 @@ def described(app: Flask, path: str = "/openapi.json") -> Any:
     return answer.json
 
 
-def send_examples(app: Flask) -> dict[str, int]:
-    """Send the example of each operation; gives the HTTP statuses, by operation."""
-    statuses = {}
-    for path, method, endpoint, _ in sorted(operations(app)):
-        example = examples().get(name_of(endpoint), {})
-        response = app.test_client().open(
-            path.format_map(example.get("path", {})),
-            method=method,
-            query_string=example.get("query"),
-            data=encode(example["body"]) if "body" in example else None,
-            content_type="application/json",
-            headers={"Authorization": f"Bearer {ACCESS_TOKEN}"},
-        )
-        statuses[name_of(endpoint)] = response.status_code
-    return statuses
+def contents(document: Any) -> list[tuple[str, Any]]:
+    """The JSON bodies of requests and of successes, each with the name of its operation."""
+    found = []
+    for item in document["paths"].values():
+        for operation in item.values():
+            answers = [answer for code, answer in operation["responses"].items() if code.startswith("2")]
+            bodies = [operation.get("requestBody", {}), *answers]
+            found += [
+                (operation["operationId"], body["content"]["application/json"])
+                for body in bodies
+                if "application/json" in body.get("content", {})
+            ]
+    return found
 
 
 def test_each_example_works_in_a_sandbox_that_just_started() -> None:
     app = create_sandbox(control_token=CONTROL_TOKEN, unknowns={"signature": "off"})
-    sent = send_examples(app)
-    assert {name: status for name, status in sent.items() if status not in (200, 201)} == {}
-    listed = [one for item in described(app)["paths"].values() for one in item.values()]
-    assert sorted(sent) == sorted(operation["operationId"] for operation in listed)
+    sent = dict(send_examples(app))
+    assert {
+        name: response.status_code for name, response in sent.items() if response.status_code not in (200, 201)
+    } == {}
+    operations = [one for item in described(app)["paths"].values() for one in item.values()]
+    assert sorted(sent) == sorted(operation["operationId"] for operation in operations)
     assert set(examples()) - {"parameters"} <= set(sent)
     # A second time, except for what can happen once only.
-    again = {name for name, status in send_examples(app).items() if status >= 400}
+    again = {name for name, response in send_examples(app) if response.status_code >= 400}
     once = {"registerUser", "removeRecipient", "removeRecipientByQuery", "createFiatV1", "createFiatV2"}
     assert again == once | {"createCryptoDisbursements"}
 
@@ -55,15 +57,25 @@ def test_what_the_examples_name_is_in_no_list_before_it_is_asked_for(tester: Tes
     assert tester.does("GET", "disbursements") == tester.does("GET", "events")["events"] == []
 
 
-def test_each_example_is_as_its_schema_says(sandbox: Flask) -> None:
-    document = described(sandbox)
-    bodies = [
-        one["requestBody"] for item in document["paths"].values() for one in item.values() if "requestBody" in one
-    ]
-    for content in (body["content"]["application/json"] for body in bodies):
+@pytest.mark.parametrize(
+    "unknowns",
+    [
+        {},
+        {"absent_fields": "null", "fiat_list": "array", "payment_crypto": "wallet"},
+        {"http_status": "always_200", "fiat_list": "record", "activity_updated_at": "object"},
+        {"checkout_status_code": "201", "webhook_payload": "full", "disbursement_webhook": "full"},
+    ],
+    ids=str,
+)
+def test_each_example_is_as_its_schema_says_under_any_switches(
+    make_sandbox: MakeSandbox, unknowns: dict[str, str]
+) -> None:
+    document = described(make_sandbox(**unknowns))
+    shown = contents(closed(document))
+    for name, content in shown:
         schema = content["schema"] | {"components": document["components"]}
-        assert list(OAS31Validator(schema).iter_errors(content["example"])) == []
-    assert len(bodies) > 10
+        assert list(OAS31Validator(schema).iter_errors(content["example"])) == [], name
+    assert len(shown) > 35
 
 
 def test_the_description_follows_the_switches(sandbox: Flask, tester: Tester) -> None:
@@ -109,4 +121,4 @@ def test_a_shared_sandbox_shows_no_credentials_and_knows_no_example_of_a_login()
         text = app.test_client().get(path).text
         assert own not in text
     assert 'id="client-secret" value=""' in app.test_client().get("/docs").text
-    assert send_examples(app)["verifyLogin"] == 401
+    assert dict(send_examples(app))["verifyLogin"].status_code == 401
