@@ -37,21 +37,14 @@ def accounting_cells(
     :param orders: the shop's descriptions, by id.
     :param decimal_mark: the mark before decimals.
     """
-    texts = {
-        "date": line.booked_at.astimezone(zone).date().isoformat(),
-        "kind": line.kind.value,
-        "text": _text(line, orders),
-        "order": line.order_id,
-        "reference": line.reference or line.checkout_id,
-        "currency": line.currency,
-        "code": codes.get(line.kind),
-    }
-    numbers = {"amount": line.gross, "fee": line.fee, "net": line.net}
-    cells = {name: csv_text(text or "") for name, text in texts.items()}
-    cells |= {
-        name: "" if number is None else f"{number:f}".replace(".", decimal_mark) for name, number in numbers.items()
-    }
-    return [cells[name] for name in COLUMNS]
+    day, reference = line.booked_at.astimezone(zone).date().isoformat(), line.reference or line.checkout_id
+    texts = day, line.kind.value, _text(line, orders), line.order_id, reference, line.currency, codes.get(line.kind)
+    *others, code = (csv_text(text or "") for text in texts)
+    numbers = (
+        "" if number is None else f"{number:f}".replace(".", decimal_mark)
+        for number in (line.gross, line.fee, line.net)
+    )
+    return [*others, *numbers, code]
 
 
 def _text(line: Line, orders: Mapping[str, Described]) -> str:

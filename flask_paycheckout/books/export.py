@@ -187,21 +187,18 @@ class Books:
         self, period: Period, form: Format, delimiter: str | None, decimal_mark: str
     ) -> tuple[str, Callable[[Sequence[Line]], str]]:
         """The beginning of a file, and the function that writes some lines of it."""
+        if form is Format.JSONL:
+            return "", _as_json
+        if form is Format.CSV:
+            return _as_csv([COLUMNS]), lambda part: _as_csv(map(csv_cells, part))
         zone, codes = self.zone_of(period.account), self.wiring.settings.account_codes
         rows = partial(_as_csv, delimiter=delimiter or ACCOUNTING_DELIMITER)
-        forms: dict[Format, tuple[str, Callable[[Sequence[Line]], str]]] = {
-            Format.JSONL: ("", _as_json),
-            Format.CSV: (_as_csv([COLUMNS]), lambda part: _as_csv(map(csv_cells, part))),
-            Format.ACCOUNTING: (
-                accounting.MARK + rows([accounting.COLUMNS]),
-                lambda part: rows(
-                    accounting.accounting_cells(line, zone, codes, orders, decimal_mark)
-                    for orders in [self.customers.described([line.order_id for line in part if line.order_id], _FILE)]
-                    for line in part
-                ),
-            ),
-        }
-        return forms[form]
+
+        def written(part: Sequence[Line]) -> str:
+            orders = self.customers.described([line.order_id for line in part if line.order_id], _FILE)
+            return rows(accounting.accounting_cells(line, zone, codes, orders, decimal_mark) for line in part)
+
+        return accounting.MARK + rows([accounting.COLUMNS]), written
 
     def record_export(self, period: Period, by: str) -> None:
         """Record the deed of the person who exports a period."""

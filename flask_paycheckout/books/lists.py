@@ -251,20 +251,6 @@ def tokens_used(engine: Engine, models: Models) -> list[str]:
     return sorted(name for (name,) in read_rows(engine, used) if is_token(name))
 
 
-def approvers_of(engine: Engine, models: Models, references: Sequence[str]) -> dict[str, str]:
-    """The person who approved each of these payouts last, by the payout's reference."""
-    c = models.deeds.c
-    approved = select(c.subject, c.by).where(c.subject.in_(references), c.deed == "approved").order_by(c.id)
-    return {row.subject: row.by for row in read_rows(engine, approved)}
-
-
-def links_of(engine: Engine, models: Models, references: Sequence[str]) -> list[tuple[datetime, str, str]]:
-    """Who was shown the link of each of these payouts, and when, oldest first; "" is the shop's code."""
-    c = models.deeds.c
-    shown = select(c.at, c.by, c.subject).where(c.subject.in_(references), c.deed == "linked").order_by(c.id)
-    return [(as_utc(at), by, reference) for at, by, reference in read_rows(engine, shown)] if references else []
-
-
 # Requests
 
 
@@ -296,6 +282,15 @@ def deeds_of(engine: Engine, models: Models, period: Period) -> Iterator[Deed]:
     """The deeds of a period, oldest first, read page by page."""
     deeds = select(models.deeds).where(*period.conditions(models.deeds, models.deeds.c.at))
     return (_deed_of(row) for page in pages(engine, deeds, ["at", "id"], _DEEDS) for row in page)
+
+
+def deeds_about(
+    engine: Engine, models: Models, deed: str, references: Sequence[str]
+) -> list[tuple[datetime, str, str]]:
+    """When and by whom a deed of one kind was done to each of these payouts, oldest first; "" is the shop's code."""
+    c = models.deeds.c
+    deeds = select(c.at, c.by, c.subject).where(c.subject.in_(references), c.deed == deed).order_by(c.id)
+    return [(as_utc(at), by, reference) for at, by, reference in read_rows(engine, deeds)] if references else []
 
 
 def page_of_deeds(engine: Engine, models: Models, place: str | None, limit: int, with_views: bool) -> Page[Deed]:

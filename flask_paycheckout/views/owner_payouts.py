@@ -12,8 +12,7 @@ from werkzeug.wrappers import Response
 from flask_paycheckout.books.customers import Described
 from flask_paycheckout.books.happenings import happenings_of
 from flask_paycheckout.books.ledger import MONEY_OUT
-from flask_paycheckout.books.lists import approvers_of, page_of_payouts, tokens_used
-from flask_paycheckout.checkouts.checkout_model import CheckoutMixin
+from flask_paycheckout.books.lists import deeds_about, page_of_payouts, tokens_used
 from flask_paycheckout.checkouts.payments import EXACT, Amount, Payment, amount_of, sums_of
 from flask_paycheckout.client import PaymentsError
 from flask_paycheckout.config.checks import PayoutFees
@@ -94,10 +93,12 @@ def list_payouts() -> Page:
     status, kind, asked = chosen(PayoutStatus, "status"), chosen(PayoutKind, "kind"), asked_for()
     shop = runtime()
     page = page_of_payouts(shop.payouts, status, kind, request.args.get("after"), period=asked.period)
+    approvals = deeds_about(shop.engine(), shop.models, "approved", [each.reference for each in page.rows])
     return owner_page(
         "payouts",
         page=page,
-        approvers=approvers_of(shop.engine(), shop.models, [each.reference for each in page.rows]),
+        # The last one of each counts.
+        approvers={reference: by for _, by, reference in approvals},
         listed=_listed_sums(page.rows),
         sums=shop.books.sums(asked.period) if asked.period.is_limited else None,
         asked=asked,
@@ -123,23 +124,27 @@ def show_payout() -> Page:
 
 
 def _shown(reference: str, fault: Fault | None = None) -> Page:
-    payout = runtime().payouts.require(reference)
-    status, order_id = payout.status, payout.order_id
-    described = runtime().customers.described([order_id]).get(order_id) if order_id else None
-    is_stopped = runtime().payouts.is_stopped(payout)
+    shop = runtime()
+    payout = shop.payouts.require(reference)
+    status, order_id, decisions = payout.status, payout.order_id, shop.payout_decisions
+    described = shop.customers.described([order_id]).get(order_id) if order_id else None
+    is_stopped = shop.payouts.is_stopped(payout)
     may_link = status == PayoutStatus.CLAIMABLE and not is_stopped and "refund" in person().may
     # Whoever has been shown the link cannot approve, so it is shown to those who ask for it, or cannot anyway.
-    asks_for_link = may_link and "link" not in request.args and _loses_approval(payout)
+    asks_for_link = may_link and "link" not in request.args and shop.settings.approve_by_another
+    asks_for_link = asks_for_link and decisions.may_approve(payout, owner())
     url = claim_url(payout.reference) if may_link and not asks_for_link else None
     steps, choices = happenings_of(payout), _choices(payout)
     approves = not choices.keys().isdisjoint(_APPROVING)
+    waits = status == PayoutStatus.WAITING and not (approves or is_stopped) and "approve" in person().may
     return owner_page(
         "payout",
         fault,
         payout=payout,
         described=described,
         payee=_payee_text(payout, described) if approves else "",
-        for_another=status == PayoutStatus.WAITING and not (approves or is_stopped) and _is_barred(payout),
+        # This person asked for it, or has seen its link.
+        for_another=waits and not decisions.may_approve(payout, owner()),
         steps=steps,
         trouble=payout.problem and _trouble_text(payout),
         asked_why=next((each.facts.get("why") for each in steps), None),
@@ -155,16 +160,6 @@ def _shown(reference: str, fault: Fault | None = None) -> Page:
         can_refund=payout.state == PayoutState.FAILED and payout.kind == PayoutKind.REFUND and not is_stopped,
         has_proof=status == PayoutStatus.COMPLETED and not payout.is_token and payout.disbursement_id,
     )
-
-
-def _is_barred(payout: PayoutMixin) -> bool:
-    """Whether somebody else has to approve a payout, since this person asked for it or has seen its link."""
-    return "approve" in person().may and not runtime().payout_decisions.may_approve(payout, owner())
-
-
-def _loses_approval(payout: PayoutMixin) -> bool:
-    """Whether this person may approve the payout, and may no more after being shown its link."""
-    return runtime().settings.approve_by_another and runtime().payout_decisions.may_approve(payout, owner())
 
 
 _TROUBLES = {
@@ -260,12 +255,18 @@ def ask_for_refund() -> Page:
 
 
 def _refund_form(checkout_id: str, fault: Fault | None = None, send: _Sum | None = None) -> Page:
+    shop = runtime()
     try:
-        payment = refundable(runtime().checkouts.require(checkout_id))
+        payment = refundable(shop.checkouts.require(checkout_id))
     except (UnknownCheckout, NothingToRefund):
         abort(404, "No money of such a payment can be refunded.")
-    money, given, excess = payment.checkout.payment, request.values, _excess_in(payment.checkout)
-    refunds = runtime().payouts.of_checkout(checkout_id)
+    money, given, refunds = payment.checkout.payment, request.values, shop.payouts.of_checkout(checkout_id)
+    attempts = shop.checkouts.of_order(payment.checkout.order_id)
+    waiting = [each for each in attempts if waits_for_payback(each)]
+    exceeding = next(filter(is_excess, waiting), None)
+    back = [] if exceeding is None else refunds_to_make(exceeding, attempts)
+    # The part of this payment that goes back because more arrived than its order costs.
+    excess = next((amount for paid, amount in back if paid.id == payment.checkout.id), None)
     # A new refund beside one that failed, and that somebody tries again, would give the same money back twice.
     failed = next((each for each in reversed(refunds) if each.state == PayoutState.FAILED), None)
     usual = excess or (failed and amount_of(failed.exact_counts, failed.counts_currency)) or payment.left
@@ -277,14 +278,15 @@ def _refund_form(checkout_id: str, fault: Fault | None = None, send: _Sum | None
         fault,
         payment=payment,
         refunds=refunds,
-        others=_to_give_back_first(payment.checkout),
-        costs=_COSTS[runtime().settings.payout_fees],
+        # A person who refunds a payment of the order may have meant one of these, which paid none.
+        others=[] if waits_for_payback(payment.checkout) else [each for each in waiting if not is_excess(each)],
+        costs=_COSTS[shop.settings.payout_fees],
         excess=excess,
         amount=amount,
         # A customer who paid from a wallet can be paid back to one.
         offers_tokens=(tokens := (money and money.method == "crypto") or given.get("send_amount")),
         token=money and money.token,
-        tokens=tokens_used(runtime().engine(), runtime().models) if tokens else (),
+        tokens=tokens_used(shop.engine(), shop.models) if tokens else (),
         send={"amount": sum_to_send, "currency": given.get("send_currency", token)},
         estimate=send and _estimate(payment.checkout.account, *send),
         replaces=given.get("replaces", failed.reference if failed else ""),
@@ -367,22 +369,6 @@ def _estimate(account: str, amount: Decimal, currency: str) -> str:
     except PaymentsError as error:
         return f"The service gave no estimate of the fee: {error_text(error)}"
     return f"The service estimates a fee of {told.fee.normalize():f} {currency} for sending {whole:f}."
-
-
-def _excess_in(checkout: CheckoutMixin) -> Amount | None:
-    """The part of a payment that goes back because more arrived than its order costs; None without such a part."""
-    attempts = runtime().checkouts.of_order(checkout.order_id)
-    exceeding = next((each for each in attempts if is_excess(each) and waits_for_payback(each)), None)
-    refunds = [] if exceeding is None else refunds_to_make(exceeding, attempts)
-    return next((amount for paid, amount in refunds if paid.id == checkout.id), None)
-
-
-def _to_give_back_first(checkout: CheckoutMixin) -> Sequence[CheckoutMixin]:
-    """Other payments of the order that paid no order: a person who refunds this one may have meant one of them."""
-    if waits_for_payback(checkout):
-        return ()
-    attempts = runtime().checkouts.of_order(checkout.order_id)
-    return [each for each in attempts if waits_for_payback(each) and not is_excess(each)]
 
 
 def _proposed(usual: Amount, left: Amount) -> str:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
-from decimal import Decimal
 from operator import itemgetter
 
 from flask_paycheckout.books.customers import Described
 from flask_paycheckout.books.explain import Explanation
 from flask_paycheckout.books.happenings import Happening, happenings_of
-from flask_paycheckout.books.lists import links_of
+from flask_paycheckout.books.lists import deeds_about
 from flask_paycheckout.books.order_text import total_text
 from flask_paycheckout.checkouts.checkout_model import CheckoutMixin
 from flask_paycheckout.checkouts.order_problems import ProblemKind
@@ -72,13 +71,9 @@ def arrived_text(payment: Payment) -> str:
     if fee is not None and fee.amount is not None and fee.currency is not None:
         share = f"; the fee was {sum_in_sentence(fee.amount, fee.currency)}"
         if money and fee.currency == money.currency and money.amount:
-            share += f", {_percent(fee.amount / money.amount)} of it"
+            # As it was taken, which with small sums is more than the service's rate.
+            share += f", {round(100 * fee.amount / money.amount, 1):f} % of it"
     return f"{paid} arrived{f' ({method})' if method else ''}{share}"
-
-
-def _percent(share: Decimal) -> str:
-    """A share as it was taken, which with small sums is more than the service's rate."""
-    return f"{round(100 * share, 1):f} %"
 
 
 def story_of_payout(payout: PayoutMixin, steps: Iterable[Happening]) -> list[Told]:
@@ -120,6 +115,6 @@ def links_told(payouts: Sequence[PayoutMixin]) -> Iterator[Told]:
     """The sentences about who was shown the link on which a receiver says where the money goes, with their times."""
     receivers = {each.reference: "customer" if each.refund_of else "receiver" for each in payouts}
     shop = runtime()
-    for at, by, reference in links_of(shop.engine(), shop.models, [*receivers]):
+    for at, by, reference in deeds_about(shop.engine(), shop.models, "linked", [*receivers]):
         shown = f"{by} was shown" if by else "The shop's code took"
         yield at, f"{shown} the link on which the {receivers[reference]} says where the money goes"
