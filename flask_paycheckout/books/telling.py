@@ -99,12 +99,13 @@ class OwnerTelling:
     def _told(self) -> tuple[dict[str, Alarm], str | None]:
         """The alarms that were told, by key, and the error of the shop's function, if it failed the last time."""
         c = self.wiring.models.alarms.c
-        rows = {
-            key: (told, problem)
-            for key, told, problem in read_rows(self.wiring.engine(), select(c.key, c.told, c.problem))
-        }
-        _, problem = rows.pop(_TURN, ("", None))
-        return {key: msgspec.json.decode(told, type=Alarm) for key, (told, _) in rows.items()}, problem
+        told, problem = dict[str, Alarm](), None
+        for key, alarm, error in read_rows(self.wiring.engine(), select(c.key, c.told, c.problem)):
+            if key == _TURN:
+                problem = error
+            else:
+                told[key] = msgspec.json.decode(alarm, type=Alarm)
+        return told, problem
 
     def _store(self, connection: Connection, began: Iterable[Alarm], over: Iterable[Alarm]) -> None:
         table = self.wiring.models.alarms

@@ -99,14 +99,13 @@ def settle_month(month: str) -> Response:
 
 def download_month() -> Response | Page:
     """Give the movements of one month as a file to save; a stream of parts, each read when the browser takes it."""
-    asked, month = asked_for(), request.args.get("month", "")
+    books, asked, month = runtime().books, asked_for(), request.args.get("month", "")
     try:
         given = request.args.get("format", Format.CSV.value)
         form = Format.ACCOUNTING if given == _SPREADSHEET else Format(given)
-        period = month_period(month, runtime().books.zone_of(asked.account), asked.account)
+        period = month_period(month, books.zone_of(asked.account), asked.account)
     except ValueError:
         return show_books(Fault("Choose a month, and one of the files."))
-    books = runtime().books
     books.record_export(period, owner())
     of_account = f"-{asked.account}" if asked.account else ""
     name = "accounting" if form is Format.ACCOUNTING else "books"

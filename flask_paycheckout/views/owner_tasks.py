@@ -201,8 +201,9 @@ def _named(alarm: Alarm) -> Sequence[Example]:
 
 def _tasks(alarm: Alarm, orders: Mapping[str, Described]) -> Iterator[Task]:
     ability, words, page = _DECISIONS.get(alarm.kind, ("look", "", ""))
-    if alarm.kind in _DECISIONS and page and ability in person().may and _named(alarm):
-        yield from (_task(alarm, example, words, page, orders) for example in _named(alarm))
+    named = _named(alarm)
+    if named and page and ability in person().may:
+        yield from (_task(alarm, example, words, page, orders) for example in named)
         return
     developer = "" if alarm.kind in _DECISIONS else "\n".join(map(visible, _for_developer(alarm)))
     url = words = ""

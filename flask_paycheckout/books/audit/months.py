@@ -120,13 +120,10 @@ class MonthAudits:
                 taken = self._changed(month, now, seen=row["next_at"], next_at=now + _LEASE)
                 return {**row, "next_at": now + _LEASE} if taken else None
         if self.wiring.settings.audit_months and only is None:
-            new = (each for each in self.books.months() if each not in rows and self._is_closed(each, now))
-            if (month := next(new, None)) is not None:
-                return self._begin(month, now, now + _LEASE)
+            for month in self.books.months():
+                if month not in rows and self.books.is_closed(_period_of(month), now):
+                    return self._begin(month, now, now + _LEASE)
         return None
-
-    def _is_closed(self, month: str, now: datetime) -> bool:
-        return self.books.is_closed(_period_of(month), now)
 
     def _begin(self, month: str, now: datetime, next_at: datetime) -> Row | None:
         row = {"month": month, "begun_at": now, "progress": _FROM_THE_BEGINNING, "next_at": next_at, "settled": None}
