@@ -12,15 +12,16 @@ from flask_paycheckout.sandbox.control import triggers
 from flask_paycheckout.sandbox.control.calls import call
 from flask_paycheckout.sandbox.control.message_calls import OfAccount
 from flask_paycheckout.sandbox.control.state_calls import Time, read_time
-from flask_paycheckout.sandbox.control.triggers import DisbursementRecord, Trigger, Triggered
+from flask_paycheckout.sandbox.control.triggers import DisbursementRecord
 from flask_paycheckout.sandbox.deposits import transitions
 from flask_paycheckout.sandbox.deposits.tables import Deposit, DepositRecord, represent
-from flask_paycheckout.sandbox.disbursements.tables import COMPLETED, FAILED, FIAT, Disbursement
+from flask_paycheckout.sandbox.disbursements.tables import FIAT, Disbursement
 from flask_paycheckout.sandbox.transfer_proofs import proof_of
 from flask_paycheckout.sandbox.wire.callers import CallRefused
 from flask_paycheckout.sandbox.wire.envelope import Record, Refusal
 from flask_paycheckout.sandbox.wire.field_types import Amount, Request, Text, choice
 from flask_paycheckout.sandbox.world.database import transaction
+from flask_paycheckout.sandbox.world.transitions import COMPLETED, FAILED
 
 
 class Pick(Request):
@@ -97,15 +98,6 @@ def fail(checkout_id: str) -> Picked:
 def leave(checkout_id: str) -> Time:
     triggers.abandon(checkout_id)
     return read_time()
-
-
-@call(
-    "POST /trigger",
-    "brings a checkout or a payout into a state, or sends a webhook again",
-    command="trigger <event> [id]",
-)
-def cause_event(sent: Trigger) -> Triggered:
-    return triggers.trigger(sent)
 
 
 @call(

@@ -19,7 +19,7 @@ from flask_paycheckout.sandbox.deposits.tables import Deposit
 from flask_paycheckout.sandbox.deposits.transitions import pick
 from flask_paycheckout.sandbox.disbursements.fiat import disburse
 from flask_paycheckout.sandbox.disbursements.fiat_schemas import FiatPaymentV2
-from flask_paycheckout.sandbox.disbursements.tables import COMPLETED, Disbursement
+from flask_paycheckout.sandbox.disbursements.tables import Disbursement
 from flask_paycheckout.sandbox.disbursements.transitions import finish_disbursement
 from flask_paycheckout.sandbox.payments.endpoints import store_payment
 from flask_paycheckout.sandbox.payments.schemas import NewPayment
@@ -29,6 +29,7 @@ from flask_paycheckout.sandbox.wire.field_types import load_object
 from flask_paycheckout.sandbox.wire.openapi import examples
 from flask_paycheckout.sandbox.world.context import world
 from flask_paycheckout.sandbox.world.database import transaction
+from flask_paycheckout.sandbox.world.transitions import COMPLETED
 
 
 def _make_deposit(session: Session) -> None:

@@ -22,13 +22,13 @@ from flask_paycheckout.sandbox.auth.tables import User
 from flask_paycheckout.sandbox.checkouts.endpoints import Checkout, offers
 from flask_paycheckout.sandbox.checkouts.methods import METHODS, PaymentMethod, Quote
 from flask_paycheckout.sandbox.control import triggers
-from flask_paycheckout.sandbox.deposits.tables import COMPLETED, PENDING, Deposit, account_number
+from flask_paycheckout.sandbox.deposits.tables import Deposit, account_number
 from flask_paycheckout.sandbox.deposits.transitions import NoSuchCheckout, NoSuchMethod, change_method, expire_due, pick
 from flask_paycheckout.sandbox.wire.callers import CallRefused, may_control
 from flask_paycheckout.sandbox.world.context import assumption, current_time
 from flask_paycheckout.sandbox.world.database import rows_changed, transaction
 from flask_paycheckout.sandbox.world.settings import WorldSettings
-from flask_paycheckout.sandbox.world.transitions import NotPossible
+from flask_paycheckout.sandbox.world.transitions import COMPLETED, PENDING, NotPossible
 
 hosted_page = Blueprint("hosted_page", __name__)
 

@@ -13,13 +13,14 @@ from sqlalchemy.orm import Session
 from flask_paycheckout.sandbox.auth.start_state import ACCOUNT_NAME
 from flask_paycheckout.sandbox.checkouts.endpoints import NewCheckout, page_url, store_checkout
 from flask_paycheckout.sandbox.control.accounts import find_account
+from flask_paycheckout.sandbox.control.calls import call
 from flask_paycheckout.sandbox.control.message_calls import send_again
 from flask_paycheckout.sandbox.control.sender import run_due, send_and_wait
-from flask_paycheckout.sandbox.deposits.tables import COMPLETED, Deposit
+from flask_paycheckout.sandbox.deposits.tables import Deposit
 from flask_paycheckout.sandbox.deposits.transitions import expire_due, fail_deposit, find_checkout, pay, pick
 from flask_paycheckout.sandbox.disbursements.fiat import disburse
 from flask_paycheckout.sandbox.disbursements.fiat_schemas import ITEMS, FiatPaymentV2
-from flask_paycheckout.sandbox.disbursements.tables import FAILED, Disbursement
+from flask_paycheckout.sandbox.disbursements.tables import Disbursement
 from flask_paycheckout.sandbox.disbursements.transitions import finish_disbursement
 from flask_paycheckout.sandbox.outgoing.webhooks import Webhook
 from flask_paycheckout.sandbox.recipients.tables import Recipient
@@ -29,9 +30,9 @@ from flask_paycheckout.sandbox.wire.field_types import Amount, Request, Text, ch
 from flask_paycheckout.sandbox.world.accounts import Account
 from flask_paycheckout.sandbox.world.context import current_time, world
 from flask_paycheckout.sandbox.world.database import transaction
-from flask_paycheckout.sandbox.world.money import EXACT, unit_of
+from flask_paycheckout.sandbox.world.money import EXACT, rows_of, unit_of
 from flask_paycheckout.sandbox.world.settings import advance_clock
-from flask_paycheckout.sandbox.world.transitions import NotPossible
+from flask_paycheckout.sandbox.world.transitions import COMPLETED, FAILED, NotPossible
 
 _AMOUNT, _CURRENCY = Decimal("12.50"), "USD"
 _MOMENT = timedelta(seconds=1)
@@ -129,14 +130,26 @@ OF_PICKED: dict[str, Callable[[str], object]] = {
     "expired": lambda checkout_id: _wait(checkout_id, picked_deposit(checkout_id).expired_at),
 }
 """Events of checkouts, and what happens; for the second kind the customer picks a method first."""
-_OF_PAYOUTS = {"payout": None, "payout-completed": COMPLETED, "payout-failed": FAILED}
-_FOR_NEW = "account amount currency"
-_FIELDS = (
-    dict.fromkeys(OF_UNPICKED, (_FOR_NEW, ""))
-    | dict.fromkeys(OF_PICKED, (f"{_FOR_NEW} paymentMethod", "paymentMethod"))
-    | dict.fromkeys(_OF_PAYOUTS, (_FOR_NEW, ""))
-    | {"payout": (_FOR_NEW, "-"), "refund": ("-", "amount"), "webhook": ("-", "")}
-)
+_OF_PAYOUTS = {"payout-completed": COMPLETED, "payout-failed": FAILED}
+_FIELDS = {
+    event: (of_new, of_known)
+    for event, of_new, of_known in rows_of("""
+checkout         | account amount currency               |
+abandoned        | account amount currency               |
+picked           | account amount currency paymentMethod | paymentMethod
+paid             | account amount currency paymentMethod | paymentMethod
+underpaid        | account amount currency paymentMethod | paymentMethod
+overpaid         | account amount currency paymentMethod | paymentMethod
+paid-late        | account amount currency paymentMethod | paymentMethod
+failed           | account amount currency paymentMethod | paymentMethod
+expired          | account amount currency paymentMethod | paymentMethod
+payout           | account amount currency               | -
+payout-completed | account amount currency               |
+payout-failed    | account amount currency               |
+refund           | -                                     | amount
+webhook          | -                                     |
+""")
+}
 """Each event with the fields that it takes without an id and with one; `-` where it begins with nothing new, or needs
 something new.
 """
@@ -164,23 +177,28 @@ class Triggered(Record):
     url: str | None
 
 
-def trigger(asked: Trigger) -> Triggered:
+@call(
+    "POST /trigger",
+    "brings a checkout or a payout into a state, or sends a webhook again",
+    command="trigger <event> [id]",
+)
+def trigger(sent: Trigger) -> Triggered:
     """Cause an event, and return what it happened to.
 
     :raises FieldError: the event does not take one of the fields.
     :raises NotPossible: the state of the checkout or disbursement does not allow it.
     """
-    _check_fields(asked)
-    if asked.event in OF_UNPICKED | OF_PICKED:
-        return _cause_of_checkout(asked)
-    if asked.event == "webhook":
-        return _send_webhook(asked)
-    payout_id = _refund(asked) if asked.event == "refund" else asked.id or _make_payout(asked)
-    if (status := _OF_PAYOUTS.get(asked.event)) is not None:
+    _check_fields(sent)
+    if sent.event in OF_UNPICKED | OF_PICKED:
+        return _cause_of_checkout(sent)
+    if sent.event == "webhook":
+        return _send_webhook(sent)
+    payout_id = _refund(sent) if sent.event == "refund" else sent.id or _make_payout(sent)
+    if (status := _OF_PAYOUTS.get(sent.event)) is not None:
         finish(payout_id, status)
     with transaction() as session:
         [made] = list_disbursements(session, Disbursement.id == payout_id)
-    return Triggered(asked.event, payout_id, made.account, made.status, None)
+    return Triggered(sent.event, payout_id, made.account, made.status, None)
 
 
 def _check_fields(asked: Trigger) -> None:

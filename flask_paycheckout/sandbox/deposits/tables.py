@@ -17,10 +17,8 @@ from flask_paycheckout.sandbox.world.context import assumption
 from flask_paycheckout.sandbox.world.database import Table
 from flask_paycheckout.sandbox.world.money import EXACT, rounded
 from flask_paycheckout.sandbox.world.settings import derived
-from flask_paycheckout.sandbox.world.transitions import histories_of
+from flask_paycheckout.sandbox.world.transitions import COMPLETED, PENDING, histories_of
 
-PENDING = "pending"
-COMPLETED = "completed"
 KNOWN_STATUSES = (PENDING, COMPLETED, "failed", "rejected", "expired", "cancelled")
 
 

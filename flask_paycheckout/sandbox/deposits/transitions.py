@@ -18,9 +18,7 @@ from flask_paycheckout.sandbox.auth.access import operation
 from flask_paycheckout.sandbox.checkouts.endpoints import Checkout, offers
 from flask_paycheckout.sandbox.checkouts.methods import METHODS, PaymentMethod, Quote, quote_paying, terms_of
 from flask_paycheckout.sandbox.deposits.tables import (
-    COMPLETED,
     KNOWN_STATUSES,
-    PENDING,
     Deposit,
     DepositRecord,
     instructions,
@@ -33,7 +31,7 @@ from flask_paycheckout.sandbox.world.accounts import Account
 from flask_paycheckout.sandbox.world.context import assumption, current_time
 from flask_paycheckout.sandbox.world.database import rows_changed
 from flask_paycheckout.sandbox.world.money import decimals_of, is_divisible
-from flask_paycheckout.sandbox.world.transitions import NotPossible, force_status, move_due, note
+from flask_paycheckout.sandbox.world.transitions import COMPLETED, PENDING, NotPossible, force_status, move_due, note
 
 _LIFETIMES = {"24h": timedelta(hours=24), "15m": timedelta(minutes=15)}
 _USED_REFERENCE = "the reference is that of another deposit of the account"

@@ -16,13 +16,13 @@ from decimal import Decimal
 from sqlalchemy import select, true
 from sqlalchemy.orm import Session
 
-from flask_paycheckout.sandbox.disbursements.tables import CRYPTO, FIAT, PENDING, Disbursement
+from flask_paycheckout.sandbox.disbursements.tables import CRYPTO, FIAT, Disbursement
 from flask_paycheckout.sandbox.wire.envelope import FieldError
 from flask_paycheckout.sandbox.world.accounts import Account
 from flask_paycheckout.sandbox.world.context import assumption, current_time
 from flask_paycheckout.sandbox.world.money import EXACT, rounded, share_of
 from flask_paycheckout.sandbox.world.settings import new_id, new_ids
-from flask_paycheckout.sandbox.world.transitions import note
+from flask_paycheckout.sandbox.world.transitions import PENDING, note
 
 
 class UsedReference(FieldError):

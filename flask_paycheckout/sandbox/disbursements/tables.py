@@ -9,13 +9,11 @@ from sqlalchemy import Index, UniqueConstraint
 from sqlalchemy.orm import Mapped, mapped_column
 
 from flask_paycheckout.sandbox.world.database import AccountId, Serial, Table
+from flask_paycheckout.sandbox.world.transitions import COMPLETED, FAILED, PENDING
 
 FIAT = "fiat"
 CRYPTO = "crypto"
 
-PENDING = "pending"
-COMPLETED = "completed"
-FAILED = "failed"
 STATUSES = (PENDING, FAILED, COMPLETED)
 
 

@@ -16,11 +16,8 @@ from flask_paycheckout.sandbox.auth.access import operation
 from flask_paycheckout.sandbox.disbursements.crypto import represent_crypto
 from flask_paycheckout.sandbox.disbursements.fiat_schemas import FiatDisbursement, represent_fiat
 from flask_paycheckout.sandbox.disbursements.tables import (
-    COMPLETED,
     CRYPTO,
-    FAILED,
     FIAT,
-    PENDING,
     STATUSES,
     Disbursement,
 )
@@ -30,7 +27,7 @@ from flask_paycheckout.sandbox.wire.field_types import Request, checked
 from flask_paycheckout.sandbox.wire.operations import Credentials
 from flask_paycheckout.sandbox.world.accounts import Account
 from flask_paycheckout.sandbox.world.context import assumption, current_time
-from flask_paycheckout.sandbox.world.transitions import force_status, move_due, note
+from flask_paycheckout.sandbox.world.transitions import COMPLETED, FAILED, PENDING, force_status, move_due, note
 
 TRANSFER_TIME = timedelta(minutes=10)
 """How long a disbursement is pending before it changes by itself, if the unknown `disbursement_progress` says so."""

@@ -30,7 +30,7 @@ from flask_paycheckout.sandbox.payments.schemas import (
     represent,
     represent_detail,
 )
-from flask_paycheckout.sandbox.payments.tables import PENDING, Payment, progress_due, sortable
+from flask_paycheckout.sandbox.payments.tables import Payment, progress_due, sortable
 from flask_paycheckout.sandbox.recipients.endpoints import find_recipient
 from flask_paycheckout.sandbox.recipients.tables import Recipient
 from flask_paycheckout.sandbox.wire.envelope import Unusable, unspecified_refusal
@@ -39,7 +39,7 @@ from flask_paycheckout.sandbox.world.accounts import Account
 from flask_paycheckout.sandbox.world.context import assumption, current_time
 from flask_paycheckout.sandbox.world.money import Token
 from flask_paycheckout.sandbox.world.settings import derived, new_id
-from flask_paycheckout.sandbox.world.transitions import note
+from flask_paycheckout.sandbox.world.transitions import PENDING, note
 
 LIFETIME = timedelta(hours=24)
 """Time from a payment's creation to its expiredDate."""

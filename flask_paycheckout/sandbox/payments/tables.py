@@ -17,12 +17,9 @@ from flask_paycheckout.sandbox.world.context import assumption, current_time
 from flask_paycheckout.sandbox.world.database import AccountId, Serial, Table
 from flask_paycheckout.sandbox.world.money import EXACT
 from flask_paycheckout.sandbox.world.settings import derived
-from flask_paycheckout.sandbox.world.transitions import move_due, note
+from flask_paycheckout.sandbox.world.transitions import COMPLETED, FAILED, PENDING, move_due, note
 
-PENDING = "pending"
 PROCESSED = "processed"
-COMPLETED = "completed"
-FAILED = "failed"
 STATUSES = (PENDING, PROCESSED, COMPLETED, FAILED)
 
 OFFRAMP = "offramp"

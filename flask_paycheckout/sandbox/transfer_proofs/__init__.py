@@ -7,10 +7,10 @@ from sqlalchemy.orm import Session
 
 from flask_paycheckout.sandbox.auth.access import operation
 from flask_paycheckout.sandbox.disbursements.fiat import find_fiat
-from flask_paycheckout.sandbox.disbursements.tables import COMPLETED
 from flask_paycheckout.sandbox.disbursements.transitions import settle_due
 from flask_paycheckout.sandbox.wire.envelope import Refusal, unspecified_refusal
 from flask_paycheckout.sandbox.world.accounts import Account
+from flask_paycheckout.sandbox.world.transitions import COMPLETED
 
 transfer_proofs = Blueprint("transfer_proofs", __name__)
 

@@ -13,6 +13,9 @@ from sqlalchemy.orm import Mapped, Session, mapped_column
 from flask_paycheckout.sandbox.world.context import current_time
 from flask_paycheckout.sandbox.world.database import AccountId, Model, Serial, Table, rows_changed
 
+PENDING, COMPLETED, FAILED = "pending", "completed", "failed"
+"""The statuses that deposits, disbursements and payments have in common."""
+
 
 class Activity(Table):
     """One entry in the history of a deposit, a disbursement or a payment, or a webhook about one that was not sent."""
