@@ -34,11 +34,11 @@ from flask_paycheckout.sandbox.payments.endpoints import payments
 from flask_paycheckout.sandbox.recipients.endpoints import recipients
 from flask_paycheckout.sandbox.references.endpoints import references
 from flask_paycheckout.sandbox.transfer_proofs import transfer_proofs
-from flask_paycheckout.sandbox.wire.callers import allowed_hosts
+from flask_paycheckout.sandbox.wire.callers import OWN_HOSTS, host_of
 from flask_paycheckout.sandbox.wire.connection import SandboxApp
 from flask_paycheckout.sandbox.world.assumptions import Switches, unknowns_of_environment
 from flask_paycheckout.sandbox.world.clock import FROZEN, RUNNING, ClockError, read_clock_option
-from flask_paycheckout.sandbox.world.context import EXTENSION_KEY, MAX_HELD, SendWebhook, World
+from flask_paycheckout.sandbox.world.context import EXTENSION_KEY, MAX_HELD, SendWebhook, World, world
 from flask_paycheckout.sandbox.world.database import is_memory, make_engine, transaction
 from flask_paycheckout.sandbox.world.reach import Reach
 
@@ -133,7 +133,7 @@ def create_sandbox(
             sleep=sleep,
             shared_database=is_shared,
             has_seed=seed is not None,
-            hosts=allowed_hosts(base_url, *allow_hosts),
+            hosts=OWN_HOSTS | {host_of(base_url), *(host.lower() for host in allow_hosts)},
             is_shared=allow_remote_control,
             reach=reach,
             name=name,
@@ -144,10 +144,10 @@ def create_sandbox(
         return _assemble(world, own_seed, None if name else webhook_url, at_once=at_once)
 
     app = make("", database, control_token or "")
-    databases = Databases(database, app)
+    databases = Databases(database, world(app).engine)
     serve: Any = app.wsgi_app
     if worlds:
-        serve = app.extensions[WORLDS] = Worlds(app, databases, make, worlds)
+        serve = app.extensions[WORLDS] = Worlds(serve, databases, make, worlds)
     if trusted_proxies:
         serve = ProxyFix(serve, x_for=trusted_proxies, x_proto=trusted_proxies, x_host=trusted_proxies)
     app.wsgi_app = serve  # type: ignore[method-assign]  # as Flask documents it

@@ -13,16 +13,16 @@ from sqlalchemy.exc import DBAPIError
 from werkzeug.exceptions import BadRequest, HTTPException, MethodNotAllowed, NotFound
 
 from flask_paycheckout.sandbox.auth.access import find_caller
-from flask_paycheckout.sandbox.control.calls import refuse, refuse_http
+from flask_paycheckout.sandbox.control.calls import refuse
 from flask_paycheckout.sandbox.control.hosted_page import HEALTH, page
 from flask_paycheckout.sandbox.control.triggers import ensure_picked, pay_picked
 from flask_paycheckout.sandbox.outgoing.faults import GARBAGE, Fault, take_fault
 from flask_paycheckout.sandbox.outgoing.webhooks import send_first
 from flask_paycheckout.sandbox.wire.callers import CallRefused, check_host, check_rate
 from flask_paycheckout.sandbox.wire.connection import TooManyHeld, drop_connection, holding
-from flask_paycheckout.sandbox.wire.cross_origin import check_site, is_cross_site, is_noise, isolate, preflight
+from flask_paycheckout.sandbox.wire.cross_origin import is_cross_site, is_noise, isolate, preflight
 from flask_paycheckout.sandbox.wire.envelope import FieldError, Refusal, failure, unspecified_refusal
-from flask_paycheckout.sandbox.wire.operations import allowed_methods, check_form, operation_of, undeclared_parameters
+from flask_paycheckout.sandbox.wire.operations import allowed_methods, check_form, operation_of
 from flask_paycheckout.sandbox.wire.request_log import LOSE_RESPONSE, log_request
 from flask_paycheckout.sandbox.world.clock import ClockAtItsEnd
 from flask_paycheckout.sandbox.world.context import current_time, world
@@ -38,6 +38,7 @@ _HEADERS = ("HTTP_", "CONTENT_")
 """The prefix of the names of headers in the WSGI environment."""
 _OUTSIDE = (CONTROL, "/static/", "/inspector/", "/docs", "/openapi.json", HEALTH)
 _TOO_MANY_HELD = "A fault delays this call, but as many as can be wait already."
+_OWN_TAB = "Send this from a program, or open the address in a tab of its own."
 _AT_ITS_END = CallRefused(409, "clock", "cannot be moved past the year 9000", "Reset the sandbox.")
 
 
@@ -67,16 +68,17 @@ def _is_observed() -> bool:
 
 def _begin() -> ResponseReturnValue | None:
     check_host()
-    if not request.path.startswith(CONTROL):
-        # Control calls need no check of their origin: a page of another site cannot send the control token.
-        check_site()
+    # Control calls need no check of their origin: a page of another site cannot send the control token.
+    if not request.path.startswith(CONTROL) and is_cross_site():
+        raise CallRefused(403, "page", "is of another origin", _OWN_TAB)
     # PostgreSQL cannot store or compare NUL characters.
     if "\0" in request.path:
         raise NotFound
     if any("\0" in value for name, value in request.environ.items() if name.startswith(_HEADERS)):
         raise BadRequest("A header holds a NUL.")
-    g.operation = operation_of(current_app, request.endpoint)
-    g.undeclared = undeclared_parameters()
+    declared = g.operation = operation_of(current_app, request.endpoint)
+    # Of an operation that declares query parameters, they are looked at when they are read.
+    g.undeclared = [] if declared is None or declared.query is not None else list(request.args)
     fault = _fault_of_request()
     if not _is_observed():
         return None
@@ -162,7 +164,8 @@ def _refused_by_database(error: DBAPIError) -> ResponseReturnValue:
 
 def _in_our_words(error: HTTPException) -> ResponseReturnValue:
     if request.path.startswith(CONTROL):
-        response = refuse_http(error)
+        fault = error.description or error.name
+        response = refuse(CallRefused(error.code or 500, "request", fault, "See the calls in the documentation."))
     elif _is_of_service():
         response = failure(unspecified_refusal(error.code or 500, error.description or error.name))
     else:

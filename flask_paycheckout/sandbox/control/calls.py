@@ -17,7 +17,6 @@ from functools import partial
 from typing import Any, TypeVar, get_type_hints
 
 from flask import Blueprint, Response, g, request
-from werkzeug.exceptions import HTTPException
 
 from flask_paycheckout.sandbox.deposits.transitions import NoSuchCheckout, NoSuchMethod
 from flask_paycheckout.sandbox.wire.callers import CONTROL_HEADER, CallRefused
@@ -120,11 +119,6 @@ def check_caller() -> None:
 def refuse(refusal: CallRefused) -> Response:
     problem = {"field": refusal.field, "fault": refusal.fault, "remedy": refusal.remedy}
     return answer({"error": problem}, refusal.status)
-
-
-def refuse_http(error: HTTPException) -> Response:
-    fault = error.description or error.name
-    return refuse(CallRefused(error.code or 500, "request", fault, "See the calls in the documentation."))
 
 
 #: How each exception of the rules is refused: status, field and fault (of the message), and remedy.

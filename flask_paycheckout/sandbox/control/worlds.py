@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from flask import Flask, current_app
-from sqlalchemy import text
+from sqlalchemy import Engine, text
 from sqlalchemy.engine import URL
 from sqlalchemy.exc import ProgrammingError
 from sqlalchemy.schema import CreateSchema, DropSchema
@@ -34,7 +34,7 @@ from flask_paycheckout.sandbox.world.context import world
 from flask_paycheckout.sandbox.world.database import is_memory, read_url, transaction
 
 if TYPE_CHECKING:
-    from _typeshed.wsgi import StartResponse, WSGIEnvironment
+    from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
 
 MAX_WORLDS = 200
 """The most worlds, besides the operator's, unless told otherwise."""
@@ -50,11 +50,11 @@ class Databases:
     """The databases of worlds beside the one that a sandbox was started with.
 
     :param main: the URL of that one.
-    :param app: its application.
+    :param engine: its engine.
     """
 
-    def __init__(self, main: str, app: Flask) -> None:
-        self._main, self._app, self._url = main, app, read_url(main)
+    def __init__(self, main: str, engine: Engine) -> None:
+        self._main, self._engine, self._url = main, engine, read_url(main)
         self.is_memory = is_memory(main)
         self._in_memory: set[str] = set()
         is_file = self._url.get_backend_name() == "sqlite" and not self.is_memory
@@ -67,7 +67,7 @@ class Databases:
         if self._file is not None:
             files = self._file.parent.glob(f"{escape(self._file.name)}.worlds/*.world")
             return {_CAPITAL.sub(lambda sign: sign[1].upper(), file.stem) for file in files}
-        with world(self._app).engine.connect() as connection:
+        with self._engine.connect() as connection:
             found = connection.scalars(text("SELECT nspname FROM pg_namespace WHERE nspname LIKE 'sandbox.w.%'"))
             return {name.removeprefix("sandbox.w.") for name in found}
 
@@ -120,7 +120,7 @@ class Databases:
         return f"sandbox.w.{name}"
 
     def _execute(self, statement: CreateSchema | DropSchema) -> None:
-        with world(self._app).engine.begin() as connection:
+        with self._engine.begin() as connection:
             connection.execute(statement)
 
 
@@ -131,13 +131,15 @@ def _taken() -> CallRefused:
 class Worlds:
     """The worlds of one sandbox, and the WSGI application that dispatches to them.
 
-    :param app: the operator's application, which serves all other paths.
+    :param serve: the operator's application, which serves all other paths.
     :param make: makes the application of a world, given its name, database and control token.
     :param limit: the most worlds.
     """
 
-    def __init__(self, app: Flask, databases: Databases, make: Callable[[str, str, str], Flask], limit: int) -> None:
-        self._app, self._serve, self._databases, self._make, self._limit = app, app.wsgi_app, databases, make, limit
+    def __init__(
+        self, serve: WSGIApplication, databases: Databases, make: Callable[[str, str, str], Flask], limit: int
+    ) -> None:
+        self._serve, self._databases, self._make, self._limit = serve, databases, make, limit
         self._open: dict[str, tuple[Flask, float]] = {}
         """The applications that are open in this process, each with the time of its last request."""
         self._lock = Lock()
@@ -152,18 +154,15 @@ class Worlds:
 
     def _opened(self, name: str) -> Flask | None:
         with self._lock:
-            self._put_away()
+            idle = [known for known, (_, used) in self._open.items() if monotonic() - used > IDLE_SECONDS]
+            for known in [] if self._databases.is_memory else idle:
+                self._forget(known)
             if not self._databases.exists(name):
                 self._forget(name)
                 return None
             app = self._open[name][0] if name in self._open else self._make(name, self._databases.url(name), "")
             self._open[name] = app, monotonic()
             return app
-
-    def _put_away(self) -> None:
-        if not self._databases.is_memory:
-            for name in [name for name, (_, used) in self._open.items() if monotonic() - used > IDLE_SECONDS]:
-                self._forget(name)
 
     def _forget(self, name: str) -> None:
         """End the threads and connections of a world that is open in this process."""

@@ -5,11 +5,13 @@ Most commands are calls of the control interface, made from their declarations; 
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
+from dataclasses import asdict
 from itertools import groupby
 from typing import Any
 
@@ -40,7 +42,6 @@ from flask_paycheckout.sandbox.terminal.files import restore_snapshot, run_file,
 from flask_paycheckout.sandbox.wire.field_types import DeclaredField
 from flask_paycheckout.sandbox.world.assumptions import (
     ASSUMPTIONS,
-    assumptions_as_json,
     assumptions_as_text,
     did_you_mean,
 )
@@ -273,7 +274,7 @@ def _serve(context: click.Context, /, **given: Any) -> str | int:
     if context.invoked_subcommand is not None:
         return 0
     if given["list_unknowns"]:
-        return assumptions_as_json() if given["json"] else assumptions_as_text()
+        return json.dumps([asdict(one) for one in ASSUMPTIONS], indent=2) if given["json"] else assumptions_as_text()
     # Imported here because the command that serves needs these names.
     from flask_paycheckout.sandbox.command import serve
 

@@ -26,7 +26,7 @@ from flask_paycheckout.sandbox.world.context import assumption, current_time, wo
 from flask_paycheckout.sandbox.world.database import Table, transaction
 
 CONTROL_HEADER = "X-Sandbox-Control"
-_OWN_HOSTS = frozenset({"localhost", "127.0.0.1", "::1"})
+OWN_HOSTS = frozenset({"localhost", "127.0.0.1", "::1"})
 _HOST = re.compile(r"([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?")
 # All names below localhost are this machine. Punycode is left out: nobody needs it, and not all of it can be decoded.
 _BELOW_LOCALHOST = re.compile(r"((?!xn--)[a-z0-9_-]{1,63}\.)+localhost")
@@ -40,16 +40,11 @@ class CallRefused(Exception):
         self.status, self.field, self.fault, self.remedy = status, field, fault, remedy
 
 
-def allowed_hosts(base_url: str, *more: str) -> frozenset[str]:
-    """Host names that a sandbox answers to: this machine's, the base URL's and further ones."""
-    return _OWN_HOSTS | {_host_of(base_url), *(host.lower() for host in more)}
-
-
 def check_host() -> None:
     """Refuse unknown host names, because a hostile page can let its own name resolve to this machine."""
     sent = request.headers.get("Host", "")
     # Anything else could be parsed differently elsewhere.
-    name = _host_of(f"//{sent}") if _HOST.fullmatch(sent) else ""
+    name = host_of(f"//{sent}") if _HOST.fullmatch(sent) else ""
     if name not in world().hosts and not _BELOW_LOCALHOST.fullmatch(name):
         said = (name or sent)[:100]
         raise CallRefused(
@@ -78,7 +73,7 @@ def may_control() -> bool:
     return hmac.compare_digest(request.cookies.get(name, "").encode(), value.encode())
 
 
-def _host_of(url: str) -> str:
+def host_of(url: str) -> str:
     try:
         return urlsplit(url).hostname or ""
     except ValueError:

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from flask import Response, g, request
 
-from flask_paycheckout.sandbox.wire.callers import CallRefused
 from flask_paycheckout.sandbox.wire.envelope import success
 
 _OWN = frozenset({"same-origin", "none"})
@@ -36,13 +35,6 @@ def is_cross_site() -> bool:
         return request.method not in _READING and origin is not None and origin.partition("://")[2] != request.host
     is_picture = request.method == "GET" and request.path == PICTURE
     return site not in _OWN and not _is_link() and not is_picture
-
-
-def check_site() -> None:
-    if is_cross_site():
-        raise CallRefused(
-            403, "page", "is of another origin", "Send this from a program, or open the address in a tab of its own."
-        )
 
 
 def is_for_every_page() -> bool:

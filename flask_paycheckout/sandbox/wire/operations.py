@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
-from flask import Flask, Response, current_app, g, request
+from flask import Flask, Response, current_app, request
 from werkzeug.datastructures import MultiDict
 from werkzeug.exceptions import MethodNotAllowed, NotFound
 
@@ -101,12 +101,6 @@ def read_texts(shape: type[Shape], texts: MultiDict[str, str], *, keeps_empty: b
         if field is None or given[0] or field.is_required or keeps_empty:
             sent[name] = given[0] if field is None else field.parse(given[0])
     return load_object(shape, sent)
-
-
-def undeclared_parameters() -> list[str]:
-    """The query parameters of the current request, if its operation declares none; the others are read later."""
-    declared = g.operation
-    return list(request.args) if declared is not None and declared.query is None else []
 
 
 #: Operations that the interface writes in two forms, with the switch and value under which only that one is served.

@@ -7,13 +7,12 @@ At the end are the formulas of X-Signature and the forms of X-Timestamp, which t
 from __future__ import annotations
 
 import hmac
-import json
 import os
 import re
 import textwrap
 from base64 import b64encode
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from difflib import get_close_matches
 from hashlib import sha256
@@ -223,11 +222,6 @@ ASSUMPTIONS = tuple(_read(_TABLE))
 def assumptions_as_text(indent: str = "") -> str:
     """All switches as text: a line with name and values, the default first, and a line with the meaning."""
     return textwrap.indent(_TABLE.strip("\n"), indent)
-
-
-def assumptions_as_json() -> str:
-    """All switches for a program."""
-    return json.dumps([asdict(unknown) for unknown in ASSUMPTIONS], indent=2)
 
 
 UNKNOWNS_VARIABLE = "SANDBOX_UNKNOWNS"
