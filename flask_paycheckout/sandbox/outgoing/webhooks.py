@@ -44,8 +44,6 @@ HELD_FOR = timedelta(seconds=300)
 """How long the fault `reorder` holds a webhook back at most, for another one to be sent first."""
 
 _LEASE = timedelta(seconds=60)
-# Enough for one of them to be still unclaimed when other processes claim at the same time.
-_CANDIDATES = 50
 # A longer run would be an endless loop between the sandbox and its receiver.
 _MAX_AT_ONCE = 1000
 _MAX_ERROR_TEXT = 300
@@ -241,21 +239,17 @@ def claim_webhook(*conditions: ColumnElement[bool]) -> ClaimedWebhook | None:
     process send what the first is sending.
     """
     now = world().clock.machine()
-    # No longer held, because two processes that send held webhooks could deadlock on each other's rows.
-    claim = update(Webhook).values(claimed_until=now + _LEASE, held=False)
-    due = (
-        Webhook.state == WAITING,
-        Webhook.due_at <= current_time(),
-        or_(Webhook.claimed_until.is_(None), Webhook.claimed_until <= now),
-        *conditions,
-    )
+    is_free = or_(Webhook.claimed_until.is_(None), Webhook.claimed_until <= now)
+    due = select(Webhook).where(Webhook.state == WAITING, Webhook.due_at <= current_time(), is_free, *conditions)
     with transaction() as session:
-        first = select(Webhook).where(*due).order_by(Webhook.due_at, Webhook.number).limit(_CANDIDATES)
-        for webhook in session.scalars(first):
-            if rows_changed(session, claim.where(Webhook.id == webhook.id, *due)):
-                session.refresh(webhook)
-                return _address(session, webhook)
-    return None
+        first = due.order_by(Webhook.due_at, Webhook.number).limit(1)
+        # Another process is claiming a row that is locked.
+        webhook = session.scalar(first.with_for_update(skip_locked=True))
+        if webhook is None:
+            return None
+        # No longer held, because two processes that send held webhooks could deadlock on each other's rows.
+        webhook.claimed_until, webhook.held = now + _LEASE, False
+        return _address(session, webhook)
 
 
 def _address(session: Session, webhook: Webhook) -> ClaimedWebhook:
