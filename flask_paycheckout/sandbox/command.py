@@ -30,10 +30,6 @@ from flask_paycheckout.sandbox.world.database import transaction
 from flask_paycheckout.sandbox.world.database_problems import DatabaseUnusable, explain_failure
 from flask_paycheckout.sandbox.world.reach import is_loopback
 
-DATABASE = "SANDBOX_DATABASE"
-"""Variable of the environment with the database's URL."""
-
-
 _SHORT_TOKEN = (
     f"Others could guess the control token, which has fewer than {MIN_TOKEN} characters. A random one is in its place."
 )
@@ -45,7 +41,6 @@ def serve(host: str, port: int, *, json: bool, **given: Any) -> int:
     :param given: all other options of the command line; those for `create_sandbox` have the names that it gives them.
     """
     options = {name: given[name] for name in given.keys() - {"url", "list_unknowns"}}
-    options["database"] = options["database"] or os.environ.get(DATABASE) or "sqlite://"
     try:
         # Imported here because the command has other uses, for which waitress need not be installed.
         from flask_paycheckout.sandbox.wire.server import listen, run

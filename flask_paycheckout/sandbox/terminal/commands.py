@@ -88,6 +88,7 @@ def argument(name: str, metavar: str | None = None, **how: Any) -> click.Argumen
     return click.Argument([name], metavar=metavar, **how)
 
 
+_DATABASE = "SQLite in memory unless given, here or in SANDBOX_DATABASE."
 COMMON = (
     option("--url", help=f"Address of the sandbox ({URL_VARIABLE}, or {DEFAULT_URL})."),
     option("--control-token", metavar="TOKEN", help=f"Better set {TOKEN_VARIABLE}."),
@@ -97,28 +98,22 @@ FIELD = option("--field", metavar="NAME", help="Print this field alone, such as 
 
 
 def _command(name: str, help: str, carry_out: CarryOut, *parameters: click.Parameter) -> click.Command:  # noqa: A002
-    def callback(**given: Any) -> str | int:
+    def callback(field: str | None, **given: Any) -> str | int:
         outer = click.get_current_context().find_root().params
-        common = {key: given.pop(key) or outer.get(key) for key in ("url", "control_token", "json")}
-        return _perform(carry_out, given, common)
+        given |= {key: given[key] or outer.get(key) for key in ("url", "control_token", "json")}
+        token = given["control_token"] or os.environ.get(TOKEN_VARIABLE, "")
+        if not token and carry_out is not try_unknowns:
+            remedy = f"set {TOKEN_VARIABLE} to the one that the sandbox printed at its start."
+            raise CommandFailed(f"The control token is missing: {remedy}", NOT_ALLOWED)
+        shown = carry_out(Connection(given["url"] or os.environ.get(URL_VARIABLE) or DEFAULT_URL, token), given)
+        if isinstance(shown, int):
+            return shown
+        answer, text = shown
+        if given["json"]:
+            return write_json(answer)
+        return text if field is None else value_of(answer, field)
 
     return click.Command(name, params=[*parameters, *COMMON, FIELD], callback=callback, help=help)
-
-
-def _perform(carry_out: CarryOut, given: dict[str, Any], common: Given) -> str | int:
-    token = common["control_token"] or os.environ.get(TOKEN_VARIABLE, "")
-    if not token and carry_out is not try_unknowns:
-        remedy = f"set {TOKEN_VARIABLE} to the one that the sandbox printed at its start."
-        raise CommandFailed(f"The control token is missing: {remedy}", NOT_ALLOWED)
-    sandbox = Connection(common["url"] or os.environ.get(URL_VARIABLE) or DEFAULT_URL, token)
-    field = given.pop("field")
-    shown = carry_out(sandbox, given | {"json": common["json"]})
-    if isinstance(shown, int):
-        return shown
-    answer, text = shown
-    if common["json"]:
-        return write_json(answer)
-    return text if field is None else value_of(answer, field)
 
 
 _ARGUMENT = re.compile(r"[<\[](\w+)[>\]]")
@@ -299,7 +294,7 @@ cli = CommandLine(
             show_default=True,
             help="Port to listen on; 0 takes a free one.",
         ),
-        option("--database", metavar="URL", help="SQLite in memory unless given, here or in SANDBOX_DATABASE."),
+        option("--database", metavar="URL", envvar="SANDBOX_DATABASE", default="sqlite://", help=_DATABASE),
         option("--webhook-url", metavar="URL", help="Where webhooks are sent."),
         option("--clock", default="running", metavar="CLOCK", help="running, frozen, or frozen@2026-01-01T00:00:00Z."),
         option("--worlds", type=int, default=200, show_default=True, help="The most worlds below /w/."),
