@@ -18,7 +18,6 @@ from flask_paycheckout.sandbox.checkouts.methods import (
     find_rate,
     quote_paying,
     quote_receiving,
-    terms_of,
 )
 from flask_paycheckout.sandbox.outgoing.faults import take_webhook_fault
 from flask_paycheckout.sandbox.wire.envelope import Record, Refusal, Url, unspecified_refusal
@@ -126,10 +125,10 @@ def offers(session: Session, checkout: Checkout) -> list[tuple[PaymentMethod, Qu
 
 
 def _quote_of(checkout: Checkout, method: PaymentMethod) -> Quote:
-    terms = terms_of(method, checkout.output_currency, checkout.rate)
+    terms = method, checkout.output_currency, checkout.rate
     if checkout.input_amount is not None:
-        return quote_paying(terms, checkout.input_amount)
-    return quote_receiving(terms, checkout.output_amount or Decimal(0))
+        return quote_paying(*terms, checkout.input_amount)
+    return quote_receiving(*terms, checkout.output_amount or Decimal(0))
 
 
 def page_url(checkout_id: str) -> str:

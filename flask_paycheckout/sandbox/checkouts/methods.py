@@ -138,23 +138,6 @@ def find_rate(session: Session, user_id: str, input_currency: str, output_curren
     return switched.rate if switched.enabled else None
 
 
-class Terms(NamedTuple):
-    """Fees and rate of a payment method between two currencies."""
-
-    input_currency: str
-    output_currency: str
-    flat_fee: Decimal
-    percent_fee: Decimal
-    rate: Decimal
-    fee_is_billed: bool = False
-    """Whether the fee is billed apart from the deposit, as the unknown `deposit_fee` may say."""
-
-
-def terms_of(method: PaymentMethod, output_currency: str, rate: Decimal) -> Terms:
-    is_billed = assumption("deposit_fee") == "billed"
-    return Terms(method.currency, output_currency, method.flat_fee, method.percent_fee, rate, is_billed)
-
-
 class Quote(NamedTuple):
     """An amount paid, the fee included in it (both in the input currency), and the amount received."""
 
@@ -163,19 +146,18 @@ class Quote(NamedTuple):
     output_amount: Decimal
 
 
-def quote_paying(terms: Terms, amount: Decimal) -> Quote:
+def quote_paying(method: PaymentMethod, output_currency: str, rate: Decimal, amount: Decimal) -> Quote:
     """Quote for a customer who pays exactly `amount`. The fee is at most the amount; then nothing is received."""
-    share = share_of(amount, terms.percent_fee)
-    paid, fee = (rounded(one, terms.input_currency) for one in (amount, EXACT.add(terms.flat_fee, share)))
+    share = share_of(amount, method.percent_fee)
+    paid, fee = (rounded(one, method.currency) for one in (amount, EXACT.add(method.flat_fee, share)))
     fee = min(fee, paid)
-    left = amount if terms.fee_is_billed else EXACT.subtract(amount, fee)
-    received = EXACT.multiply(left, terms.rate)
-    return Quote(paid, fee, rounded(received, terms.output_currency, rounding=ROUND_DOWN))
+    left = amount if assumption("deposit_fee") == "billed" else EXACT.subtract(amount, fee)
+    return Quote(paid, fee, rounded(EXACT.multiply(left, rate), output_currency, rounding=ROUND_DOWN))
 
 
-def quote_receiving(terms: Terms, amount: Decimal) -> Quote:
+def quote_receiving(method: PaymentMethod, output_currency: str, rate: Decimal, amount: Decimal) -> Quote:
     """Quote for receiving exactly `amount`."""
-    net = rounded(EXACT.divide(amount, terms.rate), terms.input_currency)
-    share_left = EXACT.subtract(Decimal(1), share_of(Decimal(1), terms.percent_fee))
-    paid = rounded(EXACT.divide(EXACT.add(net, terms.flat_fee), share_left), terms.input_currency)
-    return Quote(paid, EXACT.subtract(paid, net), rounded(amount, terms.output_currency))
+    net = rounded(EXACT.divide(amount, rate), method.currency)
+    share_left = EXACT.subtract(Decimal(1), share_of(Decimal(1), method.percent_fee))
+    paid = rounded(EXACT.divide(EXACT.add(net, method.flat_fee), share_left), method.currency)
+    return Quote(paid, EXACT.subtract(paid, net), rounded(amount, output_currency))

@@ -16,7 +16,7 @@ from sqlalchemy.orm import Session
 
 from flask_paycheckout.sandbox.auth.access import operation
 from flask_paycheckout.sandbox.checkouts.endpoints import Checkout, offers
-from flask_paycheckout.sandbox.checkouts.methods import METHODS, PaymentMethod, Quote, quote_paying, terms_of
+from flask_paycheckout.sandbox.checkouts.methods import METHODS, PaymentMethod, Quote, quote_paying
 from flask_paycheckout.sandbox.deposits.tables import (
     KNOWN_STATUSES,
     Deposit,
@@ -180,7 +180,7 @@ def _paid(deposit: Deposit, amount: Decimal | None) -> Quote:
         return Quote(deposit.input_amount, deposit.fee_amount, deposit.output_amount)
     if not is_divisible(amount, decimals_of(deposit.input_currency) or 0):
         raise FieldError(f"amount has more decimals than {deposit.input_currency}.")
-    return quote_paying(terms_of(METHODS[deposit.method], deposit.output_currency, deposit.rate), amount)
+    return quote_paying(METHODS[deposit.method], deposit.output_currency, deposit.rate, amount)
 
 
 def _is_payable(now: datetime) -> ColumnElement[bool]:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from decimal import Decimal
+from functools import reduce
 
 from sqlalchemy import select, true
 from sqlalchemy.orm import Session
@@ -53,10 +54,7 @@ def fee_of(amount: Decimal, currency: str, percentage: Decimal, *fixed: Decimal)
 
 def total(amounts: Iterable[Decimal]) -> Decimal:
     """Sum amounts exactly."""
-    result = Decimal(0)
-    for amount in amounts:
-        result = EXACT.add(result, amount)
-    return result
+    return reduce(EXACT.add, amounts, Decimal(0))
 
 
 def check_size(field: str, items: Sequence[object]) -> None:

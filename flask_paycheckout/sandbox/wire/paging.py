@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Annotated, Any, Generic, TypeVar
 
-from sqlalchemy import ColumnElement, Select, func
+from sqlalchemy import ColumnElement, Select, func, select
 from sqlalchemy.orm import InstrumentedAttribute, Session
 
 from flask_paycheckout.sandbox.wire.envelope import FieldError, Record
@@ -83,8 +83,7 @@ def page_of(
     """
     limit = allowed_limit(query.limit)
     offset = (query.page - 1) * limit
-    count = statement.with_only_columns(func.count(), maintain_column_froms=True).order_by(None)
-    total = session.execute(count).scalar_one()
+    total = session.scalars(select(func.count()).select_from(statement.subquery())).one()
     docs: list[Item] = []
     if offset < total:
         time = table.updated_at if query.sort.endswith("updatedAt") else table.created_at
