@@ -193,7 +193,7 @@ def _is_payable(now: datetime) -> ColumnElement[bool]:
 
 def fail_deposit(session: Session, deposit: Deposit) -> None:
     """Let the bank refuse the payment, as `deposit_after_refusal` names it. :raises NotPossible: it is completed."""
-    force_status(session, deposit, assumption("deposit_after_refusal"), Deposit.status != COMPLETED, "the deposit")
+    force_status(session, deposit, assumption("deposit_after_refusal"), Deposit.status != COMPLETED)
     note(session, deposit, "Payment refused", "The bank refused the payment.")
     _tell_end(session, deposit)
 
@@ -257,6 +257,6 @@ def update_deposit(session: Session, account: Account, deposit_id: str, sent: De
         raise unspecified_refusal(400, "Deposit not found")
     is_accepted = assumption("forced_update_of_completed") == "accepted"
     allowed = true() if is_accepted else Deposit.status != COMPLETED
-    force_status(session, deposit, sent.status, allowed, "the deposit")
+    force_status(session, deposit, sent.status, allowed)
     note(session, deposit, "Status updated in the sandbox", f"The status became {sent.status}.")
     return represent(session, _enqueue_webhook(session, deposit))

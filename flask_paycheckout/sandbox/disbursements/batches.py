@@ -13,12 +13,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from decimal import Decimal
 from functools import reduce
+from typing import Any
 
 from sqlalchemy import select, true
 from sqlalchemy.orm import Session
 
 from flask_paycheckout.sandbox.disbursements.tables import CRYPTO, FIAT, Disbursement
 from flask_paycheckout.sandbox.wire.envelope import FieldError
+from flask_paycheckout.sandbox.wire.operations import Credentials
 from flask_paycheckout.sandbox.world.accounts import Account
 from flask_paycheckout.sandbox.world.context import assumption, current_time
 from flask_paycheckout.sandbox.world.money import EXACT, rounded, share_of
@@ -55,6 +57,22 @@ def fee_of(amount: Decimal, currency: str, percentage: Decimal, *fixed: Decimal)
 def total(amounts: Iterable[Decimal]) -> Decimal:
     """Sum amounts exactly."""
     return reduce(EXACT.add, amounts, Decimal(0))
+
+
+CREATES: dict[str, Any] = {
+    "credentials": Credentials.ACCESS_TOKEN,
+    "code": "disbursement_status_code",
+    "message": "Disbursement created successfully",
+}
+"""The declaration that all three creates share."""
+
+
+def sums_of(disbursements: Sequence[Disbursement]) -> dict[str, Decimal]:
+    """The sums of a batch in one currency, as fields of its answer."""
+    return {
+        "sum_fees": total(made.fee_amount for made in disbursements),
+        "sum_amount": total(made.amount for made in disbursements),
+    }
 
 
 def check_size(field: str, items: Sequence[object]) -> None:

@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session
 
 from flask_paycheckout.sandbox.auth.access import operation
 from flask_paycheckout.sandbox.disbursements.addresses import WalletAddress, check_address, sending_wallet
-from flask_paycheckout.sandbox.disbursements.batches import MAX_ITEMS, check_size, fee_of, store_batch, total
+from flask_paycheckout.sandbox.disbursements.batches import CREATES, MAX_ITEMS, check_size, fee_of, store_batch, sums_of
 from flask_paycheckout.sandbox.disbursements.fiat_schemas import Activity, MadeStatus, with_histories
 from flask_paycheckout.sandbox.disbursements.tables import CRYPTO, Disbursement
 from flask_paycheckout.sandbox.wire.envelope import MAX_DIGITS, FieldError, Record, Refusal, instead
@@ -28,7 +28,6 @@ from flask_paycheckout.sandbox.wire.field_types import (
     number,
     reference_to,
 )
-from flask_paycheckout.sandbox.wire.operations import Credentials
 from flask_paycheckout.sandbox.world.accounts import Account
 from flask_paycheckout.sandbox.world.context import assumption
 from flask_paycheckout.sandbox.world.money import EVM, STELLAR, TOKENS_BY_ID, Token
@@ -144,11 +143,7 @@ def _fee_of(token: Token, amount: Decimal) -> Decimal:
 
 
 @crypto_disbursements.post("/v1/disbursement/crypto")
-@operation(
-    credentials=Credentials.ACCESS_TOKEN,
-    code="disbursement_status_code",
-    message="Disbursement created successfully",
-)
+@operation(**CREATES)
 def create_crypto_disbursements(session: Session, account: Account, sent: NewCryptoDisbursements) -> CryptoBatch:
     """Send a token to wallets, all of them or none."""
     check_size(_FIELD, sent.receivers)
@@ -163,8 +158,7 @@ def create_crypto_disbursements(session: Session, account: Account, sent: NewCry
     return CryptoBatch(
         total_receiver=len(made),
         disburse_data=represent_crypto(session, made),
-        sum_fees=total(disbursement.fee_amount for disbursement in made),
-        sum_amount=total(disbursement.amount for disbursement in made),
+        **sums_of(made),
     )
 
 

@@ -14,7 +14,7 @@ from sqlalchemy.orm import Session
 
 from flask_paycheckout.sandbox.auth.access import operation
 from flask_paycheckout.sandbox.disbursements.banks import METHODS, NoMethod, payee_of, saved_recipients
-from flask_paycheckout.sandbox.disbursements.batches import check_size, fee_of, store_batch, total
+from flask_paycheckout.sandbox.disbursements.batches import CREATES, check_size, fee_of, store_batch, sums_of, total
 from flask_paycheckout.sandbox.disbursements.fiat_schemas import (
     ITEMS,
     CurrencyTotal,
@@ -43,12 +43,6 @@ from flask_paycheckout.sandbox.world.context import assumption
 
 fiat_disbursements = Blueprint("fiat_disbursements", __name__)
 
-_CREATES: dict[str, Any] = {
-    "credentials": Credentials.ACCESS_TOKEN,
-    "code": "disbursement_status_code",
-    "message": "Disbursement created successfully",
-}
-
 
 @fiat_disbursements.get("/v1/disbursement/fiat/payment-method")
 @operation(credentials=Credentials.ACCESS_TOKEN)
@@ -58,7 +52,7 @@ def list_fiat_methods(query: FiatMethodQuery) -> list[FiatPaymentMethod]:
 
 
 @fiat_disbursements.post("/v1/disbursement/fiat")
-@operation(**_CREATES, deprecated=True)
+@operation(**CREATES, deprecated=True)
 def create_fiat_v1(session: Session, account: Account, sent: NewFiatDisbursementsV1) -> FiatBatchV1:
     """Pay saved recipients, all of them or none (deprecated: the second version replaces it)."""
     payments = [
@@ -79,7 +73,7 @@ def create_fiat_v1(session: Session, account: Account, sent: NewFiatDisbursement
 
 
 @fiat_disbursements.post("/v2/disbursement/fiat")
-@operation(**_CREATES)
+@operation(**CREATES)
 def create_fiat_v2(session: Session, account: Account, sent: NewFiatDisbursementsV2) -> FiatBatchV2:
     """Pay saved or given recipients in one currency, all of them or none."""
     payments = [(sent.currency, one) for one in sent.disburse_data]
@@ -87,8 +81,7 @@ def create_fiat_v2(session: Session, account: Account, sent: NewFiatDisbursement
     return FiatBatchV2(
         total_recipient=len(made),
         disburse_data=represent_fiat(session, made, FiatItemV2),
-        sum_fees=total(one.fee_amount for one in made),
-        sum_amount=total(one.amount for one in made),
+        **sums_of(made),
     )
 
 

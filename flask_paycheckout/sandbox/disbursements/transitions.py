@@ -81,7 +81,7 @@ def _tell_progress(session: Session, made: Disbursement) -> None:
 
 
 def _move(session: Session, made: Disbursement, status: str, allowed: ColumnElement[bool]) -> None:
-    force_status(session, made, status, allowed, "The disbursement")
+    force_status(session, made, status, allowed)
     _note(session, made)
 
 

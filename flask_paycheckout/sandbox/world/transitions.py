@@ -61,18 +61,17 @@ class NotPossible(Exception):
     """The state of a checkout, a deposit or a disbursement does not allow what was asked."""
 
 
-def force_status(session: Session, row: Any, status: str, allowed: ColumnElement[bool], name: str) -> None:
+def force_status(session: Session, row: Any, status: str, allowed: ColumnElement[bool]) -> None:
     """Set the status that a merchant requests, which only a sandbox allows.
 
     :param row: of a table with the columns `id`, `status` and `updated_at`; it is read again afterwards.
     :param allowed: the condition on which the table's rows can be forced.
-    :param name: what a refusal calls the row: `the deposit`.
     :raises NotPossible: the condition does not hold.
     """
     table = type(row)
     changed = update(table).where(table.id == row.id, allowed).values(status=status, updated_at=current_time())
     if not rows_changed(session, changed):
-        raise NotPossible(f"{name} is {row.status} already")
+        raise NotPossible(f"the {table.__tablename__} is {row.status} already")
     session.refresh(row)
 
 
