@@ -49,8 +49,9 @@ class Checkout(Table):
 
     __table_args__ = (Index("checkout_by_account", "user_id", "created_at", "id"),)
 
-    def page_is_open(self, now: datetime) -> bool:
-        return now < self.expires_at
+    @property
+    def page_is_open(self) -> bool:
+        return current_time() < self.expires_at
 
 
 class NewCheckout(Request):

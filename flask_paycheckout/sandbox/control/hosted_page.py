@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import secrets
 from contextlib import suppress
-from dataclasses import dataclass
-from datetime import datetime
 from decimal import Decimal
 
 from flask import Blueprint, Response, abort, make_response, redirect, render_template, request, url_for
@@ -20,7 +18,7 @@ from werkzeug import Response as AnyResponse
 
 from flask_paycheckout.sandbox.auth.tables import User
 from flask_paycheckout.sandbox.checkouts.endpoints import Checkout, offers
-from flask_paycheckout.sandbox.checkouts.methods import METHODS, PaymentMethod, Quote
+from flask_paycheckout.sandbox.checkouts.methods import METHODS
 from flask_paycheckout.sandbox.control import triggers
 from flask_paycheckout.sandbox.deposits.tables import Deposit, account_number
 from flask_paycheckout.sandbox.deposits.transitions import NoSuchCheckout, NoSuchMethod, change_method, expire_due, pick
@@ -38,42 +36,20 @@ ACTS = {name: triggers.OF_PICKED[name] for name in ("underpaid", "overpaid", "pa
 """What the developer's buttons do, by the form field `act`."""
 
 
-@dataclass(frozen=True)
-class View:
-    """A checkout as the template shows it."""
-
-    checkout: Checkout
-    deposit: Deposit | None
-    method: PaymentMethod | None
-    offers: list[tuple[PaymentMethod, Quote]]
-    merchant: str
-    now: datetime
-    is_choosing: bool
-    """Whether the customer went back to the methods."""
-
-    @property
-    def is_open(self) -> bool:
-        return self.checkout.page_is_open(self.now)
-
-    @property
-    def seconds_left(self) -> int:
-        return max(0, int((self.checkout.expires_at - self.now).total_seconds()))
-
-    @property
-    def stage(self) -> str:
-        """The part of the template that is shown: choose, pay, completed, late, expired or closed."""
-        if self.deposit is None:
-            return "choose" if self.is_open else "expired"
-        if self.deposit.status == COMPLETED:
-            return "completed"
-        if self.deposit.status == PENDING and self.is_open:
-            return "choose" if self.is_choosing else "pay"
-        return "late" if _may_come_late(self.deposit, self.now) else "closed"
+def _stage(checkout: Checkout, deposit: Deposit | None) -> str:
+    """The part of the template that is shown: choose, pay, completed, late, expired or closed."""
+    if deposit is None:
+        return "choose" if checkout.page_is_open else "expired"
+    if deposit.status == COMPLETED:
+        return "completed"
+    if deposit.status == PENDING and checkout.page_is_open:
+        return "choose" if "methods" in request.args else "pay"
+    return "late" if _may_come_late(deposit) else "closed"
 
 
-def _may_come_late(deposit: Deposit, now: datetime) -> bool:
+def _may_come_late(deposit: Deposit) -> bool:
     """Whether money that was sent before the page expired could still complete the deposit."""
-    if deposit.expired_at > now:
+    if deposit.expired_at > current_time():
         return deposit.status == PENDING
     return assumption("late_payment") == "completes" and deposit.status in {PENDING, assumption("deposit_after_expiry")}
 
@@ -95,14 +71,18 @@ def show_checkout(checkout_id: str) -> Response:
         checkout, deposit = session.get(Checkout, checkout_id), session.get(Deposit, checkout_id)
         if checkout is None:
             return page("not_found.html", 404)
-        method = METHODS[deposit.method] if deposit else None
+        stage, offered = _stage(checkout, deposit), offers(session, checkout)
         merchant = session.get_one(User, checkout.user_id).organization_name
-        is_choosing = "methods" in request.args
-        view = View(checkout, deposit, method, offers(session, checkout), merchant, current_time(), is_choosing)
     return page(
         "checkout.html",
-        410 if view.stage == "expired" else 200,
-        view=view,
+        410 if stage == "expired" else 200,
+        checkout=checkout,
+        deposit=deposit,
+        stage=stage,
+        chosen=METHODS[deposit.method] if deposit else None,
+        offers=offered,
+        merchant=merchant,
+        seconds_left=max(0, int((checkout.expires_at - current_time()).total_seconds())),
         may_control=may_control(),
         account_number=account_number,
         half_of=triggers.half_of,

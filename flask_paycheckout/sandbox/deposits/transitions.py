@@ -106,7 +106,7 @@ def change_method(session: Session, checkout_id: str, method_code: str) -> None:
     :raises NotPossible: nothing was picked, the page has expired, or the deposit is not pending.
     """
     checkout, deposit, now = find_checkout(session, checkout_id), session.get(Deposit, checkout_id), current_time()
-    if deposit is None or not checkout.page_is_open(now):
+    if deposit is None or not checkout.page_is_open:
         raise NotPossible("the checkout's page has expired, or no method was picked")
     if method_code == deposit.method:
         return

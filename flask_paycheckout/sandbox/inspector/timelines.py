@@ -7,7 +7,6 @@ pages stay small.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any
 
@@ -20,7 +19,7 @@ from flask_paycheckout.sandbox.control.events import SOURCES, Event
 from flask_paycheckout.sandbox.outgoing.webhooks import Webhook
 from flask_paycheckout.sandbox.wire.request_log import LoggedRequest
 from flask_paycheckout.sandbox.world.accounts import Account
-from flask_paycheckout.sandbox.world.context import assumption, current_time, world
+from flask_paycheckout.sandbox.world.context import assumption, world
 from flask_paycheckout.sandbox.world.database import KEPT
 from flask_paycheckout.sandbox.world.transitions import Activity
 
@@ -63,7 +62,7 @@ def _mentions(text: str) -> ColumnElement[bool]:
 def _of_page(checkout: Checkout) -> list[dict[str, Any]]:
     """The states of a checkout's page."""
     made = {"at": checkout.created_at, "kind": "State", "text": "Checkout created", "outcome": "open"}
-    if checkout.picked_at is not None or checkout.page_is_open(current_time()):
+    if checkout.picked_at is not None or checkout.page_is_open:
         return [made]
     closed = {"text": "Page closed", "outcome": "abandoned", "detail": "No payment method was picked."}
     return [made, made | closed | {"at": checkout.expires_at}]
@@ -82,36 +81,26 @@ _LINES, _NO_BODY = 4, sha256(b"").hexdigest()
 _SECONDS = re.compile("[0-9]{1,12}")
 
 
-@dataclass(frozen=True)
-class Rejection:
-    """What is known about the parts of a string whose signature was refused."""
-
-    client_is_known: bool
-    seconds_off: int | None
-    """How far the timestamp was from the clock; None when it was no number."""
-    window: str
-    body_was_empty: bool
-
-    @property
-    def is_late(self) -> bool:
-        return self.seconds_off is None or (self.window != "off" and self.seconds_off > int(self.window))
-
-
-def rejection_of(session: Session, entry: LoggedRequest) -> Rejection | None:
-    """Explain a refused signature; None when the signature was accepted or not required."""
+def rejection_of(session: Session, entry: LoggedRequest) -> dict[str, Any] | None:
+    """Explain a refused signature by the parts of its string; None when it was accepted or not required."""
     lines = (entry.signed_string or "").split("\n")
     if len(lines) != _LINES:
         return None
-    return Rejection(
-        client_is_known=bool(session.scalar(select(exists().where(Account.client_id == (entry.client_id or ""))))),
-        seconds_off=_seconds_off(entry, lines[2]),
-        window=assumption("timestamp_window"),
-        body_was_empty=lines[3] == _NO_BODY,
-    )
+    off, window = _seconds_off(entry, lines[2]), assumption("timestamp_window")
+    return {
+        "client_is_known": session.scalar(select(exists().where(Account.client_id == (entry.client_id or "")))),
+        "seconds_off": off,
+        "window": window,
+        "is_late": off is None or (window != "off" and off > int(window)),
+        "body_was_empty": lines[3] == _NO_BODY,
+    }
 
 
 def _seconds_off(entry: LoggedRequest, timestamp: str) -> int | None:
-    """Difference from the virtual clock or the machine's, whichever is nearer: the sandbox accepts both."""
+    """Difference from the virtual clock or the machine's, whichever is nearer: the sandbox accepts both.
+
+    None for a timestamp that is no number.
+    """
     if not _SECONDS.fullmatch(timestamp):
         return None
     arrived = int(entry.at.timestamp())
