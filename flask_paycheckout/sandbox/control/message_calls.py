@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated
 
 from sqlalchemy import ColumnElement, select
-from sqlalchemy.orm import InstrumentedAttribute, Session, selectinload
+from sqlalchemy.orm import InstrumentedAttribute, Session, joinedload, selectinload
 
 from flask_paycheckout.sandbox.control.accounts import find_account
 from flask_paycheckout.sandbox.control.calls import call
@@ -18,7 +18,6 @@ from flask_paycheckout.sandbox.wire.callers import CallRefused
 from flask_paycheckout.sandbox.wire.envelope import Record, Timestamp
 from flask_paycheckout.sandbox.wire.field_types import MAX_ADDRESS, Request, Text, text, whole
 from flask_paycheckout.sandbox.wire.request_log import LoggedRequest, RequestRecord
-from flask_paycheckout.sandbox.world.accounts import Account
 from flask_paycheckout.sandbox.world.database import KEPT, transaction
 
 MAX_SHOWN = 1000
@@ -81,17 +80,16 @@ class WebhookRecord(Record):
 
 def list_webhooks(session: Session, *conditions: ColumnElement[bool]) -> list[WebhookRecord]:
     """The newest webhooks that fulfil the conditions, oldest first."""
-    newest = session.execute(
-        select(Webhook, Account.name)
-        .join(Account, Account.user_id == Webhook.user_id)
+    newest = session.scalars(
+        select(Webhook)
         .where(*conditions)
-        .options(selectinload(Webhook.sent))
+        .options(selectinload(Webhook.sent), joinedload(Webhook.account))
         .order_by(Webhook.number.desc())
         .limit(MAX_SHOWN)
     )
     return [
-        WebhookRecord.of(webhook, account=account, attempts=[_attempt(webhook, one) for one in webhook.sent])
-        for webhook, account in newest.all()[::-1]
+        WebhookRecord.of(one, account=one.account.name, attempts=[_attempt(one, attempt) for attempt in one.sent])
+        for one in newest.all()[::-1]
     ]
 
 

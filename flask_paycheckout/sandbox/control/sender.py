@@ -20,7 +20,6 @@ from sqlalchemy.orm import Session
 from flask_paycheckout.sandbox.deposits.transitions import expire_due
 from flask_paycheckout.sandbox.disbursements.transitions import settle_due
 from flask_paycheckout.sandbox.outgoing.webhooks import (
-    ClaimedWebhook,
     Webhook,
     claim_webhook,
     deliver,
@@ -97,7 +96,7 @@ class WebhookSender:
                 return
             # Made here: a forked process has copies of its parent's, and a copied lock may stay locked for ever.
             self._woken, self._stopped = Event(), Event()
-            self._sending: set[ClaimedWebhook] = set()
+            self._sending: set[Webhook] = set()
             self._thread = Thread(target=self._run, name="sandbox-sender", daemon=True)
             self._thread.start()
             # Last: whoever stops it meanwhile, as a world that is thrown away, finds nothing to wait for.
@@ -149,7 +148,7 @@ class WebhookSender:
             del app
             self._woken.wait(max(0.0, tick - monotonic()))
 
-    def _begin_delivery(self, app: Flask, claimed: ClaimedWebhook) -> None:
+    def _begin_delivery(self, app: Flask, claimed: Webhook) -> None:
         self._sending.add(claimed)
         try:
             Thread(target=self._deliver, args=(app, claimed), name="sandbox-webhook", daemon=True).start()
@@ -158,15 +157,15 @@ class WebhookSender:
             self._sending.discard(claimed)
             raise
 
-    def _claim(self) -> ClaimedWebhook | None:
+    def _claim(self) -> Webhook | None:
         """Claim the next webhook, unless as many as may are being sent, in all or to its account."""
-        sending = Counter(one.webhook.user_id for one in list(self._sending))
+        sending = Counter(one.user_id for one in list(self._sending))
         if sending.total() >= MAX_SENDING:
             return None
         busy = [user_id for user_id, count in sending.items() if count >= MAX_OF_ACCOUNT]
         return claim_webhook(is_in_turn(), Webhook.user_id.not_in(busy))
 
-    def _deliver(self, app: Flask, claimed: ClaimedWebhook) -> None:
+    def _deliver(self, app: Flask, claimed: Webhook) -> None:
         try:
             with app.app_context():
                 deliver(claimed)

@@ -10,7 +10,6 @@ from __future__ import annotations
 import hmac
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from hashlib import sha256
 from time import monotonic, sleep
@@ -56,6 +55,7 @@ class Webhook(Table):
     """Ascending in the order of creation, also while the clock stands."""
     id: Mapped[str] = mapped_column(unique=True)
     user_id: Mapped[AccountId]
+    account: Mapped[Account] = relationship()
     """The account whose deposit or disbursement it reports."""
     order_id: Mapped[str] = mapped_column(index=True)
     payload: Mapped[str]
@@ -93,17 +93,6 @@ class WebhookAttempt(Table):
     @property
     def accepted(self) -> bool:
         return self.answer_status is not None and 200 <= self.answer_status < 300
-
-
-@dataclass(frozen=True, repr=False, eq=False)
-class ClaimedWebhook:
-    """A claimed webhook, to be sent without a transaction. It has no repr, because it holds a secret."""
-
-    webhook: Webhook
-    """As it was claimed: by `claimed_until`, a result tells whether it is still the same."""
-    url: str | None
-    """None when the account has no address; the webhook is then given up already."""
-    client_secret: str
 
 
 def enqueue(session: Session, user_id: str, order_id: str, payload: Mapping[str, Any]) -> None:
@@ -163,13 +152,16 @@ def deliver_due(order_id: str | None = None) -> int:
     return sent
 
 
-def deliver(claimed: ClaimedWebhook) -> None:
-    """Send a claimed webhook and record the result, if there is somewhere to send it."""
-    webhook, url = claimed.webhook, claimed.url
+def deliver(webhook: Webhook) -> None:
+    """Send a claimed webhook and record the result, if there is somewhere to send it.
+
+    :param webhook: as it was claimed: by `claimed_until`, a result tells whether it is still the same.
+    """
+    url = webhook.account.webhook_url
     if url is None:
         return
     body = webhook.payload.encode()
-    headers = _PLAIN | _event(webhook) | _signature(body, claimed.client_secret)
+    headers = _PLAIN | _event(webhook) | _signature(body, webhook.account.client_secret)
     attempts = [_send(webhook.id, url, headers, body) for _ in range(webhook.copies)]
     with transaction() as session:
         stored = session.get(Webhook, webhook.number, with_for_update=True)
@@ -232,7 +224,7 @@ def redeliver(session: Session, webhook_id: str) -> bool:
     return bool(rows_changed(session, again.where(Webhook.id == webhook_id)))
 
 
-def claim_webhook(*conditions: ColumnElement[bool]) -> ClaimedWebhook | None:
+def claim_webhook(*conditions: ColumnElement[bool]) -> Webhook | None:
     """Claim the first webhook that is due and fulfils the conditions; None when there is none.
 
     A claim ends by the machine's clock, not by the virtual one: advancing the virtual clock must not let a second
@@ -249,15 +241,10 @@ def claim_webhook(*conditions: ColumnElement[bool]) -> ClaimedWebhook | None:
             return None
         # No longer held, because two processes that send held webhooks could deadlock on each other's rows.
         webhook.claimed_until, webhook.held = now + _LEASE, False
-        return _address(session, webhook)
-
-
-def _address(session: Session, webhook: Webhook) -> ClaimedWebhook:
-    account = session.get_one(Account, webhook.user_id)
-    if account.webhook_url is None:
-        webhook.state, webhook.claimed_until = NO_ENDPOINT, None
-        _note_unsent(session, webhook, "The account has no address.")
-    return ClaimedWebhook(webhook, account.webhook_url, account.client_secret)
+        if webhook.account.webhook_url is None:
+            webhook.state, webhook.claimed_until = NO_ENDPOINT, None
+            _note_unsent(session, webhook, "The account has no address.")
+        return webhook
 
 
 def _decide_next(webhook: Webhook, *, accepted: bool) -> None:
