@@ -152,6 +152,7 @@ def _confirm_login(session: Session, token: str, otp: str) -> User:
         raise unspecified_refusal("wrong_otp_error", "The one-time password is wrong.")
     if not rows_changed(session, update(Verification).where(*usable).values(used_at=now)):
         raise wrong_token
-    first_login = update(User).where(User.id == attempted.user_id, User.is_active.is_(False))
-    rows_changed(session, first_login.values(is_active=True, updated_at=now))
-    return session.get_one(User, attempted.user_id)
+    user = session.get_one(User, attempted.user_id)
+    if not user.is_active:
+        user.is_active, user.updated_at = True, now
+    return user

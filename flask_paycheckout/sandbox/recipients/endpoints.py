@@ -7,13 +7,13 @@ from typing import Annotated, Any
 import msgspec
 from flask import Blueprint
 from msgspec.structs import asdict
-from sqlalchemy import ColumnElement, Select, delete, or_, select, update
+from sqlalchemy import ColumnElement, Select, or_, select
 from sqlalchemy.orm import Session
 
 from flask_paycheckout.sandbox.auth.access import operation
 from flask_paycheckout.sandbox.auth.tables import User
 from flask_paycheckout.sandbox.recipients.tables import Recipient
-from flask_paycheckout.sandbox.wire.envelope import Record, Refusal, Timestamp, unspecified_refusal, when
+from flask_paycheckout.sandbox.wire.envelope import Record, Timestamp, unspecified_refusal, when
 from flask_paycheckout.sandbox.wire.field_types import (
     MAX_TEXT,
     Email,
@@ -27,7 +27,6 @@ from flask_paycheckout.sandbox.wire.field_types import (
 from flask_paycheckout.sandbox.wire.paging import Page, PageQuery, page_of, text_filters
 from flask_paycheckout.sandbox.world.accounts import Account
 from flask_paycheckout.sandbox.world.context import assumption, current_time
-from flask_paycheckout.sandbox.world.database import rows_changed
 from flask_paycheckout.sandbox.world.settings import new_id
 
 RecipientType = Annotated[str, choice("Individual", "Business")]
@@ -183,10 +182,8 @@ def update_recipient(session: Session, account: Account, id: str, sent: Recipien
         _refuse_changes(recipient, columns)
     if assumption("recipient_changes") != "applied":
         columns = {"name": sent.name}
-    changes = columns | _keys(columns) | {"updated_at": current_time()}
-    if not rows_changed(session, update(Recipient).where(Recipient.number == recipient.number).values(changes)):
-        raise _missing()
-    session.refresh(recipient)
+    for name, value in (columns | _keys(columns) | {"updated_at": current_time()}).items():
+        setattr(recipient, name, value)
     return represent(recipient)
 
 
@@ -215,26 +212,21 @@ def remove_recipient_by_query(session: Session, account: Account, query: WhichRe
 def _removed(session: Session, account: Account, recipient_id: str) -> RecipientRecord:
     """Delete a recipient. Disbursements and payments have their own copy."""
     recipient = _get_recipient(session, account, recipient_id)
-    if not rows_changed(session, delete(Recipient).where(Recipient.number == recipient.number)):
-        raise _missing()
+    session.delete(recipient)
     return represent(recipient)
 
 
 def find_recipient(session: Session, user_id: str, recipient_id: str) -> Recipient | None:
-    """Find an account's recipient by its id."""
+    """Find an account's recipient by its id, and lock it, so that nobody else changes or deletes it meanwhile."""
     wanted = select(Recipient).where(Recipient.id == recipient_id, Recipient.user_id == user_id)
-    return session.scalar(wanted)
+    return session.scalar(wanted.with_for_update())
 
 
 def _get_recipient(session: Session, account: Account, recipient_id: str) -> Recipient:
     recipient = find_recipient(session, account.user_id, recipient_id)
     if recipient is None:
-        raise _missing()
+        raise unspecified_refusal("recipient_not_found", "Recipient not found")
     return recipient
-
-
-def _missing() -> Refusal:
-    return unspecified_refusal("recipient_not_found", "Recipient not found")
 
 
 def _selection(user_id: str, query: RecipientQuery) -> Select[Recipient]:
