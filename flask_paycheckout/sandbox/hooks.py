@@ -95,6 +95,7 @@ def _begin() -> ResponseReturnValue | None:
 
 
 def _fault_of_request() -> Fault | None:
+    """The fault that strikes the request, by the clock and the switches that another process may have changed."""
     if not world().may_have_faults:
         check_form()
         return None

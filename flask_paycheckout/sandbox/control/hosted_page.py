@@ -21,9 +21,16 @@ from flask_paycheckout.sandbox.checkouts.endpoints import Checkout, offers
 from flask_paycheckout.sandbox.checkouts.methods import METHODS
 from flask_paycheckout.sandbox.control import triggers
 from flask_paycheckout.sandbox.deposits.tables import Deposit, account_number
-from flask_paycheckout.sandbox.deposits.transitions import NoSuchCheckout, NoSuchMethod, change_method, expire_due, pick
+from flask_paycheckout.sandbox.deposits.transitions import (
+    NoSuchCheckout,
+    NoSuchMethod,
+    change_method,
+    expire_due,
+    is_payable,
+    pick,
+)
 from flask_paycheckout.sandbox.wire.callers import CallRefused, may_control
-from flask_paycheckout.sandbox.world.context import assumption, current_time
+from flask_paycheckout.sandbox.world.context import current_time
 from flask_paycheckout.sandbox.world.database import rows_changed, transaction
 from flask_paycheckout.sandbox.world.settings import WorldSettings
 from flask_paycheckout.sandbox.world.transitions import COMPLETED, PENDING, NotPossible
@@ -44,14 +51,7 @@ def _stage(checkout: Checkout, deposit: Deposit | None) -> str:
         return "completed"
     if deposit.status == PENDING and checkout.page_is_open:
         return "choose" if "methods" in request.args else "pay"
-    return "late" if _may_come_late(deposit) else "closed"
-
-
-def _may_come_late(deposit: Deposit) -> bool:
-    """Whether money that was sent before the page expired could still complete the deposit."""
-    if deposit.expired_at > current_time():
-        return deposit.status == PENDING
-    return assumption("late_payment") == "completes" and deposit.status in {PENDING, assumption("deposit_after_expiry")}
+    return "late" if is_payable(deposit) else "closed"
 
 
 def _qr_code(text: str) -> Markup:

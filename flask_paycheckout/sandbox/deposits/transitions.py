@@ -1,16 +1,16 @@
 """Deposits as they are read and updated below `/v1/deposit`, and their transitions.
 
-Each transition is one conditional UPDATE, with its history entry in the same transaction.
+Each transition locks its row before it looks at the state, and has its history entry in the same transaction.
 """
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import timedelta
 from decimal import Decimal
 from typing import Annotated
 
 from flask import Blueprint
-from sqlalchemy import ColumnElement, and_, or_, select, true, update
+from sqlalchemy import or_, select
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
@@ -29,7 +29,6 @@ from flask_paycheckout.sandbox.wire.envelope import FieldError, Refusal, to_wire
 from flask_paycheckout.sandbox.wire.field_types import Request, text
 from flask_paycheckout.sandbox.world.accounts import Account
 from flask_paycheckout.sandbox.world.context import assumption, current_time
-from flask_paycheckout.sandbox.world.database import rows_changed
 from flask_paycheckout.sandbox.world.money import decimals_of, is_divisible
 from flask_paycheckout.sandbox.world.transitions import COMPLETED, PENDING, NotPossible, force_status, move_due, note
 
@@ -69,20 +68,15 @@ def pick(session: Session, checkout_id: str, method_code: str | None = None, ref
     :raises NoSuchMethod: the checkout cannot be paid by it.
     :raises NotPossible: another one was picked, the page has expired, or another deposit has the reference."""
     checkout = find_checkout(session, checkout_id)
-    now = current_time()
-    picked = rows_changed(
-        session,
-        update(Checkout)
-        .where(Checkout.id == checkout_id, Checkout.picked_at.is_(None), Checkout.expires_at > now)
-        .values(picked_at=now),
-    )
-    if not picked:
+    session.refresh(checkout, with_for_update=True)
+    if checkout.picked_at is not None or not checkout.page_is_open:
         return _picked_before(session, checkout_id, method_code, reference)
+    checkout.picked_at = current_time()
     if reference is not None and find_deposit(session, checkout.user_id, reference) is not None:
         raise NotPossible(_USED_REFERENCE)
     method, quote = _choose(session, checkout, method_code)
     try:
-        return _make_deposit(session, checkout, method, quote, now, reference)
+        return _make_deposit(session, checkout, method, quote, reference)
     except IntegrityError:
         # Another customer has just been given the reference. The id is free: only one pick gets here.
         raise NotPossible(_USED_REFERENCE) from None
@@ -105,17 +99,17 @@ def change_method(session: Session, checkout_id: str, method_code: str) -> None:
     :raises NoSuchMethod: the checkout cannot be paid by it.
     :raises NotPossible: nothing was picked, the page has expired, or the deposit is not pending.
     """
-    checkout, deposit, now = find_checkout(session, checkout_id), session.get(Deposit, checkout_id), current_time()
+    checkout, deposit = find_checkout(session, checkout_id), _locked(session, checkout_id)
     if deposit is None or not checkout.page_is_open:
         raise NotPossible("the checkout's page has expired, or no method was picked")
     if method_code == deposit.method:
         return
+    if deposit.status != PENDING:
+        raise NotPossible(f"the deposit is {deposit.status}")
     method, quote = _choose(session, checkout, method_code)
     columns = {"method": method.code, **quote._asdict(), **instructions(method, checkout_id, quote.input_amount)}
-    pending = update(Deposit).where(Deposit.id == checkout_id, Deposit.status == PENDING)
-    if not rows_changed(session, pending.values(updated_at=now, **columns)):
-        raise NotPossible(f"the deposit is {deposit.status}")
-    session.refresh(deposit)
+    for name, value in (columns | {"updated_at": current_time()}).items():
+        setattr(deposit, name, value)
     note(session, deposit, "Payment method changed", f"The customer pays by {method.name}.")
 
 
@@ -128,9 +122,9 @@ def _choose(session: Session, checkout: Checkout, method_code: str | None) -> tu
 
 
 def _make_deposit(
-    session: Session, checkout: Checkout, method: PaymentMethod, quote: Quote, now: datetime, reference: str | None
+    session: Session, checkout: Checkout, method: PaymentMethod, quote: Quote, reference: str | None
 ) -> Deposit:
-    lifetime = assumption("deposit_lifetime")
+    lifetime, now = assumption("deposit_lifetime"), current_time()
     deposit = Deposit(
         id=checkout.id,
         reference=reference,
@@ -156,21 +150,14 @@ def pay(session: Session, deposit_id: str, amount: Decimal | None = None) -> Dep
     """Complete a deposit with the money that arrives: the amount requested, or another.
 
     :raises NotPossible: nothing was picked, or the deposit is completed or closed."""
-    now = current_time()
-    deposit = session.get(Deposit, deposit_id)
+    deposit = _locked(session, deposit_id)
     if deposit is None:
         raise NotPossible("the customer has not picked a payment method")
-    paid = _paid(deposit, amount)
-    done = rows_changed(
-        session,
-        update(Deposit)
-        .where(Deposit.id == deposit.id, Deposit.method == deposit.method, _is_payable(now))
-        .values(status=COMPLETED, updated_at=now, **paid._asdict()),
-    )
-    if not done:
+    if not is_payable(deposit):
         raise NotPossible(f"the deposit is {deposit.status} and takes no payment")
-    session.refresh(deposit)
-    note(session, deposit, "Payment received", f"{paid.input_amount:f} {deposit.input_currency} received.")
+    deposit.input_amount, deposit.fee_amount, deposit.output_amount = _paid(deposit, amount)
+    deposit.status, deposit.updated_at = COMPLETED, current_time()
+    note(session, deposit, "Payment received", f"{deposit.input_amount:f} {deposit.input_currency} received.")
     return _enqueue_webhook(session, deposit)
 
 
@@ -183,17 +170,20 @@ def _paid(deposit: Deposit, amount: Decimal | None) -> Quote:
     return quote_paying(METHODS[deposit.method], deposit.output_currency, deposit.rate, amount)
 
 
-def _is_payable(now: datetime) -> ColumnElement[bool]:
-    in_time = and_(Deposit.status == PENDING, Deposit.expired_at > now)
-    if assumption("late_payment") == "refused":
-        return in_time
-    late = and_(Deposit.expired_at <= now, Deposit.status.in_((PENDING, assumption("deposit_after_expiry"))))
-    return or_(in_time, late)
+def _locked(session: Session, deposit_id: str) -> Deposit | None:
+    return session.get(Deposit, deposit_id, with_for_update=True, populate_existing=True)
+
+
+def is_payable(deposit: Deposit) -> bool:
+    """Whether money that arrives now completes a deposit."""
+    if deposit.expired_at > current_time():
+        return deposit.status == PENDING
+    return assumption("late_payment") == "completes" and deposit.status in {PENDING, assumption("deposit_after_expiry")}
 
 
 def fail_deposit(session: Session, deposit: Deposit) -> None:
     """Let the bank refuse the payment, as `deposit_after_refusal` names it. :raises NotPossible: it is completed."""
-    force_status(session, deposit, assumption("deposit_after_refusal"), Deposit.status != COMPLETED)
+    force_status(session, deposit, assumption("deposit_after_refusal"), lambda status: status != COMPLETED)
     note(session, deposit, "Payment refused", "The bank refused the payment.")
     _tell_end(session, deposit)
 
@@ -256,7 +246,6 @@ def update_deposit(session: Session, account: Account, deposit_id: str, sent: De
     if deposit is None or deposit.user_id != account.user_id:
         raise unspecified_refusal(400, "Deposit not found")
     is_accepted = assumption("forced_update_of_completed") == "accepted"
-    allowed = true() if is_accepted else Deposit.status != COMPLETED
-    force_status(session, deposit, sent.status, allowed)
+    force_status(session, deposit, sent.status, lambda status: is_accepted or status != COMPLETED)
     note(session, deposit, "Status updated in the sandbox", f"The status became {sent.status}.")
     return represent(session, _enqueue_webhook(session, deposit))

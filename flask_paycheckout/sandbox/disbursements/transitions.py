@@ -1,15 +1,16 @@
 """Transitions of disbursements of both kinds, by time and by `PATCH /v1/disbursement/{disbursementId}`.
 
-Each is one conditional UPDATE, with its history entry in the same transaction.
+Each locks its row before it looks at the state, and has its history entry in the same transaction.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import timedelta
 from typing import Annotated, Any
 
 from flask import Blueprint
-from sqlalchemy import ColumnElement, select, true
+from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from flask_paycheckout.sandbox.auth.access import operation
@@ -61,7 +62,7 @@ def update_disbursement(session: Session, account: Account, disbursement_id: str
     if made is None:
         raise Refusal(400, "Disbursement not found")
     is_accepted = assumption("forced_update_of_settled") == "accepted"
-    _move(session, made, sent.status, true() if is_accepted else Disbursement.status == PENDING)
+    _move(session, made, sent.status, lambda status: is_accepted or status == PENDING)
     _enqueue_webhook(session, made)
 
 
@@ -70,7 +71,7 @@ def finish_disbursement(session: Session, made: Disbursement, status: str) -> No
 
     :raises NotPossible: it is not pending any more.
     """
-    _move(session, made, status, Disbursement.status == PENDING)
+    _move(session, made, status, lambda before: before == PENDING)
     _tell_progress(session, made)
 
 
@@ -80,7 +81,7 @@ def _tell_progress(session: Session, made: Disbursement) -> None:
         _enqueue_webhook(session, made)
 
 
-def _move(session: Session, made: Disbursement, status: str, allowed: ColumnElement[bool]) -> None:
+def _move(session: Session, made: Disbursement, status: str, allowed: Callable[[str], bool]) -> None:
     force_status(session, made, status, allowed)
     _note(session, made)
 

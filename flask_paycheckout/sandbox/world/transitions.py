@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from datetime import datetime
 from typing import Any
 
@@ -11,7 +11,7 @@ from sqlalchemy import ColumnElement, inspect, select, update
 from sqlalchemy.orm import Mapped, Session, mapped_column
 
 from flask_paycheckout.sandbox.world.context import current_time
-from flask_paycheckout.sandbox.world.database import AccountId, Model, Serial, Table, rows_changed
+from flask_paycheckout.sandbox.world.database import AccountId, Model, Serial, Table
 
 PENDING, COMPLETED, FAILED = "pending", "completed", "failed"
 """The statuses that deposits, disbursements and payments have in common."""
@@ -61,18 +61,17 @@ class NotPossible(Exception):
     """The state of a checkout, a deposit or a disbursement does not allow what was asked."""
 
 
-def force_status(session: Session, row: Any, status: str, allowed: ColumnElement[bool]) -> None:
+def force_status(session: Session, row: Any, status: str, allowed: Callable[[str], bool]) -> None:
     """Set the status that a merchant requests, which only a sandbox allows.
 
-    :param row: of a table with the columns `id`, `status` and `updated_at`; it is read again afterwards.
-    :param allowed: the condition on which the table's rows can be forced.
-    :raises NotPossible: the condition does not hold.
+    :param row: of a table with the columns `status` and `updated_at`; it is locked and read again.
+    :param allowed: whether a row of this status can be forced.
+    :raises NotPossible: it cannot.
     """
-    table = type(row)
-    changed = update(table).where(table.id == row.id, allowed).values(status=status, updated_at=current_time())
-    if not rows_changed(session, changed):
-        raise NotPossible(f"the {table.__tablename__} is {row.status} already")
-    session.refresh(row)
+    session.refresh(row, with_for_update=True)
+    if not allowed(row.status):
+        raise NotPossible(f"the {row.__tablename__} is {row.status} already")
+    row.status, row.updated_at = status, current_time()
 
 
 def move_due(session: Session, model: type[Model], source: str, target: str, due: ColumnElement[bool]) -> list[Model]:
