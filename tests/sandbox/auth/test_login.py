@@ -28,3 +28,9 @@ def test_a_wrong_password_and_an_unknown_address_get_the_same_answer(visitor: Vi
     assert visitor.mails("stranger@example.com") == []
     assert visitor.logs_in("stranger@example.com", PASSWORD) == wrong
     assert visitor.logs_in("Merchant@Example.COM").body["status"] == 200
+
+
+def test_five_wrong_guesses_end_a_login(visitor: Visitor) -> None:
+    token = visitor.begins()
+    guesses = [visitor.confirms(token, otp).code for otp in [visitor.wrong_otp()] * 5 + [visitor.otp()]]
+    assert guesses == [401] * 6
