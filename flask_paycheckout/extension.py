@@ -9,7 +9,7 @@ from datetime import date, datetime, timedelta
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from flask import Blueprint, Flask, current_app, g, has_app_context, has_request_context
+from flask import Blueprint, Flask, current_app, has_app_context
 from sqlalchemy import MetaData
 from sqlalchemy.orm import Session
 
@@ -32,7 +32,7 @@ from flask_paycheckout.models import make_models, models_in
 from flask_paycheckout.payouts.destinations import ByHand, Destination
 from flask_paycheckout.payouts.payout_model import PayoutMixin
 from flask_paycheckout.payouts.results import PayoutReport
-from flask_paycheckout.runtime import KEY, for_reading, for_writing, make_runtime, runtime
+from flask_paycheckout.runtime import KEY, STATUSES, for_reading, for_writing, make_runtime, runtime
 from flask_paycheckout.shop_functions import Function, refuse_generator
 from flask_paycheckout.signals import note_new_app
 from flask_paycheckout.text import require_account_name
@@ -440,9 +440,10 @@ class PayCheckout:
             )
         wanted = [runtime().requests.require_order(order_id) for order_id in order_ids]
         found = runtime().order_statuses(wanted)
-        if has_request_context():
+        web_request = runtime().web_request()
+        if web_request is not None:
             # For the pay buttons of this request, so that a list of orders needs this query alone.
-            g.setdefault("paycheckout_statuses", {}).update(found)
+            web_request.setdefault(STATUSES, {}).update(found)
         return found
 
     def explain(self, order_id: str) -> Explanation:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from flask import Flask, current_app, g, has_app_context
+from flask import Flask, current_app, has_app_context
 from sqlalchemy import Engine, QueuePool
 from sqlalchemy.exc import SQLAlchemyError
 
@@ -86,6 +86,9 @@ if TYPE_CHECKING:
 
 
 KEY = "paycheckout"
+STATUSES = "flask_paycheckout.statuses"
+"""The key of the statuses of orders that a web request has asked for, in its WSGI environment."""
+
 # The settings that an `Account` may have of its own for its pages and links.
 _OF_ACCOUNT = ("public_url", "shop_name", "logo", "accent", "contact", "seller", "languages", "time_zone")
 
@@ -457,7 +460,7 @@ def for_writing(call: str) -> Runtime:
     found = runtime()
     found.sessions.refuse_uncommitted(call)
     # The pay buttons of this request ask again.
-    g.pop("paycheckout_statuses", None)
+    (found.web_request() or {}).pop(STATUSES, None)
     return found
 
 

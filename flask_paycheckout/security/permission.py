@@ -9,6 +9,9 @@ from flask_paycheckout.errors import ConfigurationError
 from flask_paycheckout.shop_functions import CallShop
 from flask_paycheckout.text import trimmed
 
+PERSON = "flask_paycheckout.person"
+"""The key of the person who makes a request of the owner's pages, in its WSGI environment."""
+
 ABILITIES = frozenset({"look", "decide", "refund", "approve", "pay", "export", "erase"})
 
 

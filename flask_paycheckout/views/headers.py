@@ -12,7 +12,7 @@ import sys
 from collections.abc import Callable, Sequence
 from urllib.parse import urlsplit
 
-from flask import Flask, Response, abort, current_app, g, request
+from flask import Flask, Response, abort, current_app, request
 from werkzeug.datastructures import HeaderSet, MIMEAccept
 from werkzeug.http import parse_options_header
 
@@ -34,6 +34,7 @@ HTML = {"Content-Type": "text/html; charset=utf-8"}
 
 # Seconds for which a browser keeps the answer to a preflight.
 _PREFLIGHT_AGE = 600
+_NONCE, _PAYMENT_PAGES = "flask_paycheckout.nonce", "flask_paycheckout.payment_pages"
 
 
 def release_session() -> None:
@@ -44,7 +45,7 @@ def release_session() -> None:
 
 def nonce() -> str:
     """The nonce of this response for scripts and styles."""
-    value: str = g.setdefault("paycheckout_nonce", secrets.token_urlsafe(16))
+    value: str = request.environ.setdefault(_NONCE, secrets.token_urlsafe(16))
     return value
 
 
@@ -60,7 +61,7 @@ def lead_forms_to(account: Callable[[], str]) -> None:
     except Exception:
         origins = ()
     local = " http://127.0.0.1:* http://localhost:*" if urlsplit(shop.settings.base_url).scheme == "http" else ""
-    g.paycheckout_payment_pages = " " + (" ".join(origins) or f"https:{local}")
+    request.environ[_PAYMENT_PAGES] = " " + (" ".join(origins) or f"https:{local}")
 
 
 def harden(response: Response) -> Response:
@@ -79,7 +80,7 @@ def harden(response: Response) -> Response:
 
 
 def _page_policy() -> str:
-    payment_pages = g.get("paycheckout_payment_pages", "")
+    payment_pages = request.environ.get(_PAYMENT_PAGES, "")
     return (
         f"default-src 'none'; script-src 'nonce-{nonce()}'; style-src 'self' 'nonce-{nonce()}'; img-src 'self' data:;"
         f" connect-src 'self'; base-uri 'none'; frame-ancestors 'none'; form-action 'self'{payment_pages}"

@@ -10,7 +10,7 @@ from decimal import Decimal
 from functools import lru_cache, partial
 from typing import Any
 
-from flask import Response, g, redirect, render_template, request, url_for
+from flask import Response, redirect, render_template, request, url_for
 from markupsafe import Markup
 from sqlalchemy.exc import SQLAlchemyError
 from werkzeug.wrappers import Response as BaseResponse
@@ -33,7 +33,7 @@ from flask_paycheckout.errors import (
     UnsafeCheckoutUrl,
 )
 from flask_paycheckout.payouts.refund_progress import NO_REFUNDS, OrderRefunds, read_refunds
-from flask_paycheckout.runtime import for_writing, runtime
+from flask_paycheckout.runtime import STATUSES, for_writing, runtime
 from flask_paycheckout.security.origins import require_allowed
 from flask_paycheckout.security.signed_links import PAY, REQUEST, STATUS, Link
 from flask_paycheckout.service.accounts import AccountUnavailable
@@ -331,7 +331,7 @@ def paycheckout_button(order_id: str, label: str | None = None, total: Total | N
 
 
 def _status_of(order_id: str) -> str | None:
-    asked: dict[str, str] = g.get("paycheckout_statuses", {})
+    asked: dict[str, str] = (runtime().web_request() or {}).get(STATUSES, {})
     try:
         return asked.get(runtime().requests.require_order(order_id)) or runtime().order_statuses([order_id])[order_id]
     except SQLAlchemyError:

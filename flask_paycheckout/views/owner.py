@@ -10,7 +10,7 @@ from functools import cache, partial, wraps
 from operator import itemgetter
 from typing import cast
 
-from flask import Blueprint, Flask, abort, current_app, g, request
+from flask import Blueprint, Flask, abort, current_app, request
 from flask.blueprints import BlueprintSetupState
 from flask.typing import ResponseReturnValue
 from sqlalchemy.exc import SQLAlchemyError
@@ -30,7 +30,7 @@ from flask_paycheckout.checkouts.states import Status
 from flask_paycheckout.errors import ConfigurationError, ReceiverFailed, UnknownCheckout, UnknownPayout, UnknownRequest
 from flask_paycheckout.payouts.paybacks import refunds_to_make, waits_for_payback
 from flask_paycheckout.runtime import runtime
-from flask_paycheckout.security.permission import Permission, Person, person_of, require_callable
+from flask_paycheckout.security.permission import PERSON, Permission, Person, person_of, require_callable
 from flask_paycheckout.shop_functions import Door, through
 from flask_paycheckout.text import is_order_id
 from flask_paycheckout.views import owner_books, owner_orders, owner_paying, owner_payouts, owner_requests
@@ -294,7 +294,7 @@ def _require_permission(permission: Permission, wanted: Mapping[str, str]) -> No
         abort(503, "The shop's own function that says who may see this page failed. Its log and its report tell why.")
     if who is None:
         abort(403, "Only the shop's owner may see this page. Log in to the shop first.")
-    g.paycheckout_owner = who
+    request.environ[PERSON] = who
     _require_ability(who, wanted[str(request.endpoint).rpartition(".")[2]])
     # The permission function may have read through db.session: end that read, or these pages would need a second
     # connection beside it, and its lock could block them.

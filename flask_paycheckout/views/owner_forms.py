@@ -13,7 +13,7 @@ from itertools import groupby
 from typing import Any, TypeVar
 from urllib.parse import quote, urlencode
 
-from flask import abort, current_app, g, redirect, render_template, request, url_for
+from flask import abort, current_app, redirect, render_template, request, url_for
 from werkzeug.exceptions import HTTPException
 from werkzeug.wrappers import Response
 
@@ -35,7 +35,7 @@ from flask_paycheckout.errors import (
 from flask_paycheckout.payouts.destinations import Facts, facts_in, hides_errors
 from flask_paycheckout.payouts.payout_model import PayoutMixin
 from flask_paycheckout.runtime import for_writing, runtime
-from flask_paycheckout.security.permission import Person
+from flask_paycheckout.security.permission import PERSON, Person
 from flask_paycheckout.security.signed_links import FORMS
 from flask_paycheckout.shop_functions import personal
 from flask_paycheckout.text import order_text, payout_sum_text, stored_sum_text, trimmed, visible
@@ -174,7 +174,7 @@ def owner() -> str:
 
 def person() -> Person:
     """The person who makes this request."""
-    who: Person = g.paycheckout_owner
+    who: Person = request.environ[PERSON]
     return who
 
 
@@ -204,7 +204,7 @@ def frame(home: str | None, logout: str | None, wanted: Mapping[str, str], **mor
     :param wanted: the ability that each endpoint wants.
     :param more: further ones.
     """
-    who, show, zone = g.get("paycheckout_owner"), amount_format(), page_settings().time_zone
+    who, show, zone = request.environ.get(PERSON), amount_format(), page_settings().time_zone
 
     def can(endpoint: str) -> bool:
         """Whether the person may use an endpoint of these pages; templates show nothing else."""
@@ -249,7 +249,7 @@ def error_page(error: HTTPException) -> Response | HTTPException | Page:
     facts = {
         "name": error.name,
         "text": visible(error.description or ""),
-        "is_nobody": error.code == 403 and "paycheckout_owner" not in g,
+        "is_nobody": error.code == 403 and PERSON not in request.environ,
         # To count what waits takes twenty queries.
         "number_waiting": lambda: 0,
     }

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from flask import g, url_for
+from flask import request, url_for
 
 from flask_paycheckout.books.alarms import Alarm, Example, Severity, number
 from flask_paycheckout.books.customers import Described
@@ -118,7 +118,7 @@ _LISTED = 3
 _EXAMPLES = 10
 
 
-_NAME, _OTHERS = "paycheckout_alarms", "paycheckout_barred"
+_ALARMS, _BARRED_ONES = "flask_paycheckout.alarms", "flask_paycheckout.barred"
 
 
 def alarms_of_page(account: str | None = None, show: Show = plain_sum) -> tuple[Alarm, ...]:
@@ -126,7 +126,7 @@ def alarms_of_page(account: str | None = None, show: Show = plain_sum) -> tuple[
 
     :param show: formats their sums, where this is the first call for a page.
     """
-    found: dict[str | None, tuple[Alarm, ...]] = g.setdefault(_NAME, {})
+    found: dict[str | None, tuple[Alarm, ...]] = request.environ.setdefault(_ALARMS, {})
     if account not in found:
         found[account] = find_alarms(replace(runtime().look(account), show=show))
     return found[account]
@@ -137,7 +137,7 @@ def number_waiting() -> int:
 
     Without the approvals that only others may give.
     """
-    account = next(iter(g.get(_NAME, {})), None)
+    account = next(iter(request.environ.get(_ALARMS, {})), None)
     urgent = [alarm for alarm in alarms_of_page(account) if alarm.severity is not Severity.NOTE]
     return sum((alarm.count if alarm.page else 1) - len(for_others(alarm)) for alarm in urgent)
 
@@ -146,7 +146,7 @@ def for_others(alarm: Alarm) -> set[str]:
     """The references of payouts that wait for an approval which this person may not give."""
     if alarm.kind != "payouts-to-approve":
         return set()
-    barred: dict[str, set[str]] = g.setdefault(_OTHERS, {})
+    barred: dict[str, set[str]] = request.environ.setdefault(_BARRED_ONES, {})
     if alarm.key not in barred:
         references = [each.reference for each in alarm.examples if each.reference]
         barred[alarm.key] = runtime().payout_decisions.barred(references, owner())

@@ -16,7 +16,6 @@ from flask import (
     Response,
     abort,
     current_app,
-    g,
     got_request_exception,
     make_response,
     render_template,
@@ -31,6 +30,7 @@ from werkzeug.wrappers import Response as BaseResponse
 
 from flask_paycheckout.database.database_errors import is_unavailable, trouble_of
 from flask_paycheckout.runtime import runtime
+from flask_paycheckout.security.permission import PERSON
 from flask_paycheckout.service.calls import NotAsked
 from flask_paycheckout.text import first_line, request_of, visible
 from flask_paycheckout.views import language
@@ -251,7 +251,7 @@ def owners_answer(error: SQLAlchemyError) -> ServiceUnavailable:
     _log_or_raise(error)
     trouble = trouble_of(error)
     # A visitor who is not known to be the owner, because the look-up failed as well, learns no cause.
-    told = f"{trouble.found}. {trouble.remedy}" if trouble and "paycheckout_owner" in g else "the database failed."
+    told = f"{trouble.found}. {trouble.remedy}" if trouble and PERSON in request.environ else "the database failed."
     words = f"Nothing was recorded by this request: {told} Try again in a moment."
     return ServiceUnavailable(words, retry_after=seconds_to_wait(error))
 

@@ -92,6 +92,15 @@ def test_a_button_knows_what_its_own_request_has_settled(shop: Shop) -> None:
         assert "<form" not in render_template_string("{{ paycheckout_button('o-1') }}")
 
 
+def test_a_button_knows_nothing_of_an_earlier_request_in_the_same_application_context(shop: Shop) -> None:
+    checkout_id = shop.has_deposit("completed")
+    with shop.app.app_context():
+        with shop.app.test_request_context():
+            assert shop.paycheckout.order_status("o-1") == "created"
+        assert shop.hears_of(checkout_id) == 200
+        assert "<form" not in button(shop)
+
+
 def test_the_button_is_a_form_with_a_token_and_no_price(shop: Shop) -> None:
     form = button(shop, "ä/ö", "Pay <now>")
     token = form.split("/orders/")[1].split("/checkout")[0]

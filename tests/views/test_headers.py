@@ -37,6 +37,13 @@ def test_each_answer_has_a_nonce_of_its_own_and_its_scripts_carry_it(shop: Shop)
     assert len(seen) == 3
 
 
+def test_answers_in_one_application_context_share_no_nonce(shop: Shop) -> None:
+    """Tests of shops keep one open around all their requests."""
+    with shop.app.app_context():
+        policies = {opens(shop).headers["Content-Security-Policy"] for _ in range(3)}
+    assert len(policies) == 3
+
+
 @pytest.mark.parametrize(
     ("config", "targets"),
     [

@@ -45,6 +45,20 @@ def test_what_a_person_decides_is_a_line_with_a_button_that_leads_to_its_end(sho
     assert '<span class="count">1<' in opens(shop, "/books").text
 
 
+def test_a_page_knows_nothing_of_the_one_before_in_the_same_application_context(shop: Shop) -> None:
+    """Tests of shops keep one open around all their requests."""
+    people = ["Ada"]
+    opens_view(shop, lambda: people[0] if people else None)
+    checkout_id = shop.has_held()
+    with shop.app.app_context():
+        assert len(waiting(opens(shop).text)) == 1
+        shop.paycheckout.resolve(checkout_id, False, by="Ada", why="too little")
+        shop.paycheckout.keep(checkout_id, by="Ada", why="agreed")
+        assert waiting(opens(shop).text) == []
+        people.clear()
+        assert "To the payments" not in opens(shop).text
+
+
 def test_money_that_was_taken_back_is_told_by_its_order_and_ends_on_its_page(shop: Shop) -> None:
     opens_view(shop)
     takes_back(shop, shop.has_paid(), "failed")
