@@ -365,7 +365,7 @@ class Runtime(Wiring):
     def explain(self, order_id: str) -> Explanation:
         """Explain an order; errors as for `PayCheckout.explain`."""
         self.sessions.allow_reading(f"explain({order_id!r})")
-        self.requests.require_order(order_id)
+        order_id = self.requests.require_order(order_id)
         rows = self.checkouts, self.payouts, self.event_queue, self.requests, self.order_problems
         story = explain(*rows, self.resolutions.choices, order_id)
         return personal(story) if story.is_stored else story

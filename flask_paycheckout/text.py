@@ -185,7 +185,7 @@ REFUSED = frozenset({"Cc", "Cs", "Zl", "Zp"})
 
 
 def require_order_id(order_id: object, name: str = "order_id") -> str:
-    """Return a valid order id unchanged.
+    """Return a valid order id as a plain text: a member of an enumeration of the shop's is written by its name.
 
     :param name: of the argument, for the errors.
     :raises TypeError: it is not a string.
@@ -201,7 +201,7 @@ def require_order_id(order_id: object, name: str = "order_id") -> str:
             f"{name} must have 1 to {MAX_ID} characters, none of them a control character, a line break or half of a"
             f" surrogate pair; this one {fault}. Use the order's number or another plain text."
         )
-    return order_id
+    return str.__str__(order_id)
 
 
 def is_order_id(text: object) -> bool:
@@ -223,7 +223,7 @@ def _fault(text: str) -> str | None:
 
 
 def require_account_name(name: object) -> str:
-    """Return a valid account name unchanged; "" is the account of the settings.
+    """Return a valid account name as a plain text; "" is the account of the settings.
 
     :raises TypeError: it is not a string.
     :raises ValueError: it is longer than 255 characters, or contains control characters.
@@ -232,7 +232,7 @@ def require_account_name(name: object) -> str:
         raise TypeError(f"account must be a string, not {type(name).__name__}; '' is the account of the settings")
     if name and not is_order_id(name):
         raise ValueError(f"account must have {MAX_ID} characters at most, none of them a control character")
-    return name
+    return str.__str__(name)
 
 
 def order_of_request(reference: str) -> str:

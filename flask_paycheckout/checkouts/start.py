@@ -143,7 +143,7 @@ class Starter:
         :raises TooManyAttempts: the order has reached its limit of open payment pages.
         :raises flask_paycheckout.client.PaymentsError: the service refused or could not be reached.
         """
-        require_order_id(order_id)
+        order_id = require_order_id(order_id)
         try:
             return self._start(order_id)
         except AccountUnavailable as error:

@@ -53,7 +53,7 @@ class PayoutRequests:
         expires: datetime | timedelta | None,
     ) -> PayoutMixin:
         """Add a payout to `db.session`, or return the stored one with this reference and the same content."""
-        require_order_id(reference, "reference")
+        reference = require_order_id(reference, "reference")
         exact = Amount(positive_amount(amount, currency), plain_code(currency))
         if to is not None:
             require_destination(to, currency)

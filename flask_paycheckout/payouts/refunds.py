@@ -63,11 +63,11 @@ class Refunds:
         :raises UnseenRefund: there are others by now.
         """
         by, why = who_and_why(by, why)
-        require_order_id(checkout_id, "checkout_id")
+        checkout_id = require_order_id(checkout_id, "checkout_id")
         transaction = self.shop.within(self.wiring.sessions.of_context())
         connection = transaction.connection
         if reference is not None:
-            require_order_id(reference, "reference")
+            reference = require_order_id(reference, "reference")
         if reference is not None and self.payout_moves.payouts.find(reference, connection) is not None:
             return self._same(transaction, reference, checkout_id, amount, to, send)
         payment = self.limits.lock(connection, checkout_id)

@@ -215,7 +215,7 @@ class Wiring:
         :raises TypeError: it is not a string.
         :raises ValueError: it cannot be a name, or the shop has only the account of the settings.
         """
-        require_account_name(name)
+        name = require_account_name(name)
         if name and not self.several_accounts():
             raise ValueError(
                 f"account {name[:80]!r} is not known, since no @paycheckout.account function gives its keys;"

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from decimal import Decimal
+from enum import Enum
 from typing import Any
 
 import httpx
 import pytest
 
 from flask_paycheckout import (
+    Account,
     ConfigurationError,
     OrderNotPayable,
     OrderSettled,
@@ -18,6 +20,7 @@ from flask_paycheckout import (
     Receive,
     ReceiverFailed,
     StartContended,
+    ToRecipient,
     checkout_created,
 )
 from flask_paycheckout.client import TransportFailed
@@ -37,6 +40,27 @@ def test_a_start_stores_what_was_asked_for_and_hands_out_the_services_own_url(sh
     assert checkout.total == Pay("12.50", "USD")
     assert checkout.created_at == checkout.next_read_at == shop.clock.now
     assert [(told.name, told.order_id, told.checkout_id) for told in signals] == [("checkout_created", "o-1", "chk-1")]
+
+
+def test_an_id_of_an_enumeration_is_written_by_its_text(shop: Shop) -> None:
+    class Name(str, Enum):  # noqa: UP042 - as shops write it for an older Python
+        FIRST = "o-1"
+        SELLER = "second"
+
+    asked: list[str] = []
+
+    def keys(name: str) -> Account:
+        asked.append(f"{name}")
+        return Account("shop-2", "secret of the second")
+
+    shop.paycheckout.account_of(lambda order_id: Name.SELLER)
+    shop.paycheckout.account(keys)
+    with shop.app.app_context():
+        shop.paycheckout.start(Name.FIRST)
+        assert str(shop.paycheckout.explain(Name.FIRST)).startswith("Order o-1: created.")
+        payout = shop.paycheckout.pay_out(Name.FIRST, "1.00", "USD", ToRecipient("rec-1"), account=Name.SELLER)
+        assert f"{payout.reference} {payout.account}" == "o-1 second"
+    assert {*asked} == {"second"}
 
 
 def test_a_usable_page_is_used_again(shop: Shop) -> None:
