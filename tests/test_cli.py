@@ -75,6 +75,12 @@ def test_watching_survives_a_round_that_breaks(shop: Shop) -> None:
     assert ran.output.endswith(f"{AT} checked 1, changed 1, delivered 1, failed 0\n")
 
 
+@pytest.mark.parametrize("interval", ["0", "nan", "inf", "1e12"])
+def test_an_interval_that_nobody_can_wait_for_is_refused_before_the_first_round(shop: Shop, interval: str) -> None:
+    ran = runs(shop, "reconcile", "--watch", "--interval", interval)
+    assert (ran.exit_code, "--interval" in ran.stderr, ran.stdout) == (2, True, "")
+
+
 def breaks(app: Flask, **facts: Any) -> None:
     raise RuntimeError("the warehouse is closed")
 
@@ -137,6 +143,11 @@ def test_resolve_gives_the_link_of_a_refunded_excess(shop: Shop) -> None:
     assert decided == "checkout chk-1 of order o-1 is paid"
     page = shop.app.test_client().get(link.split()[-1])
     assert (page.status_code, "0.50" in page.text) == (200, True)
+
+
+def test_bytes_that_are_no_text_are_the_id_of_no_money_to_keep(shop: Shop) -> None:
+    ran = runs(shop, "keep", "\udcff", "--by", "Ada", "--why", "typed in another encoding")
+    assert (ran.exit_code, "no checkout '\\udcff' is stored" in ran.stderr) == (1, True)
 
 
 def test_money_that_paid_no_order_is_kept_or_given_back_by_hand(shop: Shop) -> None:

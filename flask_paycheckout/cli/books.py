@@ -75,7 +75,9 @@ def _require_delimiter(delimiter: str | None, form: Format) -> None:
         return
     if form is not Format.ACCOUNTING:
         raise click.UsageError("--delimiter is for --format accounting only.")
-    if len(delimiter) != 1 or delimiter.isalnum() or delimiter in "\"'.-+\r\n":
+    # A control character, or half of one, is no mark that a program reads, but for the tab.
+    is_mark = len(delimiter) == 1 and (delimiter.isprintable() or delimiter == "\t")
+    if not is_mark or delimiter.isalnum() or delimiter in "\"'.-+":
         raise click.BadParameter(
             "it must be one character that no number has, such as ; , or a tab", param_hint="--delimiter"
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import sys
 from collections.abc import Callable
 from contextlib import ExitStack
@@ -32,6 +33,9 @@ from flask_paycheckout.runtime import for_reading, for_writing, runtime
 from flask_paycheckout.text import moment_text, visible
 from flask_paycheckout.views.order_urls import claim_line, require_address, webhook_address
 
+# Seconds of a week. Python itself can wait for some centuries at most.
+_LONGEST_WAIT = 604_800
+
 Round = Callable[[int | None, Progress | None], ReconcileReport]
 
 _COLOURS = {Severity.NOW: "red", Severity.TODAY: "yellow"}
@@ -40,7 +44,13 @@ _MORE = "; look into it with: flask paycheckout doctor"
 
 @paycheckout.command(short_help="Find payments, deliver events and send payouts that are due.")
 @click.option("--watch", is_flag=True, help="Run until stopped, a round every --interval seconds.")
-@click.option("--interval", type=click.FloatRange(0.1), default=10.0, show_default=True, help="Seconds between rounds.")
+@click.option(
+    "--interval",
+    type=click.FloatRange(0.1, _LONGEST_WAIT),
+    default=10.0,
+    show_default=True,
+    help="Seconds between rounds.",
+)
 @click.option("--limit", type=click.IntRange(1), default=None, help="Read at most this many checkouts in a round.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object per round, also when nothing changed.")
 def reconcile(watch: bool, interval: float, limit: int | None, as_json: bool) -> None:
@@ -53,6 +63,8 @@ def reconcile(watch: bool, interval: float, limit: int | None, as_json: bool) ->
 
     Exit code 0: everything could be read, delivered and paid out. 1: something could not, and is tried again.
     """
+    if math.isnan(interval):
+        raise click.BadParameter("nan is no number of seconds.", param_hint="--interval")
     if not watch:
         report = _round(limit, as_json, _reconciler().run, watching=False)
         raise SystemExit(0 if report.clean else 1)

@@ -21,8 +21,9 @@ from flask_paycheckout.database.connections import begin_limited
 from flask_paycheckout.database.deeds import record_deed, who_and_why
 from flask_paycheckout.database.models import Models
 from flask_paycheckout.database.state_table import Entry, appended, line
-from flask_paycheckout.errors import TransitionRefused
+from flask_paycheckout.errors import TransitionRefused, UnknownCheckout
 from flask_paycheckout.payouts.refund_limits import KEPT, left_of, locked
+from flask_paycheckout.text import is_order_id
 from flask_paycheckout.wiring import Wiring
 
 
@@ -67,6 +68,8 @@ class Paybacks:
         :raises ValueError: `by` or `why` is empty or too long.
         """
         by, why = who_and_why(by, why)
+        if not is_order_id(checkout_id):
+            raise UnknownCheckout(checkout_id)
         now, models = self.wiring.clock(), self.wiring.models
         c = models.checkouts.c
         with begin_limited(self.wiring.engine()) as connection:

@@ -279,7 +279,14 @@ def test_bookkeepers_get_local_dates_codes_and_a_mark(open_shop: OpenShop) -> No
     assert "2026-02-01,payment,Order o-1,o-1,chk-1,USD,12.50,0.37,12.13,8400\r\n" in ran.stdout_bytes.decode()
 
 
-@pytest.mark.parametrize("words", [["--delimiter", ";"], ["--format", "accounting", "--delimiter", "."]])
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["--delimiter", ";"],
+        *(["--format", "accounting", "--delimiter", mark] for mark in (".", "\x1f", "\udcff")),
+    ],
+    ids=["other format", "point", "control character", "half of a character"],
+)
 def test_a_delimiter_that_cannot_be_used_is_refused(shop: Shop, words: list[str]) -> None:
     ran = runs(shop, "export", *words)
     assert (ran.exit_code, "--delimiter" in ran.stderr, ran.stdout) == (2, True, "")
