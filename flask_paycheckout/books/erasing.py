@@ -156,6 +156,9 @@ class Erasing:
         require_order_id(reference, "reference")
         found = self.payouts.find(reference)
         about, of_payout = deeds.subject == reference, events.payout_reference == reference
+        if found is not None and found.refund_of is not None:
+            # The deed of asking for a refund names the payment; both are stored with one time.
+            about |= (deeds.subject == found.refund_of) & (deeds.at == found.created_at)
         return _Subject(None, reference, [], [found] if found else [], about, of_payout)
 
     def _is_stored(self, about: _Subject) -> bool:

@@ -236,6 +236,20 @@ def test_the_receiver_of_a_payout_without_an_order_is_erased_by_its_reference(pa
     assert json.loads(shop.runs("deeds", "--json").stdout)[-1]["subject"] == "prize-1"
 
 
+def test_a_refund_that_is_erased_by_its_reference_leaves_no_reason_and_those_of_others_stay(payer: Payer) -> None:
+    checkout_id = payer.is_paid()
+    with payer.shop.app.app_context():
+        for reference in ("jar-1", "jar-2"):
+            why = f"Zoë broke {reference}"
+            payer.shop.paycheckout.refund(checkout_id, "1.00", by="Ada", why=why, reference=reference)
+            payer.shop.db.session.commit()
+            payer.sandbox.advance(seconds=1)
+        payer.shop.paycheckout.cancel_payout("jar-1", by="Ada", why="Zoë keeps it")
+        payer.shop.paycheckout.erase(reference="jar-1", by="Ada", why="she asked")
+    told = json.loads(payer.shop.runs("deeds", "--json").stdout)
+    assert [one["why"] for one in told if one["why"]] == ["Zoë broke jar-2", "she asked"]
+
+
 def test_what_is_not_stored_is_not_found_and_leaves_no_deed(shop: Shop) -> None:
     with shop.app.app_context():
         for arguments in ({"order_id": "o-404"}, {"reference": "o-404"}):
