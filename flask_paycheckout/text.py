@@ -27,6 +27,9 @@ _UNSEEN_CHARACTERS = (
 _UNSEEN, _SEEN = re.compile(f"[{_UNSEEN_CHARACTERS}]+"), re.compile(rf"[^\s{_UNSEEN_CHARACTERS}]")
 # Unicode's spaces in a line.
 _SPACES = re.compile("[ \u00a0\u1680\u2000-\u200a\u202f\u205f\u3000]+")
+# Blanks of Asian keyboards, and those before the marks of French. One between two signs is a part of a name or of a
+# sentence; more of them could push the rest of a line out of sight.
+_TYPED_BLANK = re.compile(r"(?<=\S)[\u3000\u00a0\u202f](?=\S)")
 # A spreadsheet runs a cell that begins like this; some also look behind spaces, and read the wide forms of Asian fonts.
 # Some split a line at semicolons and tabs, too. An apostrophe, which a spreadsheet takes for the mark of a text, is
 # doubled, so that each cell can be read back.
@@ -85,12 +88,17 @@ def one_line(name: str, text: str, longest: int) -> str | None:
     """
     if not isinstance(text, str):
         raise TypeError(f"{name} must be a string, not {type(text).__name__}")
-    if len(text) > longest or not text.isprintable():
+    if len(text) > longest or not is_printed(text):
         raise ValueError(
             f"{name} must have {longest} characters at most, in one line without control characters and marks of"
             " direction"
         )
     return trimmed(text) or None
+
+
+def is_printed(text: str) -> bool:
+    """Whether a text is shown as it is: in one line, and without characters that are not drawn, or that turn it."""
+    return _TYPED_BLANK.sub(" ", text).isprintable()
 
 
 def trimmed(text: str) -> str:
@@ -143,8 +151,10 @@ def visible(line: str) -> str:
     if line.isprintable():
         # Plain text also of a string that a template would take for markup.
         return str(line)
+    typed = {blank.start() for blank in _TYPED_BLANK.finditer(line)}
     return "".join(
-        char if char.isprintable() else char.encode("unicode_escape", "surrogatepass").decode() for char in line
+        char if char.isprintable() or place in typed else char.encode("unicode_escape", "surrogatepass").decode()
+        for place, char in enumerate(line)
     )
 
 

@@ -132,7 +132,7 @@ class Settings:
     languages: tuple[str, ...] = setting(checks.check_languages, LANGUAGES)
     """The codes of the customer pages' languages; the first is the default for customers who prefer another one."""
 
-    shop_name: str | None = setting(checks.check_text, None)
+    shop_name: str | None = setting(checks.check_words, None)
     """The shop's name on all pages; by default the app's name."""
 
     logo: str | None = setting(checks.check_logo, None)
@@ -147,7 +147,7 @@ class Settings:
     contact: str | None = setting(checks.check_contact, None)
     """An e-mail address, or the https address of a page, where customers reach the shop; on each of their pages."""
 
-    seller: str | None = setting(checks.check_text, None)
+    seller: str | None = setting(checks.check_words, None)
     """The line at the foot of customers' pages: the seller's name, address and numbers, as the law asks for them."""
 
     new_tab: bool = setting(checks.check_switch, False)

@@ -13,7 +13,7 @@ from zoneinfo import ZoneInfo
 
 from flask_paycheckout.client.hidden import Hidden, concealed
 from flask_paycheckout.security.origins import origin_of
-from flask_paycheckout.text import MAX_ID
+from flask_paycheckout.text import MAX_ID, is_printed
 from flask_paycheckout.totals import decimals_of, exact_decimal
 from flask_paycheckout.translations.catalogues import LANGUAGES
 
@@ -55,6 +55,13 @@ def check_text(value: object) -> str:
     if not value.isprintable() or value != value.strip():
         raise Fault("has spaces at its ends or control characters. Copy it again, without line breaks or tabs.")
     return value
+
+
+def check_words(value: object) -> str:
+    """A text for people, such as the shop's name, in which blanks of other keyboards may stand."""
+    if isinstance(value, str) and is_printed(value) and value == value.strip():
+        return value
+    return check_text(value)
 
 
 def check_header_text(value: object) -> str:

@@ -163,7 +163,7 @@ def shown(amount: Amount) -> str:
 
 
 def sum_in_sentence(amount: Decimal, currency: str) -> str:
-    """An amount in the same notation with plain spaces, because `visible` escapes all others."""
+    """An amount in the same notation with plain spaces, which stand alike on a terminal."""
     return " ".join(format_amount(amount, currency).split())
 
 

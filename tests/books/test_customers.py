@@ -42,6 +42,25 @@ def bank(name: str) -> ToBank:
     return ToBank(name, "40001234", "river", "River Bank")
 
 
+@pytest.mark.parametrize(
+    ("typed", "shown"),
+    [
+        ("山田\u3000太郎", "山田\u3000太郎"),
+        ("Prix\u00a0: 5\u202f€", "Prix\u00a0: 5\u202f€"),
+        ("Ada\u3000\u3000Bo", "Ada\\u3000\\u3000Bo"),
+        ("Ada \u00a0Bo\u3000", "Ada \\xa0Bo\\u3000"),
+    ],
+    ids=["Japanese", "French", "a run of blanks", "blanks at ends"],
+)
+def test_one_blank_of_another_keyboard_is_shown_as_it_was_typed(shop: Shop, typed: str, shown: str) -> None:
+    """Many of them would push what follows out of sight."""
+    shop.paycheckout.describe_orders(lambda order_ids: dict.fromkeys(order_ids, Described(typed)))
+    opens_view(shop)
+    shop.has_paid()
+    assert shown in opens(shop).text
+    assert f"Order o-1, {shown}" in shop.runs("export", "--format", "accounting").stdout
+
+
 def test_a_page_asks_once_and_names_each_customer(shop: Shop, asked: list[list[str]]) -> None:
     for order_id in orders(shop, 3):
         shop.has_paid(order_id)

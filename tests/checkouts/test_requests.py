@@ -176,6 +176,14 @@ def test_no_order_of_the_shop_has_the_id_of_a_request(shop: Shop) -> None:
     assert shop.service.created == []
 
 
+def test_a_title_has_the_blanks_of_the_keyboard_it_was_typed_with(open_shop: OpenShop) -> None:
+    shop = open_shop(PAYCHECKOUT_SHOP_NAME="印刷\u3000山田")
+    made = asks(shop, title="ロゴ\u3000二案", note="Deux projets\u00a0: voir le devis")
+    with shop.app.app_context():
+        page = shop.browser.get(shop.paycheckout.request_url(made.reference)).text
+    assert [each for each in ("印刷\u3000山田", made.title, made.note) if each not in page] == []
+
+
 @pytest.mark.parametrize(
     ("given", "error", "said"),
     [
