@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from flask_paycheckout.errors import ConfigurationError
 from flask_paycheckout.shop_functions import CallShop
-from flask_paycheckout.text import trimmed
+from flask_paycheckout.text import storable, trimmed
 
 PERSON = "flask_paycheckout.person"
 """The key of the person who makes a request of the owner's pages, in its WSGI environment."""
@@ -21,7 +21,7 @@ class Person:
 
         Person("Bo", may=frozenset({"look", "approve"}))
 
-    :raises ConfigurationError: the name is blank or no string, or `may` has something else than the seven abilities.
+    :raises ConfigurationError: the name is blank or no text, or `may` has something else than the seven abilities.
     """
 
     name: str
@@ -32,7 +32,8 @@ class Person:
 
     def __post_init__(self) -> None:
         name: object = self.name
-        if not isinstance(name, str) or not trimmed(name) or not ABILITIES.issuperset(self.may):
+        is_name = isinstance(name, str) and trimmed(name) and storable(name) == name
+        if not is_name or not ABILITIES.issuperset(self.may):
             raise ConfigurationError(
                 "A Person needs a name, as decisions are recorded with it, and of these abilities a frozenset:"
                 f" {', '.join(sorted(ABILITIES))}. The function that says who may look at payments returns a Person,"

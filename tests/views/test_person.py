@@ -93,7 +93,17 @@ def test_who_may_not_refund_cannot_give_back_an_excess_by_deciding(shop: Shop) -
 
 
 @pytest.mark.parametrize(
-    ("name", "may"), [(" ", {"look"}), ("\u200b", {"look"}), ("Bo", {"lok"}), ("Bo", "look"), (None, {"look"})]
+    ("name", "may"),
+    [
+        (" ", {"look"}),
+        ("\u200b", {"look"}),
+        ("B\udcf6", {"look"}),
+        ("B\0o", {"look"}),
+        ("Bo", {"lok"}),
+        ("Bo", "look"),
+        (None, {"look"}),
+    ],
+    ids=["blank", "drawn as nothing", "half of a character", "NUL", "unknown ability", "one text", "nobody"],
 )
 def test_a_person_that_means_nothing_is_refused(name: Any, may: Any) -> None:
     with pytest.raises(ConfigurationError, match="Person"):
