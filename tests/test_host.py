@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from datetime import datetime
 from types import SimpleNamespace
 from typing import Any
 
@@ -13,7 +14,14 @@ import sqlalchemy as sa
 from flask import Flask
 from flask_sqlalchemy import SQLAlchemy
 from flask_sqlalchemy.session import Session
-from sqlalchemy.orm import Session as PlainSession, scoped_session, sessionmaker
+from sqlalchemy.orm import (
+    DeclarativeBase,
+    Mapped,
+    Session as PlainSession,
+    mapped_column,
+    scoped_session,
+    sessionmaker,
+)
 
 from flask_paycheckout import ConfigurationError, PayCheckout
 from tests.conftest import NewDatabase, OpenShop
@@ -86,6 +94,33 @@ def test_what_init_app_can_know_is_refused_there(app: Callable[[], Flask], messa
     made = app()
     with pytest.raises(ConfigurationError, match=message):
         PayCheckout().init_app(made, SQLAlchemy(made))
+
+
+class Tenant:
+    """A column of a base class that each row of the shop's own has a value for."""
+
+    tenant: Mapped[str]
+
+
+class Staff:
+    """Columns of a base class that have a value by themselves, or may have none."""
+
+    made_by: Mapped[str] = mapped_column(default="staff")
+    made_at: Mapped[datetime] = mapped_column(server_default=sa.func.now())
+    region: Mapped[str] = mapped_column(server_default=sa.FetchedValue())
+    closed_at: Mapped[datetime | None]
+
+
+def sets_up(base: type) -> None:
+    """Sets the extension up in a shop whose models have the columns of this class."""
+    app = app_with()
+    PayCheckout().init_app(app, SQLAlchemy(app, model_class=type("Base", (base, DeclarativeBase), {})))
+
+
+def test_a_column_of_the_shops_own_that_no_payment_has_a_value_for_is_refused() -> None:
+    with pytest.raises(ConfigurationError, match=r"the column paycheckout_checkout\.tenant .*=FetchedValue"):
+        sets_up(Tenant)
+    sets_up(Staff)
 
 
 # What is known at the first use

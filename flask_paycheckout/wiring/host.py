@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from flask import Flask
 from jinja2 import defaults
 from sqlalchemy import Connection, Engine
+from sqlalchemy.orm import class_mapper
 
 from flask_paycheckout.config import Settings
 from flask_paycheckout.database.models import Models, table_of
@@ -18,6 +19,7 @@ _OLDEST = {"sqlite": (3, 35), "postgresql": (13,)}
 _DELIMITERS = tuple(
     f"{part}_{end}_string" for part in ("block", "variable", "comment") for end in ("start", "end")
 )  # fmt: skip
+_PACKAGE = "flask_paycheckout."
 _A_PAGE = "paycheckout/order.html"
 
 
@@ -68,6 +70,7 @@ def unsupported(
             "Leave its autoescape, and give templates that need none an environment of their own:"
             " app.jinja_env.overlay(autoescape=False).",
         )
+    yield from _required_columns(models)
     yield from _two_databases(models, app.config, settings.separate_database)
     if engine is not None:
         yield from _database(engine, connection)
@@ -107,6 +110,23 @@ def _version(engine: Engine) -> tuple[int, ...] | None:
     """The version of SQLite's library, or of the server once it was connected to."""
     library: tuple[int, ...] | None = getattr(engine.dialect.dbapi, "sqlite_version_info", None)
     return library or getattr(engine.dialect, "server_version_info", None)
+
+
+def _required_columns(models: Models) -> Iterator[Unsupported]:
+    """Columns of the shop's own, such as of its base class, that no row of ours would have a value for."""
+    for model in models.classes:
+        for column in table_of(model).c:
+            attribute = class_mapper(model).get_property_by_column(column).key
+            # The class that is mapped has every attribute; its mixin has those that we fill in.
+            is_ours = any(attribute in vars(base) for base in model.__mro__[1:] if base.__module__.startswith(_PACKAGE))
+            has_value = column.nullable or column.default is not None or column.server_default is not None
+            if not is_ours and not has_value:
+                yield Unsupported(
+                    f"the column {column} of the shop's own must have a value and has no default, so that no payment"
+                    " could be stored",
+                    "Give it a default or let it be empty; server_default=FetchedValue() says that the database gives"
+                    " one. Or map the class on a base without it.",
+                )
 
 
 def _two_databases(models: Models, config: Mapping[str, Any], separate: bool) -> Iterator[Unsupported]:
