@@ -25,15 +25,28 @@ Failed calls of the service raise `flask_paycheckout.client.PaymentsError` inste
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass
 from decimal import Decimal
+from typing import Any
 
 from flask_paycheckout.client.errors import Invalid, RequestRefused
 from flask_paycheckout.text import first_line
 
 
 class PayCheckoutError(Exception):
-    """Base class of the extension's exceptions."""
+    """Base class of the extension's exceptions. They can be copied, and pickled, as task queues do."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Python would call the class with the message, where an error makes that of other arguments.
+        return _again, (type(self), self.args, vars(self))
+
+
+def _again(kind: type[PayCheckoutError], args: tuple[object, ...], facts: Mapping[str, object]) -> PayCheckoutError:
+    """A copied or unpickled error."""
+    error = kind.__new__(kind, *args)
+    vars(error).update(facts)
+    return error
 
 
 class ConfigurationError(PayCheckoutError):

@@ -140,8 +140,13 @@ class UnreadableBookings(ValueError):
     """Some bookings of a period hold what another program wrote; all others were read."""
 
     def __init__(self, ids: Sequence[int]) -> None:
-        more = " and more" if len(ids) > _NAMED else ""
-        super().__init__(f"{len(ids)} bookings cannot be read, by id: {', '.join(map(str, ids[:_NAMED]))}{more}")
+        self.ids = ids
+        # Pickle calls the class with it.
+        super().__init__(ids)
+
+    def __str__(self) -> str:
+        more = " and more" if len(self.ids) > _NAMED else ""
+        return f"{len(self.ids)} bookings cannot be read, by id: {', '.join(map(str, self.ids[:_NAMED]))}{more}"
 
 
 @dataclass(frozen=True)
