@@ -82,7 +82,8 @@ def configure(app: Flask, config: Mapping[str, object]) -> None:
         # The amounts from which on a payout waits for the owner's approval; what a customer claimed always waits.
         PAYCHECKOUT_APPROVE_OVER={CURRENCY: "500.00", "usdc-polygon": "500"},
     )
-    if "SHOP_SETTINGS" in os.environ:
+    # An empty one counts as unset, as with the settings of payments.
+    if os.environ.get("SHOP_SETTINGS"):
         app.config.from_envvar("SHOP_SETTINGS")
     app.config.from_prefixed_env()
     app.config.from_mapping(config)

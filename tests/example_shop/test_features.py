@@ -6,10 +6,11 @@ import importlib
 from pathlib import Path
 
 import pytest
+from flask import Flask
 
 import example_shop
 import flask_paycheckout
-from example_shop.app import FEATURES
+from example_shop.app import FEATURES, configure
 from tests.test_imports import imports
 
 SHOP = Path(example_shop.__file__).parent
@@ -39,3 +40,11 @@ def test_no_part_of_the_shop_knows_a_feature() -> None:
     for file in FILES:
         known = {".".join(name.split(".")[:2]) for name in imports(file)}
         assert not known & homes, f"{file.name} knows {known & homes}"
+
+
+def test_settings_of_an_empty_name_are_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As a file for containers writes a variable that is not used."""
+    monkeypatch.setenv("SHOP_SETTINGS", "")
+    app = Flask("shop")
+    configure(app, {"TESTING": True})
+    assert app.config["PAYCHECKOUT_SHOP_NAME"] == "Fair & Foul"
