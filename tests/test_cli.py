@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import signal
 from typing import Any
@@ -73,6 +74,20 @@ def test_watching_survives_a_round_that_breaks(shop: Shop) -> None:
     assert ran.exit_code == 0
     assert f"{AT} round failed, trying again in 0.1 s: OperationalError" in ran.output
     assert ran.output.endswith(f"{AT} checked 1, changed 1, delivered 1, failed 0\n")
+
+
+def test_an_output_for_which_the_disk_has_no_space_is_told_in_a_sentence(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*arguments: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("flask_paycheckout.cli.commands.report_lines", fail)
+    ran = runs(shop, "report")
+    assert (ran.exit_code, ran.stderr) == (
+        1,
+        "Error: the output could not be written to its end: No space left on device\n",
+    )
 
 
 @pytest.mark.parametrize("interval", ["0", "nan", "inf", "1e12"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import getpass
 import io
 import os
@@ -20,6 +21,8 @@ from flask_paycheckout.text import visible
 
 # Imported when a command is looked up. A web process runs no commands, so it loads no reports, doctor or audit.
 _MODULES = ("cli.audit", "cli.books", "cli.commands", "cli.payouts", "cli.requests", "doctor.shop")
+
+_NO_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 def load_commands() -> None:
@@ -72,6 +75,11 @@ class _Plain(AppGroup):
                 return super().invoke(ctx)
         except PayCheckoutError as error:
             raise click.ClickException(visible(str(error))) from None
+        except OSError as error:
+            # A closed pipe is left to click, which ends without a word.
+            if error.errno not in _NO_SPACE:
+                raise
+            raise click.ClickException(f"the output could not be written to its end: {error.strerror}") from None
         except SQLAlchemyError as error:
             from flask_paycheckout.database.database_errors import database_text, trouble_of
 
