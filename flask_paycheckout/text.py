@@ -29,7 +29,11 @@ _UNSEEN, _SEEN = re.compile(f"[{_UNSEEN_CHARACTERS}]+"), re.compile(rf"[^\s{_UNS
 _SPACES = re.compile("[ \u00a0\u1680\u2000-\u200a\u202f\u205f\u3000]+")
 # Blanks of Asian keyboards, and those before the marks of French. One between two signs is a part of a name or of a
 # sentence; more of them could push the rest of a line out of sight.
-_TYPED_BLANK = re.compile(r"(?<=\S)[\u3000\u00a0\u202f](?=\S)")
+_BLANK = rf"(?<=[^\s{_UNSEEN_CHARACTERS}])[\u3000\u00a0\u202f](?=[^\s{_UNSEEN_CHARACTERS}])"
+# Joiners of Persian and Indic scripts, and of emoji, where one may also stand behind a selector of the emoji's form. In
+# Latin text they would only let two names look alike.
+_JOINED = "[^\x00-\x7f\\s{}]".format(_UNSEEN_CHARACTERS.replace("\ufe0f", "\ufe0e"))
+_TYPED = re.compile(rf"{_BLANK}|(?<={_JOINED})[\u200c\u200d](?={_JOINED})")
 # A spreadsheet runs a cell that begins like this; some also look behind spaces, and read the wide forms of Asian fonts.
 # Some split a line at semicolons and tabs, too. An apostrophe, which a spreadsheet takes for the mark of a text, is
 # doubled, so that each cell can be read back.
@@ -98,7 +102,7 @@ def one_line(name: str, text: str, longest: int) -> str | None:
 
 def is_printed(text: str) -> bool:
     """Whether a text is shown as it is: in one line, and without characters that are not drawn, or that turn it."""
-    return _TYPED_BLANK.sub(" ", text).isprintable()
+    return _TYPED.sub(" ", text).isprintable()
 
 
 def trimmed(text: str) -> str:
@@ -151,7 +155,7 @@ def visible(line: str) -> str:
     if line.isprintable():
         # Plain text also of a string that a template would take for markup.
         return str(line)
-    typed = {blank.start() for blank in _TYPED_BLANK.finditer(line)}
+    typed = {found.start() for found in _TYPED.finditer(line)}
     return "".join(
         char if char.isprintable() or place in typed else char.encode("unicode_escape", "surrogatepass").decode()
         for place, char in enumerate(line)

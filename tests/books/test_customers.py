@@ -49,11 +49,21 @@ def bank(name: str) -> ToBank:
         ("Prix\u00a0: 5\u202f€", "Prix\u00a0: 5\u202f€"),
         ("Ada\u3000\u3000Bo", "Ada\\u3000\\u3000Bo"),
         ("Ada \u00a0Bo\u3000", "Ada \\xa0Bo\\u3000"),
+        ("علی\u200cرضا", "علی\u200cرضا"),
+        ("क्\u200dष", "क्\u200dष"),
+        ("❤\ufe0f\u200d🔥", "❤\ufe0f\u200d🔥"),
+        ("A\u200dda", "A\\u200dda"),
+        ("é\u00a0\u200d\u00a0é", "é\\xa0\\u200d\\xa0é"),
     ],
-    ids=["Japanese", "French", "a run of blanks", "blanks at ends"],
+    ids=[
+        *("Japanese", "French", "a run of blanks", "blanks at ends"),
+        *("Persian", "Hindi", "emoji", "Latin", "blanks that are joined"),
+    ],
 )
-def test_one_blank_of_another_keyboard_is_shown_as_it_was_typed(shop: Shop, typed: str, shown: str) -> None:
-    """Many of them would push what follows out of sight."""
+def test_what_scripts_and_keyboards_put_between_signs_is_shown_as_it_was_typed(
+    shop: Shop, typed: str, shown: str
+) -> None:
+    """Runs of blanks would push what follows out of sight, and joiners in Latin text let two names look alike."""
     shop.paycheckout.describe_orders(lambda order_ids: dict.fromkeys(order_ids, Described(typed)))
     opens_view(shop)
     shop.has_paid()
