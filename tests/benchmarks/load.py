@@ -47,20 +47,20 @@ def _presses(database: str, site: Ours) -> None:
 
 def _burst(database: str, site: Ours) -> None:
     site.store("due", range(_WEBHOOKS))
+    began = time.perf_counter()
     with _visitor(site.server) as visits:
-        began = time.perf_counter()
         answers = _all_answered(site.server, site.webhooks("due", range(_WEBHOOKS)))
-        sent = time.perf_counter() - began
-        paid = sa.text("SELECT count(*) FROM paycheckout_checkout WHERE status = 'paid'")
+    sent = time.perf_counter() - began
+    paid = sa.text("SELECT count(*) FROM paycheckout_checkout WHERE status = 'paid'")
 
-        def settled() -> bool:
-            # The reads that the limit of web requests leaves to it, as a shop runs it each minute.
-            site.reconcile()
-            with site.engine.connect() as connection:
-                return int(connection.execute(paid).scalar_one()) >= _WEBHOOKS
+    def settled() -> bool:
+        # The reads that the limit of web requests leaves to it, as a shop runs it each minute.
+        site.reconcile()
+        with site.engine.connect() as connection:
+            return int(connection.execute(paid).scalar_one()) >= _WEBHOOKS
 
-        eventually(settled, _SETTLED_WITHIN)
-        seconds = time.perf_counter() - began
+    eventually(settled, _SETTLED_WITHIN)
+    seconds = time.perf_counter() - began
     _print(database, f"{_WEBHOOKS} webhooks, answered within {sent:.1f} s, settled within {seconds:.1f} s", answers)
     _print(database, "other pages meanwhile", visits)
 
