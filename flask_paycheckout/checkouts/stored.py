@@ -303,27 +303,41 @@ class Checkouts(StateTable[CheckoutMixin]):
         :param read_at: when the last read for a webhook began, if that may not be stored yet.
         :returns: the checkout as it is now if this webhook may cause a read at once, else None.
         """
-        c = self.table.c
-        counting = update(self.table).where(c.id == checkout.id).values(webhooks=c.webhooks + 1)
-        entry = {"history": appended(c.history, line(now, Entry.WEBHOOK), always=False)}
+        at_once, later = self._noting
+        noted = {"of_id": checkout.id, "now": now, "entry": line(now, Entry.WEBHOOK)}
         with begin_limited(self.engine()) as connection:
-            # Conditions on the row as it is now: a move since it was loaded must not lose the webhook.
             if read_at is None or not now - cooldown < read_at <= now:
-                free = or_(c.webhook_read_at.is_(None), c.webhook_read_at <= now - cooldown)
-                hint: Any = case((c.status.in_(OPEN), None), else_=literal(now, c.next_read_at.type))
-                reading = counting.where(free).values(entry | {"webhook_read_at": now, "webhook_due_at": hint})
-                row = connection.execute(reading.values(next_read_at=now).returning(*c)).mappings().one_or_none()
+                cooled = noted | {"cooled_at": now - cooldown}
+                row = connection.execute(at_once, cooled).mappings().one_or_none()
                 if row is not None:
                     return self.made(row)
                 read_at = now
-            due = literal(read_at + cooldown, c.next_read_at.type)
-            sooner = case((c.next_read_at <= due, c.next_read_at), else_=due)
-            # A time in the past belongs to an earlier webhook, whose deposit has been read since then.
-            hint = case((c.webhook_due_at > now, c.webhook_due_at), else_=due)
-            # The first one shows that webhooks arrive.
-            first = {"history": case((c.webhooks == 0, entry["history"]), else_=c.history)}
-            connection.execute(counting.values(first | {"next_read_at": sooner, "webhook_due_at": hint}))
+            connection.execute(later, noted | {"due": read_at + cooldown})
         return None
+
+    @cached_property
+    def _noting(self) -> tuple[Any, Any]:
+        """Note a webhook whose read may begin at once, and one whose read becomes due.
+
+        The conditions are on the row as it is now: a move since it was loaded must not lose the webhook.
+        """
+        c, moment = self.table.c, self.table.c.next_read_at.type
+        now, due = bindparam("now", type_=moment), bindparam("due", type_=moment)
+        history = appended(c.history, bindparam("entry", type_=c.history.type), always=False)
+        counting = update(self.table).where(is_of(self.table, "id")).values(webhooks=c.webhooks + 1)
+        free = or_(c.webhook_read_at.is_(None), c.webhook_read_at <= bindparam("cooled_at", type_=moment))
+        hint = case((c.status.in_(OPEN), None), else_=now)
+        at_once = counting.where(free).values(
+            history=history, next_read_at=now, webhook_read_at=now, webhook_due_at=hint
+        )
+        later = counting.values(
+            # The first one shows that webhooks arrive.
+            history=case((c.webhooks == 0, history), else_=c.history),
+            next_read_at=case((c.next_read_at <= due, c.next_read_at), else_=due),
+            # A time in the past belongs to an earlier webhook, whose deposit has been read since then.
+            webhook_due_at=case((c.webhook_due_at > now, c.webhook_due_at), else_=due),
+        )
+        return at_once.returning(*c), later
 
     def _is_due(self, due_by: datetime) -> tuple[ColumnElement[bool], ...]:
         c = self.table.c

@@ -86,6 +86,8 @@ class Ours(Site):
                     "next_read_at": None if is_paid else datetime.now(UTC) - timedelta(minutes=1),
                     "revision": int(is_paid),
                     "webhooks": int(is_paid),
+                    # The first one has just been read, as it is when the service repeats it.
+                    "webhook_read_at": datetime.now(UTC) if is_paid else None,
                 }
             )
         self._shop.stores_like(self._shop.starts("like"), rows)
@@ -111,6 +113,8 @@ def running_ours(database: str | None, service: str, *options: str) -> Iterator[
             "FLASK_SQLALCHEMY_DATABASE_URI": address,
             "FLASK_PAYCHECKOUT_BASE_URL": service,
             "FLASK_ATOMIC": "true",
+            # Longer than a round takes.
+            "FLASK_PAYCHECKOUT_WEBHOOK_COOLDOWN": "300",
         }
         with running_server("tests.shop_app:create_app()", settings, *options) as server:
             yield Ours(server, shop)
