@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
 from enum import StrEnum
-from functools import reduce
+from functools import cached_property, reduce
 from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, select
@@ -166,7 +166,12 @@ class Bookings:
     def _store(self, connection: Connection, lines: list[Values], change: int, row: Row, now: datetime) -> None:
         common = about(row) | {"change": change, "booked_at": now}
         if lines:
-            connection.execute(self.models.bookings.insert().inline(), [common | line for line in lines])
+            connection.execute(self._insert, [common | line for line in lines])
+
+    @cached_property
+    def _insert(self) -> Any:
+        # Made once, since most moves run it.
+        return self.models.bookings.insert().inline()
 
 
 def about(row: Row) -> Values:
