@@ -63,7 +63,7 @@ class ShopAnswers:
             return self.requests.payable_in(transaction.connection, order_id)
         asking = _asking.set(_asking.get() | {order_id})
         try:
-            total: Total | None = without_request(transaction.call, self.wiring.callbacks.pricing, order_id)
+            total: Total | None = without_request(transaction.ask, self.wiring.callbacks.pricing, order_id)
         finally:
             _asking.reset(asking)
         if total is None or type(total) in (Pay, Receive):
@@ -144,7 +144,7 @@ class ShopAnswers:
         if self.wiring.sessions.open_connection() is not None:
             return without_request(self.wiring.call_shop, function, name)
         with self.transactions.open() as transaction:
-            return without_request(transaction.call, function, name)
+            return without_request(transaction.ask, function, name)
 
     def order_url(self, order_id: str) -> str | None:
         """The address of the shop's own page of an order; None for a payment request, or when its `order_url` fails."""

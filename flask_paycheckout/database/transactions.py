@@ -21,6 +21,7 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.orm import Session
 
 from flask_paycheckout.database.connections import (
+    ENDED,
     GUARD,
     LONGEST,
     BrokenTransaction,
@@ -104,6 +105,20 @@ class ShopTransaction(Guard):
             self.calling = outer
         self.require_whole()
         return result
+
+    def ask(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        """Call a function of the shop that only says something.
+
+        One that ends the transaction fails also where that has no connection yet. It would be refused later, in the
+        transaction that moves a checkout, when its customer has paid.
+
+        :raises RuntimeError: it ended the transaction, or left it broken.
+        """
+        begun = self.session.get_transaction() or self.session.begin()
+        answer = self.call(function, *arguments)
+        if self.session.get_transaction() is not begun:
+            raise BrokenTransaction(ENDED)
+        return answer
 
     def commit(self) -> None:
         """Commit; the objects that receivers were given can still be read afterwards."""

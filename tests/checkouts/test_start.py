@@ -63,6 +63,20 @@ def test_an_id_of_an_enumeration_is_written_by_its_text(shop: Shop) -> None:
     assert {*asked} == {"second"}
 
 
+@pytest.mark.parametrize("end", ["commit", "rollback", "close"])
+def test_an_order_total_that_ends_its_transaction_fails_before_anybody_can_pay(shop: Shop, end: str) -> None:
+    """Also one that does so before it reads anything: the payment would be held."""
+
+    def price(order_id: str) -> Pay:
+        getattr(shop.paycheckout.session, end)()
+        return Pay("12.50", "USD")
+
+    shop.paycheckout.order_total(price)
+    with shop.app.app_context(), pytest.raises(RuntimeError, match="ended the transaction that it was called in"):
+        shop.paycheckout.start("o-1")
+    assert shop.service.created == []
+
+
 def test_a_usable_page_is_used_again(shop: Shop) -> None:
     checkout_id = shop.starts()
     shop.clock.advance(minutes=14, seconds=29)
