@@ -168,7 +168,8 @@ class Customers:
             try:
                 with self.wiring.app.test_request_context(base_url=base_url):
                     answers.append(ask())
-            except Exception as error:
+            except BaseException as error:
+                # A time limit of gevent's is no Exception, and nothing but this thread would end by it.
                 faults.append(self._logged(name, error))
             finally:
                 _AT_ONCE.release()
@@ -186,7 +187,7 @@ class Customers:
         line = "%s did not answer within %s s, so that the page was shown without its answer"
         self.wiring.log.warning("descriptions of orders", line, name, PATIENCE, extra=about())
 
-    def _logged(self, name: str, error: Exception) -> str:
+    def _logged(self, name: str, error: BaseException) -> str:
         """Log where a function failed, without its message, which may have words about a customer; the text of that."""
         place = extract_tb(error.__traceback__)[-1]
         where = f"{type(error).__name__} in {place.filename}, line {place.lineno}"

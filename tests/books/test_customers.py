@@ -152,8 +152,17 @@ def raises(*asked: object) -> Any:
     raise LookupError(f"no {CANARY} here")
 
 
+class GivenUp(BaseException):
+    """As the time limits of gevent and eventlet are."""
+
+
+def gives_up(*asked: object) -> None:
+    raise GivenUp(CANARY)
+
+
 WRONG_ANSWERS = {
     "raises": ("describe_orders", raises, "LookupError in "),
+    "gives up": ("describe_orders", gives_up, "GivenUp in "),
     "a list": ("describe_orders", lambda ids: [Described(CANARY)], "must return a dict, not list"),
     "names": ("describe_orders", lambda ids: dict.fromkeys(ids, CANARY), "must give a Described for an order, not str"),
     "numbers": ("describe_orders", lambda ids: {1: Described(CANARY)}, "ids of orders as strings, not int"),
