@@ -25,12 +25,14 @@ from flask_paycheckout.testing import Sandbox, Signals
 from tests.chance import asked_seed
 from tests.hosts import FLASK_SQLALCHEMY, HOSTS, arguments_of, database_on, host_of
 from tests.optional_parts import left_out
+from tests.payouts.paying import Payer
 from tests.postgres import empty_database, empty_schema, running_server
 from tests.repeatable import same_ids, standing_time
 from tests.scripted import Clock, Service, Shop, make_app
 from tests.two_accounts import Signatures, gets_two_accounts, keys_of_second
 
 OpenShop = Callable[..., Shop]
+OpenPayer = Callable[..., Payer]
 NewDatabase = Callable[[str], str]
 
 # Started as a background job, a process ignores SIGINT, and so would every program that the tests stop with Ctrl-C.
@@ -294,3 +296,18 @@ def shop(open_shop: OpenShop) -> Shop:
 @pytest.fixture
 def signals(paycheckout_signals: Signals) -> Signals:
     return paycheckout_signals
+
+
+@pytest.fixture
+def open_payer(open_shop: OpenShop, paycheckout_sandbox: Sandbox) -> OpenPayer:
+    """Opens shops that pay out at the sandbox; settings as for `open_shop`."""
+
+    def open_one(name: str = "shop", **config: Any) -> Payer:
+        return Payer(open_shop(name, sandbox=paycheckout_sandbox, **config), paycheckout_sandbox)
+
+    return open_one
+
+
+@pytest.fixture
+def payer(open_payer: OpenPayer) -> Payer:
+    return open_payer()

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
+from itertools import repeat
 from json import loads
 from threading import Lock
-from typing import Any
+from typing import Any, cast
 
 import httpx
 import msgspec
@@ -20,6 +22,7 @@ from sqlalchemy import Engine, select
 from flask_paycheckout import Pay, PayCheckout, Receive
 from flask_paycheckout.rounds.reconcile import ReconcileReport
 from flask_paycheckout.runtime import KEY, Runtime
+from flask_paycheckout.signals import Signal
 
 BASE_URL = "https://api.example.com"
 CLIENT_SECRET = "canary-secret-77aa"
@@ -133,6 +136,15 @@ def given(answer: Answer) -> httpx.Response:
     return httpx.Response(answer.status_code, headers=answer.headers, content=answer.content)
 
 
+def raising(error: BaseException) -> Callable[..., Any]:
+    """A function of the shop that fails."""
+
+    def raises(*anything: object, **more: object) -> Any:
+        raise error
+
+    return raises
+
+
 @dataclass
 class Shop:
     """A merchant's app with the orders "o-1" and "o-2" for 12.50 USD each."""
@@ -151,6 +163,11 @@ class Shop:
         return runtime
 
     @property
+    def calls(self) -> PayCheckout:
+        """The extension, each of whose calls runs in an application context of its own."""
+        return cast(PayCheckout, _Calls(self))
+
+    @property
     def engine(self) -> Engine:
         return self.runtime.engine()
 
@@ -165,8 +182,7 @@ class Shop:
 
     def starts(self, order_id: str = "o-1") -> str:
         """Starts a checkout and gives its id."""
-        with self.app.app_context():
-            return str(self.paycheckout.start(order_id).checkout_id)
+        return str(self.calls.start(order_id).checkout_id)
 
     def has_deposit(self, status: str, order_id: str = "o-1", **said: object) -> str:
         """Starts an order and has the service say this of its deposit, which nobody has read; gives the id."""
@@ -174,12 +190,15 @@ class Shop:
         self.service.says(checkout_id, status, **said)
         return checkout_id
 
+    def has_arrived(self, amount: str | Decimal, order_id: str = "o-1", **said: object) -> str:
+        """Starts an order for which this amount arrives, of which nobody has read; gives the checkout's id."""
+        return self.has_deposit("completed", order_id, inputAmount=number(amount), **said)
+
     def settles(self, checkout_id: str, says: str | None = None, **said: object) -> Any:
         """Settles a checkout, of which the service may say something new first."""
         if says is not None:
             self.service.says(checkout_id, says, **said)
-        with self.app.app_context():
-            return self.paycheckout.settle(checkout_id)
+        return self.calls.settle(checkout_id)
 
     def abandons(self, checkout_id: str) -> Any:
         """Nobody picks a payment method: two late reads, a minute apart, find no deposit."""
@@ -193,6 +212,10 @@ class Shop:
     def runs(self, *arguments: str, **options: Any) -> Result:
         """Run a command of `flask paycheckout`."""
         return self.app.test_cli_runner().invoke(args=["paycheckout", *arguments], **options)
+
+    def tells(self, *arguments: str) -> Any:
+        """What a command of `flask paycheckout` tells programs."""
+        return loads(self.runs(*arguments, "--json").stdout)
 
     def executes(self, statement: Any, values: Any = None) -> None:
         """Run a statement behind the extension's back."""
@@ -213,15 +236,18 @@ class Shop:
             del row["id"]
             connection.execute(table.insert(), [row | own for own in rows])
 
-    def reconciles(self, limit: int | None = None) -> ReconcileReport:
-        with self.app.app_context():
-            return self.paycheckout.reconcile(limit)
+    def waits(self, **passed: float) -> None:
+        self.clock.advance(**passed)
+
+    def reconciles(self, limit: int | None = None, **passed: float) -> ReconcileReport:
+        """Runs a round, when so much time has passed."""
+        self.waits(**passed)
+        return self.calls.reconcile(limit)
 
     def resolves(
         self, checkout_id: str, accept: bool, by: str = "Ada", why: str = "seen on the statement", **how: bool
     ) -> Any:
-        with self.app.app_context():
-            return self.paycheckout.resolve(checkout_id, accept, by, why, **how)
+        return self.calls.resolve(checkout_id, accept, by, why, **how)
 
     def hears_of(self, checkout_id: str) -> int:
         """A webhook comes; gives the status code of the answer."""
@@ -250,9 +276,46 @@ class Shop:
 
     def has_held(self, order_id: str = "o-1") -> str:
         """Starts an order and pays it with the wrong amount; gives the checkout's id."""
-        checkout_id = self.has_deposit("completed", order_id, inputAmount=number("1"))
+        checkout_id = self.has_arrived("1", order_id)
         assert self.settles(checkout_id).status == "held"
         return checkout_id
+
+    def has_rejected(self, order_id: str = "o-1") -> str:
+        """Starts an order, pays it with the wrong amount, and refuses the payment; gives the checkout's id."""
+        checkout_id = self.has_held(order_id)
+        self.resolves(checkout_id, accept=False)
+        return checkout_id
+
+    def costs(self, amount: str | int | Decimal, order_id: str = "o-1", *, currency: str = "USD", **how: Any) -> None:
+        """From now on an order costs this, paid as a `Pay` says it."""
+        self.totals[order_id] = Pay(amount, currency, **how)
+
+    @contextmanager
+    def refusing(self, signal: Signal, error: Exception | None = None, times: int | None = None) -> Iterator[None]:
+        """An atomic receiver of this signal fails, so many times or always, until the block ends."""
+        failure = error or RuntimeError("not now")
+        failures = repeat(failure) if times is None else repeat(failure, times)
+
+        def refuse(app: Flask, **facts: object) -> None:
+            for each in failures:
+                raise each
+
+        with signal.connected_to(self.paycheckout.atomic(refuse), sender=self.app):
+            yield
+
+
+class _Calls:
+    """The calls of a shop's extension, made outside of requests."""
+
+    def __init__(self, shop: Shop) -> None:
+        self._shop = shop
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        def call(*arguments: Any, **keywords: Any) -> Any:
+            with self._shop.app.app_context():
+                return getattr(self._shop.paycheckout, name)(*arguments, **keywords)
+
+        return call
 
 
 SETTINGS: dict[str, Any] = {

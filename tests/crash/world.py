@@ -123,8 +123,7 @@ class World(Shop):
 
     def presses_pay(self, order_id: str = "o-1") -> TestResponse:
         """The customer presses the button and, when told to, goes to the payment page."""
-        with self.app.app_context():
-            url = self.paycheckout.pay_url(order_id)
+        url = self.calls.pay_url(order_id)
         answer = self.browser.post(url, headers=SAME_SITE)
         if answer.status_code == 303 and not answer.location.startswith("/"):
             self.record.add("location", url=answer.location)
@@ -142,11 +141,10 @@ class World(Shop):
         return answer
 
     def looks_at_status(self, order_id: str = "o-1") -> TestResponse:
-        with self.app.app_context():
-            url = self.paycheckout.status_url(order_id)
+        url = self.calls.status_url(order_id)
         return self.browser.get(url)
 
-    def costs(self, total: str, order_id: str) -> None:
+    def costs_now(self, total: str, order_id: str) -> None:
         """The order costs something else from now on."""
         with committing(self):
             self._execute(

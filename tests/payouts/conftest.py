@@ -1,36 +1,17 @@
-"""Fixtures of the tests of payouts: shops that pay out at the sandbox, or at a service with books of its own."""
+"""Fixtures of the tests of payouts: shops that pay out at a service with books of its own."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from flask_paycheckout.testing import Sandbox
 from tests.conftest import OpenShop
 from tests.payouts.books import Books, Pages, PayingService
-from tests.payouts.paying import Payer
 from tests.scripted import Clock, Service, Shop
 
-OpenPayer = Callable[..., Payer]
 #: The settings of a shop that pays out at a service with `books`.
 CONFIG: dict[str, Any] = {"PAYCHECKOUT_ACCESS_TOKEN": "unit-token"}
-
-
-@pytest.fixture
-def open_payer(open_shop: OpenShop, paycheckout_sandbox: Sandbox) -> OpenPayer:
-    """Opens shops that pay out at the sandbox; settings as for `open_shop`."""
-
-    def open_one(name: str = "shop", **config: Any) -> Payer:
-        return Payer(open_shop(name, sandbox=paycheckout_sandbox, **config), paycheckout_sandbox)
-
-    return open_one
-
-
-@pytest.fixture
-def payer(open_payer: OpenPayer) -> Payer:
-    return open_payer()
 
 
 @pytest.fixture

@@ -51,6 +51,11 @@ class Payer:
             self.sandbox.advance(minutes=minutes)
         return sends(self.shop, access_token)
 
+    def ends(self, reference: str = "p-1", status: Any = "completed", *, minutes: float = 2) -> None:
+        """The bank completes or fails a payout, and a round some minutes later reads that."""
+        self.sandbox.finish(self.payout(reference), status)
+        self.sends(minutes=minutes)
+
     def payout(self, reference: str = "p-1") -> Any:
         return payout(self.shop, reference)
 

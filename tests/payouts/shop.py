@@ -72,10 +72,10 @@ def stands(shop: Shop, reference: str, **columns: Any) -> None:
     shop.executes(table.update().where(table.c.reference == reference).values(columns))
 
 
-def sends(shop: Shop, access_token: Any = None) -> PayoutReport:
-    """Runs a round of `send_payouts`, and gives its report."""
-    with shop.app.app_context():
-        return shop.paycheckout.send_payouts(access_token)
+def sends(shop: Shop, access_token: Any = None, **passed: float) -> PayoutReport:
+    """Runs a round of `send_payouts`, when so much time has passed, and gives its report."""
+    shop.waits(**passed)
+    return shop.calls.send_payouts(access_token)
 
 
 def decides(shop: Shop, decision: str, reference: str, *arguments: Any, **keywords: Any) -> bool:
@@ -101,5 +101,5 @@ def comes_to_rest(shop: Shop, books: Books) -> None:
             if one.status == "unknown":
                 decides(shop, "resolve", one.reference, books.has(one.service_reference))
         sends(shop)
-        shop.clock.advance(minutes=6)
+        shop.waits(minutes=6)
     raise AssertionError(f"these still wait: {[(one.reference, one.status, one.problem) for one in waiting]}")
