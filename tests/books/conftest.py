@@ -1,13 +1,10 @@
-"""Fixtures of the tests of the books: the shop that pays out, of the tests of payouts; and what a database holds."""
+"""The contents of a shop's database, and how to set it back."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from tests.payouts import conftest as payouts
 from tests.scripted import Shop
-
-open_payer, payer = payouts.open_payer, payouts.payer
 
 
 def contents(shop: Shop) -> list[tuple[Any, list[Any]]]:
@@ -15,3 +12,13 @@ def contents(shop: Shop) -> list[tuple[Any, list[Any]]]:
     with shop.engine.connect() as connection:
         tables = shop.db.metadata.sorted_tables
         return [(table, list(connection.execute(table.select()).mappings())) for table in tables]
+
+
+def restores(shop: Shop, backup: list[tuple[Any, list[Any]]]) -> None:
+    """Sets the database back to these contents."""
+    with shop.engine.begin() as connection:
+        for table, _ in reversed(backup):
+            connection.execute(table.delete())
+        for table, rows in backup:
+            if rows:
+                connection.execute(table.insert(), rows)

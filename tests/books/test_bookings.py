@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager
 from typing import Any
 
 import pytest
@@ -10,6 +9,7 @@ from sqlalchemy import select
 from sqlalchemy.exc import IntegrityError
 
 from flask_paycheckout import order_paid
+from tests.books.test_report import has_second
 from tests.scripted import Shop, number
 
 IN_EUR: dict[str, Any] = {"fee": {"amount": number("0.37"), "currency": "EUR"}}
@@ -17,39 +17,26 @@ IN_USD: dict[str, Any] = {"fee": {"amount": number("0.37"), "currency": "USD"}}
 
 
 def books(shop: Shop) -> list[str]:
-    with shop.app.app_context():
-        return [f"{line.kind} {line.gross} {line.fee} {line.net} {line.received}" for line in shop.paycheckout.books()]
-
-
-def nothing_applies(shop: Shop) -> AbstractContextManager[Any]:
-    """An atomic receiver that fails, until the `with` block ends."""
-    return order_paid.connected_to(shop.paycheckout.atomic(lambda app, **facts: 1 / 0), sender=shop.app)
+    return [f"{line.kind} {line.gross} {line.fee} {line.net} {line.received}" for line in shop.calls.books()]
 
 
 @pytest.mark.on_each_database
 def test_held_money_is_booked_apart_and_becomes_a_payment_when_it_is_accepted(shop: Shop) -> None:
-    checkout_id = shop.has_deposit("completed", inputAmount=number("1"), **IN_EUR)
+    checkout_id = shop.has_arrived("1", **IN_EUR)
     shop.settles(checkout_id)
     held = ["held 1 0 1 12.13", "fee 0 0.37 -0.37 None"]
     assert books(shop) == held
-    shop.clock.advance(days=40)
+    shop.waits(days=40)
     shop.resolves(checkout_id, accept=True)
     assert books(shop) == [*held, "held -1 0 -1 -12.13", "payment 1 0 1 12.13"], "its fee was paid once"
-    with shop.app.app_context():
-        assert [line.kind for line in shop.paycheckout.books("2026-02-01")] == ["held", "payment"]
-        assert len(shop.paycheckout.books(end=shop.clock.now.date(), account="")) == 2
-        assert shop.paycheckout.books(account="north") == []
+    assert [line.kind for line in shop.calls.books("2026-02-01")] == ["held", "payment"]
+    assert len(shop.calls.books(end=shop.clock.now.date(), account="")) == 2
+    assert shop.calls.books(account="north") == []
 
 
 def test_rejected_and_second_payments_stay_held(shop: Shop) -> None:
-    rejected = shop.has_held("o-2")
-    shop.resolves(rejected, accept=False)
-    first = shop.starts()
-    shop.clock.advance(minutes=20)
-    second = shop.starts()
-    shop.settles(first, "completed")
-    assert shop.settles(second, "completed").reason == "duplicate"
-    shop.resolves(second, accept=True)
+    shop.has_rejected("o-2")
+    shop.resolves(has_second("o-1", shop), accept=True)
     assert [line.split()[0] for line in books(shop)] == ["held", "payment", "held"], (
         "an accepted duplicate pays nothing"
     )
@@ -58,8 +45,7 @@ def test_rejected_and_second_payments_stay_held(shop: Shop) -> None:
 @pytest.mark.on_each_database
 def test_money_that_could_not_be_applied_is_held_until_it_is(shop: Shop) -> None:
     checkout_id = shop.has_deposit("completed", **IN_USD)
-
-    with nothing_applies(shop):
+    with shop.refusing(order_paid):
         shop.settles(checkout_id)
         shop.settles(checkout_id)
     assert books(shop) == ["held 12.50 0.37 12.13 12.13"]
@@ -72,7 +58,7 @@ def test_a_settlement_that_is_overtaken_by_a_noted_arrival_books_the_money_once(
     checkout_id = shop.has_deposit("completed", **IN_USD)
 
     def overtake() -> None:
-        with nothing_applies(shop):
+        with shop.refusing(order_paid):
             shop.settles(checkout_id)
 
     shop.service.meets_once(overtake)

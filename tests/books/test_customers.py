@@ -13,13 +13,15 @@ from flask import url_for
 from flask_paycheckout import Described, Line, ToBank
 from flask_paycheckout.books import customers
 from tests.alarming import alarms_of, examples, text_of as text_of_report
+from tests.books.conftest import contents
 from tests.books.test_alarms import orders
 from tests.payouts.shop import refunds
-from tests.scripted import Shop
+from tests.scripted import Shop, raising
+from tests.views.owner import listed, opens, opens_view, order_page, payout_page, text_of
 from tests.views.pages import opens as customers_page
-from tests.views.test_owner import listed, opens, opens_view, text_of
 
 CANARY = "Ines Carvalho"
+raises = raising(LookupError(f"no {CANARY} here"))
 HONEY = Line("Forest honey, 500 g", "25.00", quantity=2)
 
 
@@ -82,7 +84,7 @@ def test_a_page_asks_once_and_names_each_customer(shop: Shop, asked: list[list[s
 
 def test_the_orders_page_tells_what_was_ordered_and_leads_to_the_shops_own(shop: Shop, asked: list[list[str]]) -> None:
     shop.has_paid()
-    page = opens(shop, "/order", order_id="o-1")
+    page = order_page(shop)
     assert "2 × Forest honey, 500 g, $25.00" in text_of(page)
     assert "note of o-1" in page.text
     assert 'href="/paycheckout/static/pico.min.css">See the order' in page.text
@@ -94,7 +96,7 @@ def test_whoever_approves_is_told_whether_payee_and_customer_have_one_name(
 ) -> None:
     refund = refunds(shop, shop.has_paid(), "5.00", to=bank(name))
     shop.executes(shop.runtime.models.payouts.update().values(status="waiting", state="waiting"))
-    page = text_of(opens(shop, "/payout", reference=refund.reference))
+    page = text_of(payout_page(shop, refund.reference))
     assert f"The order's customer, {CANARY}, has {words}." in page
     assert f"Order o-1, {CANARY}" in text_of(opens(shop)) or f"(order o-1, {CANARY})" in text_of(opens(shop))
 
@@ -116,11 +118,7 @@ def test_a_shop_that_fails_or_is_late_leaves_the_page_without_it_and_the_log_wit
     caplog.set_level(logging.DEBUG)
     shop.has_paid()
     ended = threading.Event()
-
-    @shop.paycheckout.describe_orders
-    def fails(order_ids: Sequence[str]) -> Any:
-        raise LookupError(f"no {CANARY} here")
-
+    shop.paycheckout.describe_orders(raises)
     assert listed(opens(shop)) == ["o-1"]
     assert "LookupError in" in caplog.text
 
@@ -129,7 +127,7 @@ def test_a_shop_that_fails_or_is_late_leaves_the_page_without_it_and_the_log_wit
         ended.wait(10)
         return {"o-1": Described(CANARY)}
 
-    shop.clock.advance(minutes=5)
+    shop.waits(minutes=5)
     monkeypatch.setattr(customers, "PATIENCE", 0.01)
     page = opens(shop)
     ended.set()
@@ -148,21 +146,13 @@ def test_the_shop_may_empty_the_list_that_it_is_asked_with(shop: Shop) -> None:
         assert [*shop.runtime.customers.described(["o-1", "o-2"])] == ["o-1", "o-2"]
 
 
-def raises(*asked: object) -> Any:
-    raise LookupError(f"no {CANARY} here")
-
-
 class GivenUp(BaseException):
     """As the time limits of gevent and eventlet are."""
 
 
-def gives_up(*asked: object) -> None:
-    raise GivenUp(CANARY)
-
-
 WRONG_ANSWERS = {
     "raises": ("describe_orders", raises, "LookupError in "),
-    "gives up": ("describe_orders", gives_up, "GivenUp in "),
+    "gives up": ("describe_orders", raising(GivenUp(CANARY)), "GivenUp in "),
     "a list": ("describe_orders", lambda ids: [Described(CANARY)], "must return a dict, not list"),
     "names": ("describe_orders", lambda ids: dict.fromkeys(ids, CANARY), "must give a Described for an order, not str"),
     "numbers": ("describe_orders", lambda ids: {1: Described(CANARY)}, "ids of orders as strings, not int"),
@@ -182,11 +172,10 @@ def test_one_that_fails_is_an_alarm_until_it_works(
     register = getattr(shop.paycheckout, function)
     register(fails)
     for _ in range(2):
-        assert opens(shop, "/order", order_id="o-1").status_code == customers_page(shop).status_code == 200
+        assert order_page(shop).status_code == customers_page(shop).status_code == 200
         assert opens(shop, search="carvalho").status_code == 404, "nothing is found"
         assert shop.runs("export", "--format", "accounting").exit_code == 0
-        shop.clock.advance(minutes=6)
-        shop.reconciles()
+        shop.reconciles(minutes=6)
     alarm = alarms_of(shop)[key := f"failing-descriptions:{function}"]
     assert alarm.severity == "today"
     (example,) = examples(shop, key)
@@ -194,8 +183,7 @@ def test_one_that_fails_is_an_alarm_until_it_works(
     assert ("Order o-1" if function == "describe_orders" else "The owner's pages") in example
     assert CANARY not in text_of_report(shop)
     register(works)
-    shop.clock.advance(minutes=10)
-    shop.reconciles()
+    shop.reconciles(minutes=10)
     opens(shop, search="carvalho")
     assert key not in alarms_of(shop)
 
@@ -205,11 +193,7 @@ def test_nothing_of_it_is_stored_or_shown_by_repr(shop: Shop, asked: list[list[s
     refunds(shop, checkout_id, "0.50")
     for path, query in (("", {}), ("/order", {"order_id": "o-1"}), ("/paybacks", {}), ("/payouts", {})):
         assert opens(shop, path, **query).status_code == 200
-    with shop.engine.connect() as connection:
-        rows = [
-            str(row) for table in shop.db.metadata.sorted_tables for row in connection.execute(table.select()).all()
-        ]
-    assert CANARY not in "".join(rows)
+    assert CANARY not in str(contents(shop))
     assert "Forest" not in f"{HONEY!r}{Described(CANARY, lines=[HONEY])!r}"
 
 

@@ -15,11 +15,10 @@ from flask_paycheckout.payouts.payout_states import PayoutStatus
 from tests.books.conftest import contents
 from tests.payouts.claiming import FORM, Customer, refunded
 from tests.payouts.paying import ADA, BANK, Payer
-from tests.payouts.shop import decides, payouts, refunds
-from tests.scripted import SAME_SITE, Shop, refusal
+from tests.payouts.shop import decides, payouts, pays_out, refunds
+from tests.scripted import SAME_SITE, Shop, raising, refusal
+from tests.views.owner import ROOT, form_of, opens_view, order_page, payout_page
 from tests.views.pages import opens as opens_status
-from tests.views.test_owner import ROOT, opens, opens_view
-from tests.views.test_owner_payouts import form_of
 
 TYPED = ("Zoë Quist", "Zoë told us", "jars of Zoë", "Bo Baker", "Zoë's letter", "40001234")
 
@@ -46,13 +45,11 @@ def story(payer: Payer) -> Payer:
 
 
 def erases(payer: Payer, order_id: str = "o-1") -> Erased:
-    with payer.shop.app.app_context():
-        return payer.shop.paycheckout.erase(order_id, by="Di", why="she asked")
+    return payer.shop.calls.erase(order_id, by="Di", why="she asked")
 
 
 def stored(payer: Payer) -> str:
-    with payer.shop.app.app_context():
-        return json.dumps(payer.shop.paycheckout.stored_about("o-1"), ensure_ascii=False)
+    return json.dumps(payer.shop.calls.stored_about("o-1"), ensure_ascii=False)
 
 
 def exported(payer: Payer) -> str:
@@ -74,8 +71,7 @@ def test_persons_go_and_money_stays(story: Payer) -> None:
     assert erased.kept == {"waiting": "the payout waits for approval"}
     assert made_at_service(story) == []
     assert exported(story) == books
-    with story.shop.app.app_context():
-        story.shop.paycheckout.cancel_payout("waiting", by="Ada", why="Zoë's letter")
+    story.shop.calls.cancel_payout("waiting", by="Ada", why="Zoë's letter")
     assert erases(story).kept == {}
     after = stored(story)
     assert [name for name in TYPED if name in after] == []
@@ -83,7 +79,7 @@ def test_persons_go_and_money_stays(story: Payer) -> None:
     assert "jars of Zoë" in str(story.payout("other").note)
     shown = story.shop.runs("show", "o-1")
     assert (shown.exit_code, [name for name in TYPED if name in shown.stdout]) == (0, [])
-    found = json.loads(story.shop.runs("deeds", "--json").stdout)
+    found = story.shop.tells("deeds")
     assert [one["why"] for one in found if one["why"]] == ["she asked"], "deeds lose their reasons but the erasure's"
 
 
@@ -112,13 +108,13 @@ def pages(payer: Payer, references: list[str]) -> Iterator[str]:
     """The owner's pages about the order and these payouts, and the customer's page."""
     for page in ("/", "/payouts", "/deeds", "/books", "/paybacks"):
         yield payer.shop.browser.get(f"{ROOT}{page}").text
-    yield opens(payer.shop, "/order", order_id="o-1").text
-    yield from (opens(payer.shop, "/payout", reference=one).text for one in references)
+    yield order_page(payer.shop).text
+    yield from (payout_page(payer.shop, one).text for one in references)
     yield opens_status(payer.shop).text
 
 
 def test_the_owner_erases_on_the_orders_page_which_names_what_must_stay(story: Payer) -> None:
-    action, fields = form_of(opens(story.shop, "/order", order_id="o-1"))
+    action, fields = form_of(order_page(story.shop))
     assert "/erase/" in action
     page = story.shop.browser.post(action, data={**fields, "why": "she asked"}, headers=SAME_SITE)
     assert (page.status_code, "waiting: the payout waits for approval" in page.text) == (409, True)
@@ -179,53 +175,38 @@ def test_a_recipient_of_the_shops_own_stays(payer: Payer) -> None:
     checkout_id = payer.is_paid()
     refund = refunds(shop, checkout_id, "5", to=ADA)
     payer.sends()
-    payer.sandbox.finish(refund, "completed")
-    payer.sends(minutes=2)
+    payer.ends(refund.reference)
     payer.stands(refund.reference, claims=1)
     assert erases(payer).recipients == 0
 
 
 def test_a_payment_that_could_not_be_settled_stays_an_alarm(shop: Shop) -> None:
     checkout_id = shop.has_deposit("completed")
-
-    @shop.paycheckout.atomic
-    def broken(app: Any, **extra: Any) -> None:
-        raise RuntimeError("Zoë's words")
-
-    with order_paid.connected_to(broken, sender=shop.app):
+    with shop.refusing(order_paid, RuntimeError("Zoë's words")):
         shop.settles(checkout_id)
-    with shop.app.app_context():
-        shop.paycheckout.erase("o-1", by="Di", why="she asked")
-    [alarm] = json.loads(shop.runs("report", "--json").stdout)["alarms"]
+    shop.calls.erase("o-1", by="Di", why="she asked")
+    [alarm] = shop.tells("report")["alarms"]
     assert alarm["kind"] == "unsettled-payments"
     assert "Zoë" not in str(alarm)
 
 
 def test_the_words_of_an_order_total_that_fails_are_shown_until_they_are_erased(shop: Shop) -> None:
     checkout_id = shop.has_deposit("completed")
-
-    @shop.paycheckout.order_total
-    def fails(order_id: str) -> None:
-        raise ValueError("no address of Zoë")
-
+    shop.paycheckout.order_total(raising(ValueError("no address of Zoë")))
     assert shop.settles(checkout_id).reason == "order_total_failed"
     assert "ValueError: no address of Zoë" in shop.runs("show", "o-1").output
-    with shop.app.app_context():
-        shop.paycheckout.erase("o-1", by="Di", why="she asked")
+    shop.calls.erase("o-1", by="Di", why="she asked")
     assert "no address of" not in str(contents(shop))
 
 
 def test_the_receiver_of_a_payout_without_an_order_is_erased_by_its_reference(payer: Payer) -> None:
     shop = opens_view(payer.shop)
-    with shop.app.app_context():
-        shop.paycheckout.pay_out("prize-1", "5", "USD", by="Bo")
-        shop.db.session.commit()
+    pays_out(shop, "prize-1", "5", to=None, by="Bo")
     customer = Customer(shop, "prize-1")
     customer.sends(account_name="Zoë Quist", account_number="4000123412", bank_name="First Sandbox Bank")
     payer.decides("approve_payout", reference="prize-1")
     payer.sends()
-    payer.sandbox.finish(payer.sandbox.payouts[-1], "completed")
-    payer.sends(minutes=2)
+    payer.ends("prize-1")
     command = ("erase", "prize-1", "--by", "Di", "--why", "she asked", "--json")
     dry, done = (json.loads(shop.runs(*command, *more).stdout) for more in (["--dry-run"], []))
     assert done == dry | {"dry_run": False}
@@ -233,7 +214,7 @@ def test_the_receiver_of_a_payout_without_an_order_is_erased_by_its_reference(pa
     assert made_at_service(payer) == []
     assert "Zoë Quist" not in str(contents(shop))
     assert customer.refund.fingerprint is None
-    assert json.loads(shop.runs("deeds", "--json").stdout)[-1]["subject"] == "prize-1"
+    assert shop.tells("deeds")[-1]["subject"] == "prize-1"
 
 
 def test_a_refund_that_is_erased_by_its_reference_leaves_no_reason_and_those_of_others_stay(payer: Payer) -> None:
@@ -260,15 +241,14 @@ def test_what_is_not_stored_is_not_found_and_leaves_no_deed(shop: Shop) -> None:
                 shop.paycheckout.erase(**arguments, by="Di", why="she asked")
     ran = shop.runs("erase", "o-404", "--by", "Di", "--why", "she asked")
     assert (ran.exit_code, ran.output) == (1, "Nothing is stored about o-404.\n")
-    assert json.loads(shop.runs("deeds", "--json").stdout) == []
+    assert shop.tells("deeds") == []
 
 
 def test_an_erased_payout_is_given_again_for_its_reference(story: Payer) -> None:
     """A shop's task that runs twice must neither fail nor pay twice."""
     erases(story)
-    with story.shop.app.app_context():
-        again = story.shop.paycheckout.pay_out("failed", "80", "USD", BANK, order_id="o-1")
-        assert (again.status, again.destination) == ("failed", "Erased: on request")
+    again = story.shop.calls.pay_out("failed", "80", "USD", BANK, order_id="o-1")
+    assert (again.status, again.destination) == ("failed", "Erased: on request")
 
 
 def test_sqlite_keeps_nothing_of_what_was_erased_in_its_file(shop: Shop) -> None:
@@ -282,11 +262,9 @@ def test_sqlite_keeps_nothing_of_what_was_erased_in_its_file(shop: Shop) -> None
     engine.dispose()
     with engine.connect() as connection:
         connection.exec_driver_sql("PRAGMA journal_mode = WAL")
-    with shop.app.app_context():
-        shop.paycheckout.pay_out("maker-1", "5", "USD", BANK, note="Zoë's letter", order_id="o-1", approve=True)
-        shop.db.session.commit()
-        shop.paycheckout.cancel_payout("maker-1", by="Ada", why="late")
-        shop.paycheckout.erase("o-1", by="Di", why="she asked")
+    pays_out(shop, to=BANK, note="Zoë's letter", order_id="o-1", approve=True)
+    shop.calls.cancel_payout("maker-1", by="Ada", why="late")
+    shop.calls.erase("o-1", by="Di", why="she asked")
     files = Path(str(engine.url.database)).parent.glob(f"{Path(str(engine.url.database)).name}*")
     assert [file.name for file in files if "Zoë's letter".encode() in file.read_bytes()] == []
 
@@ -305,6 +283,5 @@ def test_what_the_service_said_of_a_customers_form_goes_too(shop: Shop) -> None:
     assert customer.sends().status_code == 422
     assert decides(shop, "cancel", customer.reference)
     assert "zoe@example.com" in str(contents(shop))
-    with shop.app.app_context():
-        shop.paycheckout.erase("o-1", by="Di", why="she asked")
+    shop.calls.erase("o-1", by="Di", why="she asked")
     assert "zoe@example.com" not in str(contents(shop))

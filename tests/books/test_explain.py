@@ -18,8 +18,7 @@ from tests.scripted import Shop, number
 
 
 def explains(shop: Shop, order_id: str = "o-1") -> Explanation:
-    with shop.app.app_context():
-        return shop.paycheckout.explain(order_id)
+    return shop.calls.explain(order_id)
 
 
 def entries(row: Any) -> list[str]:
@@ -28,13 +27,13 @@ def entries(row: Any) -> list[str]:
 
 def test_the_whole_story_of_a_paid_order(shop: Shop) -> None:
     checkout_id = shop.starts()
-    shop.clock.advance(seconds=20)
+    shop.waits(seconds=20)
     shop.service.says(checkout_id, "pending")
     shop.runtime.webhooks.receive(checkout_id)
-    shop.clock.advance(seconds=40)
+    shop.waits(seconds=40)
     shop.service.fails(checkout_id)
     shop.reconciles()
-    shop.clock.advance(seconds=5)
+    shop.waits(seconds=5)
     shop.service.says(checkout_id, "completed")
     shop.reconciles()
 
@@ -103,11 +102,10 @@ def test_what_another_program_wrote_is_told_and_hides_nothing(shop: Shop, name: 
 
 def test_refunds_and_payouts_of_the_order_are_told_with_each_decision(shop: Shop) -> None:
     customer = refunded(shop, "5")
-    shop.clock.advance(seconds=5)
+    shop.waits(seconds=5)
     customer.sends()
-    shop.clock.advance(seconds=5)
-    with shop.app.app_context():
-        shop.paycheckout.approve_payout(customer.reference, by="Bo\x1b[2J", why="seen", seen=1)
+    shop.waits(seconds=5)
+    shop.calls.approve_payout(customer.reference, by="Bo\x1b[2J", why="seen", seen=1)
     pays_out(shop, order_id="o-1", note="jars sold")
     story = explains(shop)
     refund, payout = story.payouts
@@ -125,8 +123,7 @@ def test_refunds_and_payouts_of_the_order_are_told_with_each_decision(shop: Shop
 
 
 def test_money_that_waits_to_be_paid_back_can_be_refunded(shop: Shop) -> None:
-    checkout_id = shop.has_held()
-    shop.resolves(checkout_id, accept=False)
+    checkout_id = shop.has_rejected()
     assert f"    flask paycheckout refund {checkout_id} --by YOU --why REASON" in str(explains(shop))
     refunds(shop, checkout_id)
     story = explains(shop)
@@ -144,7 +141,7 @@ def test_an_amount_that_is_no_number_hides_no_order_and_no_alarm(shop: Shop, col
     assert [shop.browser.get(f"/owner{page}").status_code for page in pages] == [200] * 4
     for command in ("report", "doctor", "payouts"):
         assert "5,0" in shop.runs(command).output or column == "fee"
-        assert json.loads(shop.runs(command, "--json").stdout)
+        assert shop.tells(command)
     assert "5,0" in shop.runs("show", "o-1").output
 
 

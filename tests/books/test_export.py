@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 from sqlalchemy import select, update
 
+from flask_paycheckout import order_paid
 from flask_paycheckout.books import export
 from flask_paycheckout.books.periods import month_period, months_until
-from tests.books.test_bookings import nothing_applies
 from tests.conftest import OpenShop
 from tests.payouts.paying import Payer
 from tests.plans import plans
@@ -59,9 +59,9 @@ def books(shop: Shop, count: int, amount: str = "-1", **columns: Any) -> None:
 def test_payments_of_every_end_are_exported_as_they_were_stored(shop: Shop) -> None:
     paid = shop.has_deposit("completed", "o-1", **FEE, paymentFiat={"bankCode": "014"})
     assert shop.settles(paid).status == "paid"
-    shop.clock.advance(minutes=1)
+    shop.waits(minutes=1)
     held = shop.has_held("o-2")
-    shop.clock.advance(minutes=10)
+    shop.waits(minutes=10)
     shop.resolves(held, accept=False)
     shop.has_deposit("pending", "o-2")
     ran = runs(shop, "export", "--to", "2026-01-01T12:05")
@@ -85,8 +85,7 @@ def test_payments_of_every_end_are_exported_as_they_were_stored(shop: Shop) -> N
 def test_a_payout_that_fails_and_is_sent_again_has_a_line_for_each_way(payer: Payer) -> None:
     payer.owes(order_id="o-9")
     payer.sends()
-    payer.sandbox.finish(payer.payout(), "failed")
-    payer.sends(minutes=10)
+    payer.ends(status="failed", minutes=10)
     payer.decides("retry_payout")
     payer.sends()
     lines = exported(payer.shop)
@@ -104,11 +103,10 @@ def test_a_payout_that_fails_and_is_sent_again_has_a_line_for_each_way(payer: Pa
 def test_a_closed_period_exports_byte_for_byte_the_same_again(shop: Shop) -> None:
     """Though the money's move fails for a while, and the service then tells other amounts."""
     checkout_id = shop.has_deposit("completed", **FEE)
-
-    with nothing_applies(shop):
+    with shop.refusing(order_paid):
         shop.settles(checkout_id)
     month = ("export", "--from", "2026-01-01", "--to", "2026-01-02")
-    shop.clock.advance(days=2)
+    shop.waits(days=2)
     before = runs(shop, *month)
     assert before.stdout.count("held") == 1, "it arrived, and has paid nothing yet"
     shop.service.says(checkout_id, "completed", fee={"amount": number("9.99"), "currency": "EUR"})
@@ -125,7 +123,7 @@ def test_pages_lose_and_double_nothing_where_times_are_equal(shop: Shop, monkeyp
     books(shop, 2, booked_at=shop.clock.now + timedelta(microseconds=1), reference="later", kind="refund")
     shop.has_paid("o-2")
     monkeypatch.setattr(export, "PAGE", 3)
-    shop.clock.advance(hours=1)
+    shop.waits(hours=1)
     lines = exported(shop)
     assert [line["kind"] for line in lines] == ["payment"] + ["payout"] * 7 + ["payment"] + ["refund"] * 2
     assert len(exported(shop, "--from", "2026-01-01T12:00:00.000001")) == 2, "the first moment is included"
@@ -246,9 +244,9 @@ def test_days_and_months_follow_the_time_zone_of_the_shop(open_shop: OpenShop) -
     shop = open_shop(PAYCHECKOUT_TIME_ZONE="America/New_York")
     shop.clock.now = datetime(2026, 2, 1, 4, 59, 59, tzinfo=UTC)
     shop.has_paid("o-1")
-    shop.clock.advance(seconds=1)
+    shop.waits(seconds=1)
     shop.has_paid("o-2")
-    shop.clock.advance(days=58)
+    shop.waits(days=58)
     books = shop.runtime.books
     assert books.months() == ["2026-03", "2026-02", "2026-01"]
     february = books.month("2026-02", "")
@@ -259,8 +257,7 @@ def test_days_and_months_follow_the_time_zone_of_the_shop(open_shop: OpenShop) -
     [line] = exported(shop, "--from", "2026-02-01")
     assert line["booked_at"] == "2026-02-01T05:00:00.000000+00:00", "the file stays in UTC"
     assert exported(shop, "--from", "2026-02-01T06:00+01:00") == [line], "a time may name its own offset"
-    with shop.app.app_context():
-        assert [line.order_id for line in shop.paycheckout.books(end="2026-02-01")] == ["o-1"]
+    assert [line.order_id for line in shop.calls.books(end="2026-02-01")] == ["o-1"]
 
 
 def test_bookkeepers_get_local_dates_codes_and_a_mark(open_shop: OpenShop) -> None:

@@ -8,7 +8,7 @@ from decimal import Decimal
 import pytest
 from sqlalchemy import text, update
 
-from flask_paycheckout import ByHand, Figures, Pay
+from flask_paycheckout import ByHand, Figures
 from tests.books.test_alarms import orders
 from tests.books.test_export import FEE, books
 from tests.conftest import OpenShop
@@ -21,15 +21,14 @@ JANUARY = ("2026-01-01", "2026-02-01")
 
 
 def figures(shop: Shop, start: str, end: str, account: str | None = None) -> dict[str, Figures]:
-    with shop.app.app_context():
-        return {each.currency: each for each in shop.paycheckout.figures(start, end, account)}
+    return {each.currency: each for each in shop.calls.figures(start, end, account)}
 
 
 def test_payments_are_summed_by_method_and_local_day(open_shop: OpenShop) -> None:
     shop = open_shop(PAYCHECKOUT_TIME_ZONE="Asia/Tokyo")
     shop.clock.now = datetime(2026, 1, 1, 14, 0, tzinfo=UTC)
     shop.settles(shop.has_deposit("completed", "o-1", **FEE, paymentFiat={"bankCode": "014"}))
-    shop.clock.advance(hours=2)
+    shop.waits(hours=2)
     shop.settles(shop.has_deposit("completed", "o-2", **FEE))
     held = shop.has_held(*orders(shop))
     found = figures(shop, *JANUARY)["USD"]
@@ -47,8 +46,7 @@ def test_refunds_count_in_the_currency_that_was_paid_less_what_came_back(shop: S
     back = refunds(shop, checkout_id, "3.00", to=ByHand())
     refunds(shop, checkout_id, "1.00", to=ByHand())
     assert figures(shop, *JANUARY)["USD"].refunded == Decimal("6.00")
-    with shop.app.app_context():
-        shop.paycheckout.resolve_payout(back.reference, False, by="Ada", why="it was another customer")
+    shop.calls.resolve_payout(back.reference, False, by="Ada", why="it was another customer")
     assert figures(shop, *JANUARY)["USD"].refunded == Decimal("3.00")
     books(shop, 1, "-0.90", kind="refund", currency="usdc-polygon", received="-1.00", received_currency="USD")
     found = figures(shop, *JANUARY)
@@ -57,11 +55,11 @@ def test_refunds_count_in_the_currency_that_was_paid_less_what_came_back(shop: S
 
 @pytest.mark.on_each_database("pg8000")
 def test_checkouts_without_money_are_unpaid_or_on_their_way(shop: Shop) -> None:
-    shop.totals["o-1"] = Pay("100.00", "USD", now="30.00")
+    shop.costs("100.00", now="30.00")
     shop.starts("o-1")
     shop.settles(shop.has_deposit("pending", "o-2"))
     shop.has_paid(*orders(shop))
-    shop.totals["n-1"] = Pay("500", "JPY")
+    shop.costs("500", "n-1", currency="JPY")
     shop.starts("n-1")
     shop.clock.now = datetime(2026, 2, 1, tzinfo=UTC)
     shop.starts(*orders(shop))

@@ -20,7 +20,7 @@ from flask_paycheckout import SETTINGS, Account, Pay, order_paid
 from flask_paycheckout.books.audit import rechecks
 from flask_paycheckout.payouts.payout_table import tries_of
 from flask_paycheckout.testing import Sandbox
-from tests.books.conftest import contents
+from tests.books.conftest import contents, restores
 from tests.chance import seed_of, soak_count, stream
 from tests.conftest import NewDatabase, OpenShop
 from tests.locks import with_patience
@@ -224,13 +224,7 @@ class Histories:
 
     def restore(self, backup: list[tuple[Any, list[Any]]], since: datetime) -> None:
         """Set the database back, and run the commands of the page "After a restore"."""
-        shop = self.hosts[0].shop
-        with shop.app.app_context(), shop.db.engine.begin() as connection:
-            for table, _ in reversed(backup):
-                connection.execute(table.delete())
-            for table, rows in backup:
-                if rows:
-                    connection.execute(table.insert(), rows)
+        restores(self.hosts[0].shop, backup)
         self.restarts()
         for command in (["doctor"], ["reconcile"], ["audit", "--from", since.isoformat()], ["report"]):
             runs(self.hosts[0].shop, *command, catch_exceptions=False)
@@ -239,11 +233,10 @@ class Histories:
         """The sums by kind, in cents."""
         shop = self.hosts[0].shop
         sums: Any = Counter()
-        with shop.app.app_context():
-            for line in shop.paycheckout.books():
-                gross, fee = line.gross or 0, line.fee or 0
-                assert line.net == gross - fee
-                sums[line.kind.value] += gross * 100
+        for line in shop.calls.books():
+            gross, fee = line.gross or 0, line.fee or 0
+            assert line.net == gross - fee
+            sums[line.kind.value] += gross * 100
         return sums
 
 

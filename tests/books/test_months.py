@@ -17,7 +17,7 @@ from tests.conftest import OpenShop
 from tests.payouts.books import Books, Pages
 from tests.payouts.shop import pays_out, sends
 from tests.scripted import SAME_SITE, Shop, number, refusal
-from tests.views.test_owner import opens, opens_view, text_of
+from tests.views.owner import opens, opens_view, text_of
 
 pytestmark = pytest.mark.on_each_database
 FEBRUARY = datetime(2026, 2, 1, 13, 0, tzinfo=UTC)
@@ -46,8 +46,7 @@ def closes(shop: Shop, rounds: int = 4) -> None:
 
 def runs_on(shop: Shop, rounds: int = 4) -> None:
     for _ in range(rounds):
-        shop.clock.advance(minutes=2)
-        shop.reconciles()
+        shop.reconciles(minutes=2)
 
 
 def january(shop: Shop) -> str:
@@ -115,7 +114,7 @@ def test_a_person_settles_differences_that_stay_and_another_one_is_told(shop: Sh
     assert presses(shop, "settle", why="booked by hand").status_code == 303
     assert "differing-months:2026-01" not in alarms_of(shop)
     assert "(settled)" in january(shop)
-    deeds = [each for each in json.loads(shop.runs("deeds", "--json").stdout) if each["deed"] == "settled"]
+    deeds = [each for each in shop.tells("deeds") if each["deed"] == "settled"]
     assert [(each["by"], each["subject"], each["why"]) for each in deeds] == [("Ada", "2026-01", "booked by hand")]
     shop.service.says(second, "completed", outputAmount=number("12.14"))
     presses(shop, "compare")
@@ -159,7 +158,7 @@ def test_an_outage_is_waited_for_and_one_that_lasts_is_a_finding(shop: Shop, ser
     presses(shop, "compare")
     service.down = refusal(503, "closed")
     runs_on(shop)
-    shop.clock.advance(days=2)
+    shop.waits(days=2)
     runs_on(shop, 8)
     assert "4 of 4 do not agree, or could not be read" in january(shop), "one of them is the list of disbursements"
 
@@ -173,8 +172,7 @@ def test_a_payout_is_compared_and_one_past_the_shop_is_named_without_its_payee(
     item = {"amount": 1, "recipientId": "rec_9", "reference": "x-1"}
     sent = json.dumps({"currency": "USD", "disburseData": [item]}).encode()
     books.answers("POST", "/v2/disbursement/fiat", sent)
-    shop.clock.advance(minutes=10)
-    sends(shop)
+    sends(shop, minutes=10)
     closes(shop)
     assert examples(shop, "differing-months:2026-01") == [
         f"missing here: disbursement {books.paid[-1].id} with the reference x-1"

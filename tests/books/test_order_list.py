@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 
-from flask_paycheckout import Pay
 from flask_paycheckout.books.lists import ListedOrder, Page, page_of_orders
 from flask_paycheckout.books.report import find_alarms
 from flask_paycheckout.checkouts.states import Status
@@ -30,7 +29,7 @@ def names(found: Page[ListedOrder]) -> list[str]:
 
 def has_many(shop: Shop, *order_ids: str) -> None:
     for order_id in order_ids:
-        shop.totals[order_id] = shop.totals["o-1"]
+        shop.costs("12.50", order_id)
         shop.starts(order_id)
 
 
@@ -47,7 +46,7 @@ def test_pages_follow_each_other_though_orders_come_meanwhile(shop: Shop) -> Non
 def test_orders_of_a_state_follow_by_when_it_last_changed(shop: Shop) -> None:
     has_many(shop, "a", "b", "c")
     for order_id in ("b", "a", "c"):
-        shop.clock.advance(seconds=1)
+        shop.waits(seconds=1)
         shop.has_paid(order_id)
     first = page(shop, Status.PAID)
     second = page(shop, Status.PAID, first.next_place)
@@ -57,8 +56,8 @@ def test_orders_of_a_state_follow_by_when_it_last_changed(shop: Shop) -> None:
 
 def test_an_order_with_several_attempts_is_one_order(shop: Shop) -> None:
     first = shop.starts("o-1")
-    shop.clock.advance(minutes=16)
-    shop.totals["o-1"] = Pay("13", "USD")
+    shop.waits(minutes=16)
+    shop.costs("13")
     second = shop.starts("o-1")
     (order,) = page(shop).rows
     assert [attempt.checkout_id for attempt in order.attempts] == [second, first]
@@ -77,7 +76,7 @@ def test_an_order_is_in_the_best_state_of_its_attempts(shop: Shop) -> None:
 
 def test_a_second_payment_of_a_paid_order_is_found_among_what_is_held(shop: Shop) -> None:
     old = shop.starts("o-1")
-    shop.clock.advance(minutes=16)
+    shop.waits(minutes=16)
     shop.has_paid("o-1")
     assert shop.settles(old, says="completed").status == "held"
     assert names(page(shop, Status.HELD)) == names(page(shop, Status.PAID)) == ["o-1"]

@@ -36,7 +36,7 @@ def test_each_list_of_a_shop_with_many_payouts_reads_few_rows(shop: Shop) -> Non
         rows.append(late | {"reference": state, "service_reference": state, "status": state, "state": state})
     shop.executes(shop.runtime.models.payouts.insert(), rows)
     shop.executes(sa.text("ANALYZE"))
-    shop.clock.advance(minutes=6)
+    shop.waits(minutes=6)
     with plans(engine) as seen:
         alarms = {alarm.key: alarm.count for alarm in find_alarms(shop.runtime.look())}
         page_of_payouts(shop.runtime.payouts, PayoutStatus.FAILED)

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from flask_paycheckout import Pay, order_paid
+from flask_paycheckout import order_paid
 from flask_paycheckout.books.audit.comparing import compare_disbursement
 from flask_paycheckout.client import FiatDisbursement
 from flask_paycheckout.payouts.payout_states import PayoutState
@@ -22,22 +22,14 @@ from tests.checkouts.test_reversals import takes_back
 from tests.conftest import OpenShop
 from tests.payouts.shop import ADA, MAKER, payout, payouts, pays_out, refunds, stands
 from tests.scripted import Shop, number
-from tests.views.test_owner import opens, opens_view
-from tests.views.test_owner_payouts import sends
-
-
-def pays_part(shop: Shop, amount: str) -> str:
-    """A part of order o-1 arrives; gives the checkout's id."""
-    checkout_id = shop.has_deposit("completed", inputAmount=number(amount))
-    shop.settles(checkout_id)
-    return checkout_id
+from tests.views.owner import opens_view, payout_page, sends
 
 
 def exceeds(shop: Shop, *parts: str, total: str) -> str:
     """Parts of an order of 100.00 arrive, and then its total falls; gives the id of the newest part."""
-    shop.totals["o-1"] = Pay("100.00", "USD", parts=True)
-    checkout_id = [pays_part(shop, part) for part in parts][-1]
-    shop.totals["o-1"] = Pay(total, "USD", parts=True)
+    shop.costs("100.00", parts=True)
+    checkout_id = str([shop.settles(shop.has_arrived(part)).checkout_id for part in parts][-1])
+    shop.costs(total, parts=True)
     shop.settles(checkout_id)
     assert "excess-payments" in alarms_of(shop)
     return checkout_id
@@ -73,8 +65,7 @@ def test_an_excess_whose_refund_failed_is_given_back_once(shop: Shop, then: str)
     checkout_id = exceeds(shop, "40.00", "30.00", total="60.00")
     failed = refunds(shop, checkout_id, "10.00", to=MAKER).reference
     stands(shop, failed, status="sent")
-    with shop.app.app_context():
-        shop.paycheckout.resolve_payout(failed, False, **ADA)
+    shop.calls.resolve_payout(failed, False, **ADA)
     (anew,) = printed_by(shop)
     assert anew[-6:-4] == ["--replaces", failed]
     ran = anew if then == "another destination" else ["payouts", then, failed, "--by", "Ada", "--why", "told"]
@@ -84,11 +75,10 @@ def test_an_excess_whose_refund_failed_is_given_back_once(shop: Shop, then: str)
 
 
 def test_an_excess_whose_refund_was_cancelled_is_given_back_once(shop: Shop) -> None:
-    checkout_id = shop.has_deposit("completed", inputAmount=number("20.00"))
+    checkout_id = shop.has_arrived("20.00")
     shop.settles(checkout_id)
     shop.resolves(checkout_id, True, refund_excess=True)
-    with shop.app.app_context():
-        shop.paycheckout.cancel_payout(payouts(shop)[0].reference, **ADA)
+    shop.calls.cancel_payout(payouts(shop)[0].reference, **ADA)
     (words,) = printed_by(shop)
     assert shop.runs(*words).exit_code == 0
     assert given_back(shop) == Decimal("7.50")
@@ -117,13 +107,13 @@ def is_reversed(shop: Shop) -> None:
 
 
 def is_rejected(shop: Shop) -> None:
-    shop.resolves(shop.has_held(), accept=False)
+    shop.has_rejected()
 
 
 def part_is_old(shop: Shop) -> None:
-    shop.totals["o-1"] = Pay("100.00", "USD", parts=True)
-    pays_part(shop, "40.00")
-    shop.clock.advance(days=8)
+    shop.costs("100.00", parts=True)
+    shop.settles(shop.has_arrived("40.00"))
+    shop.waits(days=8)
 
 
 def receiver_was_repaired(shop: Shop) -> None:
@@ -256,7 +246,7 @@ def test_a_refund_that_was_cancelled_while_its_payment_was_gone_leaves_the_whole
     takes_back(shop, checkout_id)
     assert shop.runs(*commands_of(shop, "stopped-refunds")[0]).exit_code == 0
     assert "excess-payments" not in alarms_of(shop)
-    shop.clock.advance(days=3)
+    shop.waits(days=3)
     shop.service.says(checkout_id, "completed", inputAmount=number("30.00"))
     shop.hears_of(checkout_id)
     assert printed_by(shop)[0][1:4] == [checkout_id, "--amount", "10.00"]
@@ -316,11 +306,11 @@ def test_each_choice_and_link_that_the_page_of_a_refund_offers_is_taken(shop: Sh
         tried: set[str] = set()
         while True:
             # An event has its own time.
-            shop.clock.advance(seconds=1)
+            shop.waits(seconds=1)
             stands(shop, reference, **as_stored | now | {"moved_at": shop.clock()})
             counts = None if now["status"] in ("failed", "cancelled") else "1.00"
             shop.changes(checkout_id, refunded_amount=counts, payback=None)
-            page = opens(shop, "/payout", reference=reference)
+            page = payout_page(shop, reference)
             for link in re.findall(r'href="(/owner/refund[^"]*replaces[^"]*)"', page.text):
                 assert 'name="amount"' in shop.browser.get(html.unescape(link)).text
             offered = set(re.findall(r'name="decision" value="(\w+)"', page.text)) - tried

@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 from sqlalchemy import text
 
-from flask_paycheckout import Pay, Receive
+from flask_paycheckout import Receive
 from tests.alarming import alarms_of, examples, text_of, told, urgent
 from tests.books.test_alarms import orders, starts_in_vain
 from tests.conftest import OpenShop
@@ -26,15 +26,15 @@ def pays(shop: Shop, count: int, *, webhooks: bool = False) -> None:
             shop.runtime.webhooks.receive(checkout_id)
         else:
             shop.reconciles()
-        shop.clock.advance(minutes=1)
+        shop.waits(minutes=1)
 
 
 def has_second(order_id: str, shop: Shop) -> str:
     """Pay an order twice, and return the id of the second checkout, which is held."""
     first = shop.starts(order_id)
-    shop.totals[order_id] = Pay("13.00", "USD")
+    shop.costs("13.00", order_id)
     second = shop.starts(order_id)
-    shop.totals[order_id] = Pay("12.50", "USD")
+    shop.costs("12.50", order_id)
     shop.service.says(first, "completed")
     shop.service.says(second, "completed", inputAmount=number("13.00"))
     assert [shop.settles(first).status, shop.settles(second).reason] == ["paid", "duplicate"]
@@ -44,21 +44,21 @@ def has_second(order_id: str, shop: Shop) -> str:
 def test_webhooks_that_stopped_coming_are_an_alarm_after_five_orders(shop: Shop) -> None:
     pays(shop, 3, webhooks=True)
     pays(shop, 4)
-    shop.clock.advance(minutes=10)
+    shop.waits(minutes=10)
     assert urgent(shop) == set()
     pays(shop, 2)
-    shop.clock.advance(minutes=10)
+    shop.waits(minutes=10)
     alarm = alarms_of(shop)["silent-webhooks"]
     assert "there was none for the newest 6 orders" in alarm.what
     assert set(alarms_of(shop)) == {"silent-webhooks"}
     pays(shop, 2)
-    shop.clock.advance(minutes=10)
+    shop.waits(minutes=10)
     assert alarms_of(shop)["silent-webhooks"].since == alarm.since
 
 
 def test_programs_are_told_the_same(shop: Shop) -> None:
     shop.has_held()
-    shop.clock.advance(minutes=6)
+    shop.waits(minutes=6)
     [alarm] = told(shop).as_dict()["alarms"]
     told_of = [alarm.pop(name) for name in ("key", "kind", "severity", "since", "account", "count", "what")]
     since = "2026-01-01T12:00:00+00:00"
@@ -85,26 +85,24 @@ def test_what_arrived_is_compared_with_what_was_asked_for_on_the_same_side(shop:
 
 
 def test_of_money_that_is_partly_refunded_the_rest_is_to_pay_back(shop: Shop) -> None:
-    rejected = shop.has_held("o-1")
-    shop.resolves(rejected, accept=False)
+    rejected = shop.has_rejected("o-1")
     first = refunds(shop, rejected, "0.40").reference
     [money] = examples(shop, "money-to-pay-back")
     assert "1 USD arrived of 12.50 USD" in money
     assert "; 0.60 USD of it are left, the rest is refunded" in money
     refunds(shop, rejected)
     assert examples(shop, "money-to-pay-back") == [], "refunds cover all of it"
-    with shop.app.app_context():
-        shop.paycheckout.cancel_payout(first, **ADA)
+    shop.calls.cancel_payout(first, **ADA)
     [money] = examples(shop, "money-to-pay-back")
     assert "; 0.40 USD of it are left" in money
 
 
 def test_a_part_whose_rest_nobody_pays_is_told_after_a_week(shop: Shop) -> None:
-    shop.totals["o-1"] = Pay("12.50", "USD", parts=True)
-    shop.settles(shop.has_deposit("completed", inputAmount=number("5")))
-    shop.clock.advance(days=6)
+    shop.costs("12.50", parts=True)
+    shop.settles(shop.has_arrived("5"))
+    shop.waits(days=6)
     assert examples(shop, "unfinished-parts") == []
-    shop.clock.advance(days=1)
+    shop.waits(days=1)
     [part] = examples(shop, "unfinished-parts")
     assert "chk-1 of order o-1: completed, 5 USD arrived of 12.50 USD, since" in part
 
@@ -119,8 +117,7 @@ def test_reads_that_fail_for_minutes_are_told_though_none_is_overdue(shop: Shop)
     shop.reconciles()
     assert urgent(shop) == {"refused-keys"}, "at once; of the payments, a single failure may heal"
     for _ in range(8):
-        shop.clock.advance(minutes=1)
-        shop.reconciles()
+        shop.reconciles(minutes=1)
     refused, unread = told(shop).alarms
     assert (refused.key, refused.severity, refused.since.minute) == ("refused-keys", "now", 0)
     assert (unread.key, unread.severity, unread.count, unread.since.minute) == ("unread-payments", "note", 2, 0)
@@ -129,8 +126,7 @@ def test_reads_that_fail_for_minutes_are_told_though_none_is_overdue(shop: Shop)
     assert "NOTE   2026-01-01 12:00:00Z       2  2 payments could not be read or settled" in text_of(shop)
     assert "Nothing needs a person" not in text_of(shop)
     shop.service.deposits.clear()
-    shop.clock.advance(minutes=10)
-    shop.reconciles()
+    shop.reconciles(minutes=10)
     assert urgent(shop) == set(), "a read that succeeds takes the alarm back"
 
 
@@ -142,12 +138,11 @@ def test_a_page_that_waits_for_its_read_is_no_answer_and_no_other_page_reads_mea
     shop.changes(read_well, next_read_at=shop.clock.now + timedelta(hours=1))
     shop.service.fails(shop.starts("o-2"))
     for _ in range(8):
-        shop.clock.advance(minutes=1)
-        shop.reconciles()
+        shop.reconciles(minutes=1)
     waits: list[set[str]] = []
 
     def meanwhile() -> None:
-        shop.clock.advance(seconds=4)
+        shop.waits(seconds=4)
         waits.append(urgent(other))
         other.runtime.statuses.of("o-1")
 
@@ -163,17 +158,17 @@ def test_starts_that_another_process_makes_are_starts_that_succeed(shop: Shop, o
     """A process clears only failures that it knows; checkouts of other processes prove that starts are answered."""
     other = open_shop()
     other.starts()
-    shop.clock.advance(seconds=1)
+    shop.waits(seconds=1)
     for _ in range(2):
         starts_in_vain(shop, CLOSED)
-    shop.clock.advance(minutes=6)
+    shop.waits(minutes=6)
     assert "failing-service" in urgent(other)
     other.starts("o-2")
     assert "failing-service" not in urgent(shop)
-    shop.clock.advance(minutes=1)
+    shop.waits(minutes=1)
     starts_in_vain(shop, CLOSED)
     assert "failing-service" not in urgent(shop), "not for five minutes since the other's success"
-    shop.clock.advance(minutes=6)
+    shop.waits(minutes=6)
     starts_in_vain(shop, CLOSED)
     assert "failing-service" in urgent(shop)
 
@@ -182,8 +177,7 @@ def test_keys_that_another_process_was_refused_are_tried_by_a_round(shop: Shop, 
     starts_in_vain(shop, refusal(401, "bad signature"))
     other = open_shop()
     assert "refused-keys" in urgent(other)
-    other.clock.advance(minutes=11)
-    other.reconciles()
+    other.reconciles(minutes=11)
     assert "refused-keys" not in urgent(other), "though it has made no other call"
 
 
@@ -194,7 +188,7 @@ def test_failures_are_written_down_at_most_once_a_minute(shop: Shop) -> None:
     with statements(shop) as seen:
         for _ in range(60):
             starts_in_vain(shop, CLOSED)
-            shop.clock.advance(seconds=2)
+            shop.waits(seconds=2)
     assert written(seen) <= 5
     with statements(shop) as seen:
         for order_id in orders(shop, 5):

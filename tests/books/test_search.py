@@ -8,10 +8,11 @@ from sqlalchemy import text
 from flask_paycheckout import ByHand, Pay, ToBank
 from flask_paycheckout.books.search import Hits, search
 from tests.books.test_alarms import orders
+from tests.checkouts.test_requests import asks
 from tests.payouts.shop import MAKER, pays_out, refunds, stands
 from tests.plans import plans, rows_taken
 from tests.scripted import Shop
-from tests.views.test_owner import opens, opens_view, text_of
+from tests.views.owner import opens, opens_view, text_of
 
 pytestmark = pytest.mark.on_each_database
 
@@ -21,19 +22,12 @@ def finds(shop: Shop, words: str) -> tuple[list[str], list[str]]:
     return list(hits.orders), list(hits.payouts)
 
 
-def asks(shop: Shop, title: str) -> str:
-    with shop.app.app_context():
-        made = shop.paycheckout.request(Pay("7.00", "USD"), title=title)
-        shop.db.session.commit()
-        return str(made.reference)
-
-
 def test_each_id_finds_its_order_or_payout(shop: Shop) -> None:
     checkout_id = shop.has_paid()
     refund = refunds(shop, checkout_id, "2.00", to=MAKER)
     payout = pays_out(shop, order_id="o-1")
     stands(shop, payout.reference, disbursement_id="d-1", earlier='[{"service_reference": "maker-1-0001"}]')
-    request = asks(shop, "Honey for 100%")
+    request = asks(shop, title="Honey for 100%", total=Pay("7.00", "USD")).reference
     assert finds(shop, "o-1") == finds(shop, checkout_id) == (["o-1"], [])
     assert finds(shop, refund.reference) == finds(shop, refund.service_reference) == ([], [refund.reference])
     for known in (payout.reference, payout.service_reference, "d-1", "maker-1-0001"):
@@ -44,7 +38,7 @@ def test_each_id_finds_its_order_or_payout(shop: Shop) -> None:
 
 def test_titles_payees_and_exact_amounts_are_found_without_case(shop: Shop) -> None:
     shop.has_paid()
-    request = asks(shop, "Honey for 100%")
+    request = asks(shop, title="Honey for 100%", total=Pay("7.00", "USD")).reference
     pays_out(shop, "p-9", "80.00", to=ToBank("Zoë Quist", "40001234", "river", "River Bank"))
     assert finds(shop, "honey") == finds(shop, "0%") == ([f"request:{request}"], [])
     assert finds(shop, "quist") == ([], ["p-9"])

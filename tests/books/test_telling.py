@@ -15,7 +15,7 @@ from tests.conftest import OpenShop
 from tests.payouts.shop import refunds
 from tests.races.crowds import crowd
 from tests.scripted import Shop
-from tests.views.test_owner import ROOT, opens, opens_view, text_of
+from tests.views.owner import ROOT, opens, opens_view, text_of
 
 pytestmark = pytest.mark.on_each_database
 Told = list[tuple[list[str], list[str]]]
@@ -79,8 +79,7 @@ def test_the_first_page_says_whether_and_when_somebody_was_told(shop: Shop) -> N
     fails.clear()
     fails.append(False)
     shop.reconciles()
-    shop.clock.advance(minutes=7)
-    shop.reconciles()
+    shop.reconciles(minutes=7)
     assert "sent to you, the last time today, 12:00 ." in text_of(opens(shop))
 
 
@@ -90,8 +89,7 @@ def test_notes_are_daily_work_and_not_told(shop: Shop) -> None:
     refunds(shop, checkout_id, "1.00")
     shop.reconciles()
     assert (told, alarms_of(shop)["unclaimed-refunds"].severity) == ([], "note")
-    shop.clock.advance(days=8)
-    shop.reconciles()
+    shop.reconciles(days=8)
     assert told == [(["unclaimed-refunds"], [])]
 
 
@@ -100,8 +98,7 @@ def test_a_function_that_raises_is_called_again_and_report_says_so(shop: Shop) -
     told = tells(shop, lambda: bool(away))
     shop.has_held()
     shop.reconciles()
-    shop.clock.advance(minutes=1)
-    shop.reconciles()
+    shop.reconciles(minutes=1)
     assert told == [(["held-payments"], [])] * 2
     assert examples(shop, "owner-not-told") == ["tell_owner raised OSError; the log of reconcile has the rest"]
     assert alarms_of(shop)["owner-not-told"].since == shop.clock.now - timedelta(minutes=1)
@@ -141,8 +138,7 @@ def test_the_turn_of_a_process_that_died_ends(shop: Shop) -> None:
     assert shop.runtime.owner_telling._take_turn() is not None
     shop.reconciles()
     assert told == []
-    shop.clock.advance(minutes=6)
-    shop.reconciles()
+    shop.reconciles(minutes=6)
     assert len(told) == 1
 
 

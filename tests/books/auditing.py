@@ -1,0 +1,67 @@
+"""Runs of the audit, and what its tests ask of their findings."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import sqlalchemy as sa
+
+from flask_paycheckout.books.audit import reading, rechecks
+from flask_paycheckout.client import FiatItem
+from flask_paycheckout.sandbox.disbursements.tables import Disbursement
+from flask_paycheckout.sandbox.world.database import transaction
+from tests.books.test_alarms import orders as new_orders, runs
+from tests.payouts.paying import ADA, Payer
+from tests.scripted import Shop
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pauses pass at once."""
+    monkeypatch.setattr(rechecks, "_CALM", 0.0)
+    monkeypatch.setattr(reading, "_FIRST_PAUSE", 0.005)
+    monkeypatch.setattr(reading, "_PATIENCE", 0.05)
+
+
+def audits(shop: Shop, *arguments: str) -> tuple[int, Any]:
+    """The exit code and the findings."""
+    return runs(shop, "audit", *arguments)
+
+
+def at_service(findings: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The findings about deposits and disbursements, without those about the books."""
+    return [one for one in findings if one["kind"] != "booking"]
+
+
+def named(findings: list[dict[str, Any]]) -> dict[str, str]:
+    """The verdicts of all that does not agree at the service, by the id of the checkout or disbursement."""
+    found = {one["checkout_id"] or one["disbursement_id"]: one["verdict"] for one in at_service(findings)}
+    return {name: verdict for name, verdict in found.items() if verdict != "agreed"}
+
+
+def orders(shop: Shop, count: int) -> list[str]:
+    """Starts so many orders, and gives the ids of their checkouts."""
+    return [shop.starts(order_id) for order_id in new_orders(shop, count)]
+
+
+def paid(shop: Shop, count: int) -> list[str]:
+    checkouts = orders(shop, count)
+    for checkout_id in checkouts:
+        assert shop.settles(checkout_id, says="completed").status == "paid"
+    return checkouts
+
+
+def stands_there(payer: Payer, reference: str = "p-1", /, **values: Any) -> None:
+    """Changes the disbursement of a payout at the service."""
+    of = Disbursement.id == payer.payout(reference).disbursement_id
+    with payer.sandbox.app.app_context(), transaction() as session:
+        session.execute(sa.update(Disbursement).where(of).values(values))
+
+
+def strangers(payer: Payer, count: int) -> None:
+    """Disbursements that the shop did not ask for, the first one without a reference."""
+    items = [
+        FiatItem(amount="1", recipient_id=ADA.recipient_id, reference=f"x-{n}" if n else None) for n in range(count)
+    ]
+    payer.shop.runtime.client.fiat_disbursements.create("USD", items)
