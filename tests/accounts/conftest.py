@@ -8,7 +8,7 @@ from typing import Any
 import httpx
 import pytest
 
-from flask_paycheckout import Account, Pay
+from flask_paycheckout import Account
 from tests.conftest import OpenShop
 from tests.payouts.books import Books, Pages
 from tests.scripted import Answer, Service, Shop, garbage, given, refusal
@@ -101,7 +101,7 @@ class Sellers:
     def add(self, name: str, order_id: str) -> None:
         self.of[order_id] = name
         self.client_ids[name] = f"id-{name}"
-        self.shop.totals[order_id] = Pay("12.50", "USD")
+        self.shop.costs("12.50", order_id)
 
 
 @pytest.fixture

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from typing import Any
 
@@ -13,7 +12,9 @@ from flask_paycheckout import Account
 from flask_paycheckout.errors import ConfigurationError
 from flask_paycheckout.testing import Signals
 from tests.accounts.conftest import SECRET, Sellers, SigningService
+from tests.books.auditing import quick as quick
 from tests.payouts.shop import payout, pays_out
+from tests.scripted import raising
 
 OTHERS = [f"s-{number:02}" for number in range(20)]
 Break = Callable[[Sellers, SigningService], object]
@@ -26,13 +27,6 @@ def asked(answer: Callable[[], Any]) -> Break:
         market.shop.runtime.callbacks.account = lambda name: answer() if name == "ada" else market.keys(name)
 
     return breaks
-
-
-def raising(error: BaseException) -> Callable[..., Any]:
-    def raises(*anything: object) -> Any:
-        raise error
-
-    return raises
 
 
 class Signer:
@@ -73,7 +67,7 @@ BROKEN: dict[str, tuple[Break, bool]] = {
 }
 
 
-@pytest.mark.usefixtures("no_retries")
+@pytest.mark.usefixtures("no_retries", "quick")
 @pytest.mark.parametrize(("breaks", "reads"), BROKEN.values(), ids=BROKEN)
 def test_it_stops_none_of_twenty_others(
     market: Sellers, service: SigningService, signals: Signals, breaks: Break, reads: bool
@@ -86,7 +80,7 @@ def test_it_stops_none_of_twenty_others(
         pays_out(shop, f"of-{seller}", account=seller)
     breaks(market, service)
     # The shop's answers about its accounts are asked for again after a minute.
-    shop.clock.advance(seconds=61)
+    shop.waits(seconds=61)
 
     def states(found: Callable[[str], Any]) -> dict[str, str]:
         return {seller: found(seller).status for seller in ["ada", *OTHERS]}
@@ -102,14 +96,13 @@ def test_it_stops_none_of_twenty_others(
     )
     sent = states(lambda seller: payout(shop, f"of-{seller}"))
     assert {seller: sent[seller] for seller in OTHERS} == dict.fromkeys(OTHERS, "sent")
-    shop.clock.advance(minutes=10)
-    shop.reconciles()
+    shop.reconciles(minutes=10)
     others = {checkouts[seller] for seller in OTHERS}
     followed = states(lambda seller: payout(shop, f"of-{seller}"))
     assert {seller: followed[seller] for seller in OTHERS} == dict.fromkeys(OTHERS, "completed")
-    report = json.loads(shop.runs("report", "--json").stdout)
+    report = shop.tells("report")
     assert {alarm["account"] for alarm in report["alarms"] if alarm["severity"] == "now"} == {"ada"}
-    findings = json.loads(shop.runs("audit", "--json").stdout)
+    findings = shop.tells("audit")
     assert {finding["verdict"] for finding in findings if finding["checkout_id"] in others} == {"agreed"}
-    checks = json.loads(shop.runs("doctor", "--json").stdout)["checks"]
+    checks = shop.tells("doctor")["checks"]
     assert {check["account"] for check in checks if check["level"] == "failure"} >= {"ada"}

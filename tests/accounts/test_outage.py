@@ -48,11 +48,10 @@ def test_an_outage_of_an_hour_is_a_line_a_minute_for_each_account(
     for _ in range(5):
         report = shop.reconciles()
         failed += report.failed
-        shop.clock.advance(seconds=15)
+        shop.waits(seconds=15)
     first = list(caplog.records)
     for _ in range(4):
-        shop.clock.advance(minutes=15)
-        shop.reconciles()
+        shop.reconciles(minutes=15)
     per_minute = len(SELLERS) * KINDS
     assert len(first) <= 2 * per_minute
     assert len(caplog.records) <= 6 * per_minute

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
@@ -15,7 +16,7 @@ from tests.conftest import OpenShop
 from tests.payouts.claiming import Customer
 from tests.payouts.shop import MAKER, WALLET, decides, payout, payouts, pays_out, refunds, sends, stands
 from tests.scripted import Clock, refusal
-from tests.views.test_owner import opens, opens_view
+from tests.views.owner import opens, opens_view
 
 
 @pytest.fixture
@@ -40,8 +41,7 @@ def test_each_is_sent_with_the_token_of_its_account_and_read_with_its_keys(
         "token-of-the-platform",
     }
     service.signed.clear()
-    owing.shop.clock.advance(hours=1)
-    assert sends(owing.shop).completed == 3
+    assert sends(owing.shop, hours=1).completed == 3
     assert sorted(client_id for client_id, _ in service.signed) == ["id-ada", "id-bo", "shop-1"]
 
 
@@ -54,8 +54,7 @@ def test_one_is_read_with_the_accounts_new_keys_when_the_old_ones_are_refused(
     market.client_ids["ada"], service.refused = "id-ada-2", {"id-ada"}
     service.signed.clear()
     for _ in range(2):
-        market.shop.clock.advance(hours=1)
-        sends(market.shop)
+        sends(market.shop, hours=1)
     assert [client_id for client_id, _ in service.signed] == ["id-ada", "id-ada-2"]
 
 
@@ -69,8 +68,7 @@ def test_an_account_without_a_token_has_none_unless_it_says_that_the_settings_pa
     with owing.shop.app.app_context():
         assert owing.shop.paycheckout.client_of("bo") is not None
     owing.tokens["bo"] = SETTINGS
-    owing.shop.clock.advance(minutes=2)
-    sends(owing.shop, "token-of-the-platform")
+    sends(owing.shop, "token-of-the-platform", minutes=2)
     paid = payout(owing.shop, "of-bo")
     assert (paid.status, paid.account, paid.paid_by, paid.client_id) == ("sent", "bo", "", "shop-1")
 
@@ -84,8 +82,7 @@ def test_the_token_of_the_settings_is_one_trouble_whoever_it_pays_for(
         pays_out(market.shop, f"of-{name}", account=name)
     service.down = httpx.Response(401, json={"statusCode": 401, "error": "Unauthorized", "message": "expired"})
     for _ in range(12):
-        market.shop.clock.advance(minutes=1)
-        market.shop.reconciles()
+        market.shop.reconciles(minutes=1)
     assert urgent(market.shop) == {"refused-tokens"}
     of_ada = alarms_of(market.shop, "ada")
     assert (of_ada["refused-tokens"].severity, of_ada["unsent-payouts"].severity) == ("now", "note")
@@ -102,7 +99,7 @@ def test_the_function_of_a_seller_that_fails_is_not_taken_for_the_setting(owing:
     owing.tokens["ada"] = lambda: str(1 // 0)
     for _ in range(3):
         sends(owing.shop)
-        owing.shop.clock.advance(minutes=4)
+        owing.shop.waits(minutes=4)
     [told] = examples(owing.shop, "refused-tokens:ada")
     assert told.endswith("no access token: the function that gives it raised ZeroDivisionError")
 
@@ -121,11 +118,9 @@ def test_what_was_sent_with_the_token_of_the_settings_is_found_and_read_with_the
     service.keeps_answers = True
     sends(owing.shop, "token-of-the-platform")
     owing.tokens["bo"] = "token-bo"
-    owing.shop.clock.advance(minutes=10)
-    sends(owing.shop, "token-of-the-platform")
+    sends(owing.shop, "token-of-the-platform", minutes=10)
     assert set(statuses(owing).values()) <= {"sent", "completed"}
-    owing.shop.clock.advance(hours=1)
-    sends(owing.shop)
+    sends(owing.shop, hours=1)
     assert statuses(owing) == {"ada": "completed", "bo": "completed", "": "completed"}
     assert len(service.paid_out) == 3
 
@@ -139,12 +134,10 @@ def test_one_that_may_have_been_sent_is_sent_again_with_the_same_keys_only(
     stands(owing.shop, "of-ada", **doubted)
     own = owing.client_ids["ada"]
     owing.client_ids["ada"], owing.tokens["ada"] = "id-other", "token-other"
-    owing.shop.clock.advance(minutes=2)
-    sends(owing.shop)
+    sends(owing.shop, minutes=2)
     assert (payout(owing.shop, "of-ada").status, len(service.paid_out)) == ("unknown", 2)
     owing.client_ids["ada"] = own
-    owing.shop.clock.advance(hours=2)
-    sends(owing.shop)
+    sends(owing.shop, hours=2)
     assert (payout(owing.shop, "of-ada").status, len(service.paid_out)) == ("sent", 2)
 
 
@@ -153,8 +146,7 @@ def test_a_transfer_proof_is_read_with_the_keys_that_can_read_it(
 ) -> None:
     owing.tokens["bo"] = SETTINGS
     sends(owing.shop, "token-of-the-platform")
-    owing.shop.clock.advance(hours=1)
-    assert sends(owing.shop).completed == 3
+    assert sends(owing.shop, hours=1).completed == 3
     service.signed.clear()
     for name in ("ada", "bo"):
         file = tmp_path / f"{name}.pdf"
@@ -163,13 +155,15 @@ def test_a_transfer_proof_is_read_with_the_keys_that_can_read_it(
     assert [client_id for client_id, _ in service.signed] == ["id-ada", "shop-1"]
 
 
-def test_a_customers_bank_account_becomes_a_recipient_of_the_account_that_was_paid(
-    market: Sellers, service: SigningService
+@pytest.mark.parametrize(("token", "client_id"), [("token-bo", "id-bo"), (SETTINGS, "shop-1")])
+def test_a_customers_bank_account_becomes_a_recipient_of_the_account_that_pays(
+    market: Sellers, service: SigningService, token: Any, client_id: str
 ) -> None:
+    market.tokens["bo"] = token
     refund = refunds(market.shop, market.shop.has_paid("o-2"))
     service.signed.clear()
     assert Customer(market.shop, refund.reference).sends().status_code == 303
-    assert service.signed == [("id-bo", "recipient")]
+    assert service.signed == [(client_id, "recipient")]
 
 
 def test_look_ups_that_fail_for_one_account_hold_up_no_other(
@@ -182,7 +176,7 @@ def test_look_ups_that_fail_for_one_account_hold_up_no_other(
         pays_out(shop, f"ada-{number}", account="ada")
     pays_out(shop, "of-bo", account="bo")
     sends(shop)
-    shop.clock.advance(minutes=10)
+    shop.waits(minutes=10)
     service.refused = {"id-ada"}
     service.signed.clear()
     assert shop.reconciles().payouts.sent == 1
@@ -213,7 +207,7 @@ def test_one_that_another_account_may_have_paid_says_so_once_that_has_no_token(o
 def test_an_account_without_a_token_stops_none_that_the_platform_must_pay(owing: Sellers) -> None:
     owing.tokens["ada"] = None
     pays_out(owing.shop, "doubted", account="ada")
-    owing.shop.clock.advance(minutes=1)
+    owing.shop.waits(minutes=1)
     stands(owing.shop, "doubted", doubt="lost", paid_by="", client_id="shop-1", due_at=owing.shop.clock())
     sends(owing.shop, "token-of-the-platform")
     assert payout(owing.shop, "doubted").status == "sent"
@@ -232,16 +226,6 @@ def test_an_outage_costs_few_tokens_though_the_platform_pays_for_many(
     assert len([one for one in payouts(market.shop) if one.status == "unknown"]) <= 2
 
 
-def test_a_customers_bank_account_becomes_a_recipient_of_the_account_that_pays(
-    market: Sellers, service: SigningService
-) -> None:
-    market.tokens["bo"] = SETTINGS
-    refund = refunds(market.shop, market.shop.has_paid("o-2"))
-    service.signed.clear()
-    assert Customer(market.shop, refund.reference).sends().status_code == 303
-    assert service.signed == [("shop-1", "recipient")]
-
-
 @pytest.mark.parametrize("name", ["", "ada", "bo"])
 def test_an_outage_of_reads_is_one_alarm_whoever_pays(open_shop: OpenShop, service: SigningService, name: str) -> None:
     market = Sellers(open_shop(PAYCHECKOUT_ACCESS_TOKEN="token-of-the-platform"))
@@ -250,20 +234,8 @@ def test_an_outage_of_reads_is_one_alarm_whoever_pays(open_shop: OpenShop, servi
     sends(market.shop)
     service.down = refusal(503)
     for _ in range(30):
-        market.shop.clock.advance(minutes=1)
-        market.shop.reconciles()
+        market.shop.reconciles(minutes=1)
     assert urgent(market.shop) == {"failing-service"}
-
-
-def test_a_person_says_that_the_payout_of_a_seller_who_left_has_arrived(owing: Sellers) -> None:
-    sends(owing.shop)
-    del owing.client_ids["bo"]
-    owing.shop.clock.advance(days=8)
-    sends(owing.shop)
-    assert "slow-transfers" in urgent(owing.shop)
-    assert decides(owing.shop, "resolve", "of-bo", True)
-    assert payout(owing.shop, "of-bo").status == "completed"
-    assert "slow-transfers" not in urgent(owing.shop)
 
 
 @pytest.mark.parametrize("reported", [None, "79.00"])
@@ -271,12 +243,14 @@ def test_what_the_service_has_reported_counts_when_a_seller_has_left(owing: Sell
     sends(owing.shop)
     stands(owing.shop, "of-bo", reported_amount=reported)
     del owing.client_ids["bo"]
-    owing.shop.clock.advance(days=8)
-    sends(owing.shop)
+    sends(owing.shop, days=8)
     page = opens(opens_view(owing.shop), "/payout", reference="of-bo")
     assert ("The service reports" in page.text) is bool(reported)
+    assert "slow-transfers" in urgent(owing.shop)
     assert decides(owing.shop, "resolve", "of-bo", True)
-    assert payout(owing.shop, "of-bo").exact_amount == (reported or "80.00")
+    paid = payout(owing.shop, "of-bo")
+    assert (paid.status, paid.exact_amount) == ("completed", reported or "80.00")
+    assert "slow-transfers" not in urgent(owing.shop)
 
 
 def test_a_person_says_what_became_of_the_payout_whose_seller_left_before_its_answer_was_found(owing: Sellers) -> None:
@@ -284,8 +258,7 @@ def test_a_person_says_what_became_of_the_payout_whose_seller_left_before_its_an
     stands(owing.shop, "of-bo", status="sending", taken_at=owing.shop.clock(), due_at=owing.shop.clock())
     del owing.client_ids["bo"]
     for hours, status in ((0, "sending"), (23, "sending"), (2, "unknown")):
-        owing.shop.clock.advance(hours=hours)
-        sends(owing.shop)
+        sends(owing.shop, hours=hours)
         assert statuses(owing)["bo"] == status
     assert "unknown-payouts" in urgent(owing.shop)
     assert decides(owing.shop, "resolve", "of-bo", False)
@@ -297,19 +270,17 @@ def test_what_is_unknown_for_want_of_keys_is_looked_up_once_they_are_back(owing:
     keys, references = dict(owing.client_ids), ("of-ada", "of-bo")
     stands(owing.shop, "of-bo", status="waiting")
     sends(owing.shop)
-    owing.shop.clock.advance(hours=1)
+    owing.shop.waits(hours=1)
     now = owing.shop.clock()
     lost = {"status": "sending", "disbursement_id": None, "due_at": now, "moved_at": now}
     for reference, name in zip(references, keys, strict=True):
         stands(owing.shop, reference, client_id=keys[name], paid_by=name, **lost)
     owing.client_ids.clear()
     for hours in (0, 25, 26):
-        owing.shop.clock.advance(hours=hours)
-        sends(owing.shop)
+        sends(owing.shop, hours=hours)
         assert {payout(owing.shop, each).status for each in references} == {"unknown" if hours > 20 else "sending"}
     owing.client_ids.update(keys)
-    owing.shop.clock.advance(hours=2)
-    sends(owing.shop)
+    sends(owing.shop, hours=2)
     assert [payout(owing.shop, each).status for each in references] == ["sent", "unknown"]
     assert "a look-up with them did not find it" in payout(owing.shop, "of-bo").problem
     assert payout(owing.shop, "of-bo").due_at is None
@@ -320,9 +291,8 @@ def test_an_account_that_the_shop_no_longer_gives_keys_for_is_no_refused_token(m
     shop.changes(checkout_id := shop.has_paid("o-1"), webhooks=1)
     refunds(shop, checkout_id, "1.00", to=MAKER)
     market.client_ids["ada"] = None
-    shop.clock.advance(minutes=2)
+    shop.waits(minutes=2)
     for _ in range(12):
-        shop.clock.advance(minutes=1)
-        shop.reconciles()
+        shop.reconciles(minutes=1)
     assert urgent(shop) == {"refused-keys:ada"}
     assert alarms_of(shop)["unsent-payouts"].severity == "note"

@@ -14,12 +14,8 @@ from tests.accounts.conftest import Sellers, SigningService
 from tests.alarming import alarms_of, urgent
 from tests.conftest import OpenShop
 from tests.payouts.shop import pays_out, stands
-from tests.scripted import Shop, number, refusal
-from tests.views.test_owner import opens, opens_view
-
-
-def told(shop: Shop, *arguments: str) -> Any:
-    return json.loads(shop.runs(*arguments, "--json").stdout)
+from tests.scripted import Shop, refusal
+from tests.views.owner import opens, opens_view, order_page, payout_page, refund_page
 
 
 @pytest.fixture
@@ -42,7 +38,7 @@ def test_the_report_names_each_account_and_counts_by_it(busy: Sellers) -> None:
     assert "(account ada)" in of_ada
     assert "account" not in of_platform
     assert ["bo", "1", "1"] in [line.split() for line in lines]
-    report = told(busy.shop, "report")
+    report = busy.shop.tells("report")
     assert {one["key"]: (one["account"], one["count"]) for one in report["alarms"]} == {
         "held-payments": (None, 3),
         "payouts-to-approve": (None, 3),
@@ -53,7 +49,7 @@ def test_the_report_names_each_account_and_counts_by_it(busy: Sellers) -> None:
 
 @pytest.mark.parametrize("account", ["bo", ""])
 def test_report_and_lists_are_limited_to_one_account(busy: Sellers, account: str) -> None:
-    report = told(busy.shop, "report", "--account", account)
+    report = busy.shop.tells("report", "--account", account)
     assert report["account"] == account
     assert report["checkouts"]["held"] == report["payouts"]["waiting"] == 1
     assert [(one["key"], one["account"], one["count"]) for one in report["alarms"]] == [
@@ -61,20 +57,19 @@ def test_report_and_lists_are_limited_to_one_account(busy: Sellers, account: str
         ("payouts-to-approve", account, 1),
     ]
     assert [one["account"] for one in report["accounts"]] == [account]
-    assert [one["reference"] for one in told(busy.shop, "payouts", "--account", account)] == [f"of-{account}"]
+    assert [one["reference"] for one in busy.shop.tells("payouts", "--account", account)] == [f"of-{account}"]
 
 
 def test_every_alarm_of_another_account_is_left_out(market: Sellers, service: SigningService) -> None:
     shop = market.shop
-    shop.resolves(shop.has_held("o-1"), accept=False)
+    shop.has_rejected("o-1")
     market.add("ada", "o-4")
-    shop.service.says(shop.has_deposit("completed", "o-4", inputAmount=number("1")), "completed")
+    shop.service.says(shop.has_arrived("1", "o-4"), "completed")
     service.refused = {"id-ada"}
     for _ in range(8):
-        shop.clock.advance(minutes=1)
-        shop.reconciles()
-    whole, of_ada = told(shop, "report"), told(shop, "report", "--account", "ada")
-    of_bo = told(shop, "report", "--account", "")
+        shop.reconciles(minutes=1)
+    whole, of_ada = shop.tells("report"), shop.tells("report", "--account", "ada")
+    of_bo = shop.tells("report", "--account", "")
     assert {one["key"]: one["account"] for one in of_ada["alarms"]} == {
         "refused-keys:ada": "ada",
         "unread-payments": "ada",
@@ -104,7 +99,7 @@ def an_outage(market: Sellers, service: SigningService, order_id: str = "o-1") -
     for _ in range(3):
         with pytest.raises(Exception, match="Unknown client"):
             market.shop.starts(order_id)
-        market.shop.clock.advance(minutes=3)
+        market.shop.waits(minutes=3)
     assert "refused-keys:ada" in urgent(market.shop)
     service.refused = set()
 
@@ -118,7 +113,7 @@ def test_starts_of_one_account_that_fail_are_told_while_another_one_sells(
             market.shop.starts("o-1")
         market.add("bo", f"b-{place}")
         market.shop.starts(f"b-{place}")
-        market.shop.clock.advance(minutes=1)
+        market.shop.waits(minutes=1)
     assert "refused-keys:ada" in urgent(market.shop)
 
 
@@ -127,18 +122,16 @@ def test_a_read_that_is_answered_ends_the_alarm_that_nobody_can_start_a_payment(
 ) -> None:
     market.shop.starts("o-1")
     market.add("ada", "a-1")
-    market.shop.clock.advance(hours=1)
+    market.shop.waits(hours=1)
     an_outage(market, service, "a-1")
-    market.shop.clock.advance(minutes=5)
-    market.shop.reconciles()
+    market.shop.reconciles(minutes=5)
     assert urgent(market.shop) == {"failed-starts"}, "its customer has not come back"
     service.refused = {"id-ada"}
     with pytest.raises(Exception, match="Unknown client"):
         market.shop.starts("a-1")
     assert urgent(market.shop) == {"refused-keys:ada"}, "a start that fails after it begins it again"
     service.refused = set()
-    market.shop.clock.advance(days=1)
-    market.shop.reconciles()
+    market.shop.reconciles(days=1)
     service.refused = {"id-ada"}
     with pytest.raises(Exception, match="Unknown client"):
         market.shop.starts("a-1")
@@ -154,13 +147,11 @@ def test_refused_keys_are_told_at_the_first_refusal_and_as_long_as_they_are_refu
     for _ in range(2):
         [alarm] = alarms_of(market.shop).values()
         assert (alarm.key, alarm.severity, alarm.since) == ("refused-keys:ada", "now", began)
-        market.shop.clock.advance(hours=2)
-        market.shop.reconciles()
+        market.shop.reconciles(hours=2)
     service.refused = set()
     market.shop.reconciles()
     assert "refused-keys:ada" in urgent(market.shop), "a round tries them every ten minutes"
-    market.shop.clock.advance(minutes=10)
-    market.shop.reconciles()
+    market.shop.reconciles(minutes=10)
     assert alarms_of(market.shop).keys() == {"failed-starts"}, "though nobody has tried to pay"
 
 
@@ -172,8 +163,7 @@ def test_starts_that_the_service_refuses_are_not_made_possible_by_its_answers_to
         shop.service.instead_of_created.append(refusal(400, "currency is not enabled"))
         with pytest.raises(Exception, match="not enabled"):
             shop.starts("b-1")
-        shop.clock.advance(minutes=10)
-        shop.reconciles()
+        shop.reconciles(minutes=10)
     assert urgent(shop) == {"refused-amounts"}, "one order is no outage"
     market.add("bo", "b-2")
     shop.service.instead_of_created.append(refusal(400, "currency is not enabled"))
@@ -186,7 +176,7 @@ def test_starts_that_the_service_refuses_are_not_made_possible_by_its_answers_to
 
 
 def examined(shop: Shop, *arguments: str, about: str = "accounts") -> list[Any]:
-    return [check for check in told(shop, "doctor", *arguments)["checks"] if check["about"] == about]
+    return [check for check in shop.tells("doctor", *arguments)["checks"] if check["about"] == about]
 
 
 @pytest.fixture
@@ -235,7 +225,7 @@ def test_default_keys_that_no_payment_uses_are_a_warning_only(well: Sellers, ser
 
 def test_default_keys_that_pay_for_a_seller_are_needed(well: Sellers, service: SigningService) -> None:
     well.tokens["ada"], service.refused = SETTINGS, {"shop-1"}
-    well.shop.clock.advance(minutes=2)
+    well.shop.waits(minutes=2)
     assert examined(well.shop, about="credentials")[0]["level"] == "failure"
 
 
@@ -281,14 +271,14 @@ def test_pages_of_one_order_or_payout_name_its_account_and_hostile_names_are_esc
     shop.resolves(checkout_id, accept=False)
     pages = [
         *(opens(shop, path) for path in ("", "/payouts", "/paybacks")),
-        *(opens(shop, "/order", order_id="o-9"), opens(shop, "/payout", reference="of-9")),
-        *(opens(shop, "/refund", checkout=checkout_id), opens(shop, "", account=HOSTILE)),
+        *(order_page(shop, "o-9"), payout_page(shop, "of-9")),
+        *(refund_page(shop, checkout_id), opens(shop, "", account=HOSTILE)),
     ]
     for page in pages:
         assert page.status_code == 200
         assert "&lt;script&gt;alert(1)&lt;/script&gt;&amp;" in page.text
         assert "<script>alert" not in page.text
-    assert "account ada" in opens(shop, "/order", order_id="o-1").text
+    assert "account ada" in order_page(shop).text
 
 
 # Access tokens
@@ -303,13 +293,13 @@ def test_the_account_that_lacks_an_access_token_is_named(market: Sellers) -> Non
     assert (ran.exit_code, json.loads(ran.stdout)["sent"]) == (1, 1)
     assert "No access token is configured for the account 'ada'. Give each its own" in ran.stderr
     assert "--login" not in ran.stderr, "its money would come from the account of whoever logs in"
-    shop.clock.advance(hours=1)
+    shop.waits(hours=1)
     assert "for the account 'ada'" in shop.runs("report").output
-    alarms = {one["key"]: one["account"] for one in told(shop, "report")["alarms"]}
+    alarms = {one["key"]: one["account"] for one in shop.tells("report")["alarms"]}
     assert alarms == {"payouts-without-access-token": "ada", "payouts-not-followed": "bo"}
-    remedies = [check["remedy"] for check in told(shop, "doctor")["checks"] if check["remedy"]]
+    remedies = [check["remedy"] for check in shop.tells("doctor")["checks"] if check["remedy"]]
     assert any("for the account 'ada'" in remedy for remedy in remedies)
     market.tokens["ada"] = "token-ada"
-    shop.clock.advance(minutes=2)
-    assert "payouts-without-access-token" not in {one["key"] for one in told(shop, "report")["alarms"]}
+    shop.waits(minutes=2)
+    assert "payouts-without-access-token" not in {one["key"] for one in shop.tells("report")["alarms"]}
     assert shop.runs("payouts", "send").exit_code == 0

@@ -13,9 +13,9 @@ from tests.accounts.conftest import Sellers
 from tests.payouts.claiming import FORM, Customer
 from tests.payouts.shop import refunds
 from tests.scripted import Shop
+from tests.views.owner import opens_view
 from tests.views.pages import heading, opens, pay_path
 from tests.views.test_headless import pays
-from tests.views.test_owner import opens_view
 from tests.views.test_owner_books import downloads, months
 
 ADA, SHOP = "https://ada.example", "https://shop.example"
@@ -105,8 +105,7 @@ def test_pages_name_their_shop_and_speak_its_languages(shop: Shop, order_id: str
     answers = [opens(shop, order_id, language="es, en;q=0.5")]
     checkout_id = shop.has_paid(order_id)
     paid = opens(shop, order_id, language="fr")
-    with shop.app.app_context():
-        path = shop.paycheckout.refund_url(refunds(shop, checkout_id, "5").reference).partition(".example")[2]
+    path = shop.calls.refund_url(refunds(shop, checkout_id, "5").reference).partition(".example")[2]
     answers += [paid, shop.browser.get(path)]
     shop.totals[order_id] = None
     for answer in answers:

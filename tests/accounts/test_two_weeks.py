@@ -31,8 +31,7 @@ class Weeks:
         self.mails: list[str] = []
 
     def passes(self, minutes: int) -> None:
-        self.shop.clock.advance(minutes=minutes)
-        self.shop.reconciles()
+        self.shop.reconciles(minutes=minutes)
         report = told(self.shop).as_dict()
         self.mails += [subject for subject, _ in self._recipe["news"](report, self._told)]
 
@@ -57,7 +56,7 @@ class Weeks:
         if hour == 12:
             self.shop.service.instead_of_created.append(refusal(503, "a moment"))
             order_id = self.tries_in_vain("ada")
-            self.shop.clock.advance(seconds=1)
+            self.shop.waits(seconds=1)
             self.sells("ada", order_id)
         if held is not None:
             self.passes(minutes=180)
