@@ -34,7 +34,7 @@ def test_a_due_read_is_claimed_once(shop: Shop) -> None:
     assert shop.runtime.checkouts.count_due(shop.clock.now) == 1
     assert claims(shop) == [checkout_id]
     assert claims(shop) == []
-    shop.clock.advance(seconds=60)
+    shop.waits(seconds=60)
     assert claims(shop) == [checkout_id], "a claimant that died is replaced"
 
 

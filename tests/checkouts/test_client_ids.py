@@ -13,7 +13,7 @@ from tests.scripted import Shop
 def reads_twice(shop: Shop, checkout_id: str) -> None:
     """Two late reads, a minute apart."""
     for minutes in (17, 1):
-        shop.clock.advance(minutes=minutes)
+        shop.waits(minutes=minutes)
         with pytest.raises(NotMadeByThisClient):
             shop.settles(checkout_id)
 
@@ -36,8 +36,7 @@ def test_one_that_nobody_was_seen_to_pay_is_watched_as_long_as_an_abandoned_one(
     checkout_id = open_shop(PAYCHECKOUT_CLIENT_ID="client-a").starts()
     other = open_shop(PAYCHECKOUT_CLIENT_ID="client-b")
     for days, is_watched in ((6.5, True), (1, False)):
-        other.clock.advance(days=days)
-        other.reconciles()
+        other.reconciles(days=days)
         assert (other.attempt(checkout_id).problem is not None) is is_watched
     assert "unread-payments" not in other.runs("report", "--json").output
     other.hears_of(checkout_id)
@@ -90,6 +89,5 @@ def test_what_nobody_watches_any_more_is_neither_read_nor_reported(open_shop: Op
     checkout_id = made.starts()
     made.abandons(checkout_id)
     other = open_shop(PAYCHECKOUT_CLIENT_ID="client-b")
-    other.clock.advance(days=8)
-    other.reconciles()
+    other.reconciles(days=8)
     assert (other.attempt(checkout_id).next_read_at, other.attempt(checkout_id).problem) == (None, None)

@@ -13,16 +13,15 @@ from flask import request, session
 from flask_paycheckout import Account, AmountRefused, Pay
 from flask_paycheckout.client import Invalid, PaymentsError
 from tests.alarming import alarms_of, examples, text_of, urgent
-from tests.scripted import Answer, Shop, garbage, refusal
+from tests.scripted import Answer, Shop, garbage, raising, refusal
+from tests.views.owner import opens_view
 from tests.views.pages import fails_to_pay, heading, opens, pay_path, presses_pay
-from tests.views.test_owner import opens_view
 
 JSON = {"Accept": "application/json"}
 pytestmark = pytest.mark.on_each_database
 
 
-def fails(*asked: str) -> Any:
-    raise LookupError("no such tax rate")
+fails = raising(LookupError("no such tax rate"))
 
 
 def breaks_order_total(shop: Shop) -> Callable[[], object]:
@@ -58,8 +57,7 @@ def test_a_function_of_the_shop_that_fails_is_told_to_customers_and_owner_until_
     assert (told.status_code, told.mimetype, told.json["code"]) == (503, "application/problem+json", "shop_failed")
     assert "retryAfter" not in told.json
     assert urgent(shop) == set(), "one failure may be an accident"
-    shop.clock.advance(minutes=1)
-    shop.reconciles()
+    shop.reconciles(minutes=1)
     key = f"failing-functions:{function}"
     (alarm,) = alarms_of(shop).values()
     assert (alarm.key, alarm.severity) == (key, "now")
@@ -69,8 +67,7 @@ def test_a_function_of_the_shop_that_fails_is_told_to_customers_and_owner_until_
     assert "could not be started" in shown
     assert f"{function} fails" in shown
     repair()
-    shop.clock.advance(minutes=10)
-    shop.reconciles()
+    shop.reconciles(minutes=10)
     assert urgent(shop) == set()
     assert presses_pay(shop).status_code == 303
 
@@ -78,7 +75,7 @@ def test_a_function_of_the_shop_that_fails_is_told_to_customers_and_owner_until_
 def test_a_payment_that_was_started_meanwhile_ends_the_alarm_at_once(shop: Shop) -> None:
     repair = breaks_order_total(shop)
     presses_pay(shop)
-    shop.clock.advance(minutes=6)
+    shop.waits(minutes=6)
     assert urgent(shop) == {"failing-functions:order_total"}
     repair()
     presses_pay(shop)
@@ -93,7 +90,7 @@ def test_the_status_page_says_that_the_shop_cannot_name_the_sum(shop: Shop, func
     assert page.status_code == 200
     assert "The shop cannot say at the moment what is to be paid" in page.text
     assert "<form" not in page.text
-    shop.clock.advance(minutes=6)
+    shop.waits(minutes=6)
     assert f"failing-functions:{function}" in urgent(shop)
 
 
@@ -127,7 +124,7 @@ def test_what_an_order_costs_and_whose_it_is_does_not_depend_on_a_request(shop: 
 def test_a_link_back_that_fails_is_an_alarm_until_it_can_be_made(shop: Shop, order_url: Any) -> None:
     shop.paycheckout.order_url(order_url)
     assert opens(shop).status_code == 200
-    shop.clock.advance(minutes=6)
+    shop.waits(minutes=6)
     assert urgent(shop) == {"failing-functions:order_url"}
     shop.paycheckout.order_url(lambda order_id: f"{request.host_url}own/{order_id}")
     shop.reconciles()
@@ -138,8 +135,7 @@ def test_a_permission_that_fails_lets_nobody_in_and_is_an_alarm_until_it_works(s
     names: list[str] = []
     opens_view(shop, lambda: names[0])
     assert shop.browser.get("/paycheckout/owner/").status_code == 503
-    shop.clock.advance(minutes=6)
-    shop.reconciles()
+    shop.reconciles(minutes=6)
     assert "failing-functions:permission" in urgent(shop)
     names.append("Ada")
     assert shop.browser.get("/paycheckout/owner/").status_code == 200
@@ -162,7 +158,7 @@ def test_an_amount_that_the_service_refuses_is_one_orders_problem(shop: Shop) ->
     assert (told.status_code, told.json["code"]) == (422, "amount_refused")
     assert len(shop.service.created) == 1, "it is not asked again a moment later"
     for _ in range(3):
-        shop.clock.advance(minutes=2)
+        shop.waits(minutes=2)
         refuses(shop)
     assert urgent(shop) == {"refused-amounts"}
     assert alarms_of(shop)["refused-amounts"].severity == "today"
@@ -174,26 +170,24 @@ def test_an_amount_that_the_service_refuses_is_one_orders_problem(shop: Shop) ->
 @pytest.mark.parametrize("ends", ["another amount", "not payable", "paid"])
 def test_the_alarm_of_a_refused_amount_ends_with_its_cause(shop: Shop, ends: str) -> None:
     refuses(shop)
-    shop.clock.advance(minutes=6)
-    shop.reconciles()
+    shop.reconciles(minutes=6)
     assert urgent(shop) == {"refused-amounts"}, "the amount is the same"
     if ends == "paid":
         shop.has_paid()
     else:
         shop.totals["o-1"] = Pay("20", "USD") if ends == "another amount" else None
-        shop.clock.advance(minutes=10)
-        shop.reconciles()
+        shop.reconciles(minutes=10)
     assert urgent(shop) == set()
 
 
 def test_refused_checkouts_of_different_orders_keep_everybody_from_paying(shop: Shop) -> None:
     refuses(shop)
-    shop.clock.advance(minutes=6)
+    shop.waits(minutes=6)
     assert urgent(shop) == {"refused-amounts"}
     refuses(shop, "o-2")
     assert urgent(shop) == {"refused-orders"}
-    shop.totals["o-3"] = Pay("5", "USD")
-    shop.clock.advance(seconds=1)
+    shop.costs("5", "o-3")
+    shop.waits(seconds=1)
     shop.starts("o-3")
     assert urgent(shop) == {"refused-amounts"}, "others can pay"
 
@@ -220,9 +214,9 @@ def is_down(shop: Shop, *order_ids: str, answer: Answer | None = None) -> None:
     for order_id in [*order_ids, *order_ids]:
         shop.service.instead_of_created = [answer or refusal(503, "closed")]
         assert presses_pay(shop, order_id).status_code == 503
-        shop.clock.advance(minutes=3)
+        shop.waits(minutes=3)
     shop.service.instead_of_created.clear()
-    shop.clock.advance(minutes=3)
+    shop.waits(minutes=3)
 
 
 def could_not_pay(shop: Shop) -> list[str]:
@@ -243,12 +237,12 @@ def could_not_pay(shop: Shop) -> list[str]:
 def test_the_alarm_of_an_outage_names_who_could_not_pay_and_after_it_one_of_their_own_does(
     shop: Shop, answer: Answer, alarm: str
 ) -> None:
-    shop.totals["o-3"] = Pay("5", "USD")
+    shop.costs("5", "o-3")
     is_down(shop, "o-1", "o-2", answer=answer)
     assert urgent(shop) == {alarm}, "one trouble is one alarm"
     assert "; 2 customers could not pay" in alarms_of(shop)[alarm].what
     assert [each.split(",")[0] for each in examples(shop, alarm) if "Order" in each] == ["Order o-2", "Order o-1"]
-    shop.clock.advance(hours=2)
+    shop.waits(hours=2)
     assert "failed-starts" not in alarms_of(shop), "it does not come and go while nobody tries"
     shop.starts("o-3")
     assert urgent(shop) == {"failed-starts"}
@@ -263,43 +257,38 @@ def test_a_customer_whom_the_limit_of_web_requests_refuses_could_not_pay(shop: S
     spent = {"flask_paycheckout.service_seconds": 60.0}
     with shop.app.test_request_context(environ_base=spent), pytest.raises(PaymentsError, match="all of its time"):
         shop.paycheckout.start("o-1")
-    shop.clock.advance(minutes=5)
+    shop.waits(minutes=5)
     assert could_not_pay(shop) == ["o-1"]
 
 
 @pytest.mark.parametrize("ends", ["starts", "an earlier page pays", "cancelled", "a week", "erased"])
 def test_who_could_not_pay_is_told_until(shop: Shop, ends: str) -> None:
     earlier = shop.has_deposit("pending")
-    shop.totals["o-1"] = Pay("20", "USD", parts=True)
+    shop.costs("20", parts=True)
     is_down(shop, "o-1", "o-2")
-    shop.clock.advance(hours=2)
-    shop.reconciles()
+    shop.reconciles(hours=2)
     assert could_not_pay(shop) == ["o-1", "o-2"]
     if ends == "starts":
         shop.starts()
     elif ends == "an earlier page pays":
-        shop.totals["o-1"] = Pay("12.50", "USD")
+        shop.costs("12.50")
         assert shop.settles(earlier, "completed").status == "paid"
     elif ends == "a week":
-        shop.clock.advance(days=7)
+        shop.waits(days=7)
     elif ends == "erased":
-        with shop.app.app_context():
-            shop.paycheckout.erase("o-1", by="Ada", why="asked for it")
+        shop.calls.erase("o-1", by="Ada", why="asked for it")
     else:
         shop.totals["o-1"] = None
-        shop.clock.advance(hours=2)
-        shop.reconciles()
+        shop.reconciles(hours=2)
     assert could_not_pay(shop) == ([] if ends == "a week" else ["o-2"])
-    shop.clock.advance(hours=7)
-    shop.reconciles()
-    with shop.app.app_context():
-        assert shop.paycheckout.stored_about("o-1")["order_problems"] == [], "a round removes it"
+    shop.reconciles(hours=7)
+    assert shop.calls.stored_about("o-1")["order_problems"] == [], "a round removes it"
 
 
 def test_presses_of_one_order_cost_one_row_and_a_statement_a_minute(shop: Shop) -> None:
     for _ in range(5):
         fails_to_pay(shop)
-    shop.clock.advance(minutes=2)
+    shop.waits(minutes=2)
     fails_to_pay(shop)
     (problem,) = shop.runtime.order_problems.of_order("o-1")
     assert (problem.since, problem.last_at) == (shop.clock() - timedelta(minutes=2), shop.clock())
@@ -308,17 +297,17 @@ def test_presses_of_one_order_cost_one_row_and_a_statement_a_minute(shop: Shop) 
 def test_who_could_not_pay_hides_no_other_problem(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("flask_paycheckout.checkouts.order_problems._MOST", 1)
     refuses(shop)
-    shop.clock.advance(minutes=1)
+    shop.waits(minutes=1)
     fails_to_pay(shop, "o-2")
-    shop.clock.advance(hours=2)
+    shop.waits(hours=2)
     assert urgent(shop) == {"refused-amounts"}
 
 
 def test_a_single_failure_is_told_after_an_hour_in_which_more_may_make_an_outage_of_it(shop: Shop) -> None:
     fails_to_pay(shop)
-    shop.clock.advance(minutes=59)
+    shop.waits(minutes=59)
     assert urgent(shop) == set()
-    shop.clock.advance(minutes=1)
+    shop.waits(minutes=1)
     assert urgent(shop) == {"failed-starts"}
 
 
@@ -333,8 +322,7 @@ def test_a_function_of_the_shop_that_fails_is_no_new_try_of_the_customer(shop: S
     fails_to_pay(shop)
     failed_at = shop.clock()
     breaks_order_total(shop)
-    shop.clock.advance(minutes=10)
-    shop.reconciles()
+    shop.reconciles(minutes=10)
     (problem,) = shop.runtime.order_problems.of_order("o-1")
     assert problem.last_at == failed_at
 

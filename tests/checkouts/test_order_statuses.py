@@ -17,9 +17,8 @@ pytestmark = pytest.mark.on_each_database
 @pytest.mark.parametrize("status", STATUSES)
 def test_one_order(shop: Shop, status: str) -> None:
     reach(shop, status)
-    with shop.app.app_context():
-        assert shop.paycheckout.order_status("o-1") == status
-        assert shop.paycheckout.order_statuses(["o-1", "o-2"]) == {"o-1": status, "o-2": "unpaid"}
+    assert shop.calls.order_status("o-1") == status
+    assert shop.calls.order_statuses(["o-1", "o-2"]) == {"o-1": status, "o-2": "unpaid"}
 
 
 def test_many_orders_are_read_along_an_index_without_their_histories(shop: Shop) -> None:
@@ -63,5 +62,5 @@ def test_nothing_is_flushed_for_an_order_status(shop: Shop) -> None:
 
 
 def test_one_string_is_not_taken_for_several_order_ids(shop: Shop) -> None:
-    with shop.app.app_context(), pytest.raises(TypeError, match=r"several order ids, not one str"):
-        shop.paycheckout.order_statuses("o-1")
+    with pytest.raises(TypeError, match=r"several order ids, not one str"):
+        shop.calls.order_statuses("o-1")

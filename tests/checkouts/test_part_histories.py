@@ -178,7 +178,7 @@ class History:
             due = self.oracle.pages[name].due
             cents = self.chance.choice([due, due, max(due - 1, 1), due + 1, *SUMS])
             # Which part is the newest shows by their times.
-            self.shop.clock.advance(milliseconds=1)
+            self.shop.waits(milliseconds=1)
             self.shop.settles(name, "completed", inputAmount=number(usd(cents)))
             self.oracle.arrives(name, cents)
 
@@ -199,7 +199,7 @@ class History:
             self.oracle.total = None
 
     def looks(self) -> None:
-        self.shop.clock.advance(milliseconds=1)
+        self.shop.waits(milliseconds=1)
         if self.chance.random() < 0.5 or not self.oracle.parts:
             self.shop.reconciles()
         else:
@@ -261,8 +261,7 @@ class History:
         for name, page in oracle.pages.items():
             assert stored[name].status == ("created" if page.state == OPEN else page.state), name
         assert {name for name, one in stored.items() if one.paid_order_id} == {oracle.paid_by} - {None}
-        with shop.app.app_context():
-            balance = shop.paycheckout.balance(self.order_id)
+        balance = shop.calls.balance(self.order_id)
         counted = oracle.parts or oracle.paid_by
         expected = (usd(oracle.paid), usd(oracle.left())) if counted else None
         assert (balance and (balance.paid, balance.left)) == expected
@@ -277,9 +276,8 @@ class History:
     def check_records(self) -> None:
         """Check the records that stay for good: the events, and the books, which know the other orders too."""
         oracle, shop = self.oracle, self.shop
-        with shop.app.app_context():
-            told = [event.name for event in shop.paycheckout.explain(self.order_id).events]
-            lines = [line for line in shop.paycheckout.books() if line.order_id == self.order_id]
+        told = [event.name for event in shop.calls.explain(self.order_id).events]
+        lines = [line for line in shop.calls.books() if line.order_id == self.order_id]
         name = "request_paid" if self.order_id.startswith("request:") else "order_paid"
         assert told.count(name) == bool(oracle.paid_by)
         booked = sum((line.gross or Decimal(0) for line in lines if line.kind == "payment"), Decimal(0))

@@ -170,12 +170,11 @@ def test_a_service_that_is_down_is_probed_and_not_flooded(shop: Shop) -> None:
     fails_whole(shop)
     assert shop.reconciles() == ReconcileReport(checked=3, failed=3)
     for round_number in range(1, 6):
-        shop.clock.advance(hours=1)
-        assert shop.reconciles() == ReconcileReport(checked=1, failed=1)
+        assert shop.reconciles(hours=1) == ReconcileReport(checked=1, failed=1)
         assert len(set(shop.service.reads)) == 3 + round_number, "a probe of what did not fail before"
     assert {shop.attempt(checkout_id).status for checkout_id in made} == {"created"}
     comes_back(shop)
-    shop.clock.advance(hours=1)
+    shop.waits(hours=1)
     for checkout_id in made:
         shop.service.says(checkout_id, "completed")
     assert shop.reconciles() == ReconcileReport(checked=300, changed=300, delivered=300)
@@ -187,15 +186,13 @@ def test_a_payment_is_found_although_all_other_reads_fail_for_ever(shop: Shop) -
     made = stores_many(shop, 6)
     fails_whole(shop)
     for _ in range(6):
-        shop.clock.advance(hours=1)
-        shop.reconciles()
+        shop.reconciles(hours=1)
     comes_back(shop)
     for checkout_id in made:
         shop.service.fails(checkout_id)
     shop.service.says(made[0], "completed")
     for _ in range(6):
-        shop.clock.advance(hours=1)
-        shop.reconciles()
+        shop.reconciles(hours=1)
     assert shop.attempt(made[0]).status == "paid"
 
 
@@ -209,7 +206,7 @@ def test_checkouts_that_the_service_cannot_tell_about_keep_no_other_waiting(open
     for checkout_id in fine:
         shop.service.says(checkout_id, "completed")
     assert shop.reconciles() == ReconcileReport(checked=120, changed=60, delivered=60, failed=60)
-    shop.clock.advance(hours=1)
+    shop.waits(hours=1)
     shop.service.reads.clear()
     new = shop.starts("o-2")
     shop.reconciles()
@@ -221,7 +218,7 @@ def test_a_round_reads_what_was_due_as_it_began(shop: Shop) -> None:
     first = shop.starts("o-1")
 
     def sells() -> None:
-        shop.clock.advance(seconds=1)
+        shop.waits(seconds=1)
         shop.starts("o-2")
 
     shop.service.meets_once(sells)
@@ -252,7 +249,7 @@ def test_a_host_whose_clock_is_ahead_keeps_no_read_from_the_others(
     checkout_id, pending = shop.has_deposit("completed"), shop.has_deposit("pending", "o-2")
     shop.settles(pending)
     service.says(pending, "completed")
-    shop.clock.advance(seconds=10)
+    shop.waits(seconds=10)
     assert ahead.reconciles().failed == 2
     shop.reconciles()
     assert [shop.attempt(each).status for each in (checkout_id, pending)] == ["paid", "paid"]
@@ -260,12 +257,12 @@ def test_a_host_whose_clock_is_ahead_keeps_no_read_from_the_others(
 
 def test_what_a_clock_that_was_ahead_has_abandoned_is_read_when_it_is_right_again(shop: Shop) -> None:
     checkout_id = shop.starts()
-    shop.clock.advance(days=1)
+    shop.waits(days=1)
     for _ in range(2):
         shop.reconciles()
-        shop.clock.advance(minutes=1)
+        shop.waits(minutes=1)
     assert shop.attempt(checkout_id).status == "abandoned"
-    shop.clock.advance(days=-1)
+    shop.waits(days=-1)
     shop.service.says(checkout_id, "completed")
     shop.reconciles()
     assert shop.attempt(checkout_id).status == "paid"

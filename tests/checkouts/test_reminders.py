@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 from sqlalchemy import select
 
-from flask_paycheckout import Pay, payment_reminder, request_reminder
+from flask_paycheckout import payment_reminder, request_reminder
 from flask_paycheckout.testing import Signals
 from tests.checkouts.test_requests import asks, withdraws
 from tests.conftest import NewDatabase, OpenShop
 from tests.locks import with_patience
 from tests.payouts.shop import refunds
-from tests.scripted import Shop
+from tests.scripted import Shop, raising
 
 HOUR, DAY = 3600, 86400
 
@@ -32,15 +32,15 @@ def reminded(signals: Signals) -> list[tuple[str | None, int]]:
 @pytest.mark.on_each_database
 def test_an_order_is_reminded_once_at_each_time_from_its_first_checkout(shop: Shop, signals: Signals) -> None:
     shop.starts()
-    shop.clock.advance(minutes=59)
+    shop.waits(minutes=59)
     shop.starts()
     shop.reconciles()
     assert reminded(signals) == []
-    shop.clock.advance(minutes=1)
+    shop.waits(minutes=1)
     for _ in range(2):
         shop.reconciles()
     assert reminded(signals) == [("o-1", 1)]
-    shop.clock.advance(hours=23)
+    shop.waits(hours=23)
     for _ in range(2):
         shop.reconciles()
     assert reminded(signals) == [("o-1", 1), ("o-1", 2)]
@@ -50,7 +50,7 @@ def test_an_order_is_reminded_once_at_each_time_from_its_first_checkout(shop: Sh
 
 def test_of_several_times_that_passed_the_last_one_counts(shop: Shop, signals: Signals) -> None:
     shop.starts()
-    shop.clock.advance(days=2)
+    shop.waits(days=2)
     for _ in range(2):
         shop.reconciles()
     assert reminded(signals) == [("o-1", 2)]
@@ -85,8 +85,7 @@ def test_what_cannot_or_need_not_be_paid_is_not_reminded(
     shop: Shop, signals: Signals, ends: Callable[[Shop, str], None]
 ) -> None:
     ends(shop, shop.starts())
-    shop.clock.advance(hours=1)
-    shop.reconciles()
+    shop.reconciles(hours=1)
     assert reminded(signals) == []
 
 
@@ -95,16 +94,13 @@ def test_a_reminder_that_is_no_longer_true_is_superseded(
     shop: Shop, signals: Signals, ends: Callable[[Shop, str], None]
 ) -> None:
     checkout_id = shop.starts()
-    shop.clock.advance(hours=1)
-
-    def fails(app: object, **told: object) -> None:
-        raise RuntimeError("the mail server is away")
-
+    shop.waits(hours=1)
+    fails = raising(RuntimeError("the mail server is away"))
     with payment_reminder.connected_to(fails, sender=shop.app):
         shop.reconciles()
     signals.clear()
     ends(shop, checkout_id)
-    shop.clock.advance(minutes=1)
+    shop.waits(minutes=1)
     with payment_reminder.connected_to(fails, sender=shop.app):
         shop.reconciles()
     [reminder] = shop.events("payment_reminder")
@@ -116,10 +112,9 @@ def test_a_request_is_reminded_from_its_making_until_it_ends(shop: Shop, signals
     standing, ended = asks(shop), asks(shop, expires=timedelta(minutes=50))
     if withdrawn:
         withdraws(shop, ended.reference)
-    shop.clock.advance(minutes=30)
+    shop.waits(minutes=30)
     shop.starts(standing.order_id)
-    shop.clock.advance(minutes=30)
-    shop.reconciles()
+    shop.reconciles(minutes=30)
     assert (reminded(signals), signals.names) == ([(standing.order_id, 1)], ["request_reminder"])
 
 
@@ -127,8 +122,7 @@ def test_a_request_that_nobody_began_to_pay_is_reminded_of(shop: Shop) -> None:
     made = asks(shop)
     told: list[dict[str, Any]] = []
     with request_reminder.connected_to(lambda app, **given: told.append(given), sender=shop.app):
-        shop.clock.advance(hours=1)
-        shop.reconciles()
+        shop.reconciles(hours=1)
     [given] = told
     assert (sorted(given), given["number"]) == (["event_id", "number", "request"], 1)
     assert given["request"].reference == made.reference
@@ -141,10 +135,10 @@ def test_who_has_paid_meanwhile_is_not_reminded(shop: Shop, signals: Signals) ->
     """The webhook was lost, and the next read is planned for later."""
     checkout_id = shop.starts()
     shop.abandons(checkout_id)
-    shop.clock.advance(minutes=27)
+    shop.waits(minutes=27)
     shop.settles(checkout_id)
     shop.service.says(checkout_id, "completed")
-    shop.clock.advance(minutes=15)
+    shop.waits(minutes=15)
     assert shop.attempt(checkout_id).next_read_at > shop.clock()
     shop.reconciles()
     assert (reminded(signals), signals.names[-1]) == ([], "order_paid")
@@ -153,14 +147,13 @@ def test_who_has_paid_meanwhile_is_not_reminded(shop: Shop, signals: Signals) ->
 def test_a_reminder_waits_for_a_read_that_fails(shop: Shop, signals: Signals) -> None:
     checkout_id = shop.starts()
     shop.service.fails(checkout_id)
-    shop.clock.advance(hours=1)
+    shop.waits(hours=1)
     for _ in range(3):
         shop.reconciles()
-        shop.clock.advance(minutes=1)
+        shop.waits(minutes=1)
     assert reminded(signals) == []
     del shop.service.deposits[checkout_id]
-    shop.clock.advance(minutes=10)
-    shop.reconciles()
+    shop.reconciles(minutes=10)
     assert reminded(signals) == [("o-1", 1)]
 
 
@@ -175,8 +168,7 @@ def test_a_time_that_passed_while_a_payment_was_under_way_is_made_up(
         shop.settles(checkout_id, "pending")
     else:
         shop.settles(checkout_id, "completed", inputAmount=1)
-    shop.clock.advance(hours=2)
-    shop.reconciles()
+    shop.reconciles(hours=2)
     assert reminded(signals) == []
     if ends == "the payment fails":
         shop.settles(checkout_id, "failed")
@@ -184,10 +176,9 @@ def test_a_time_that_passed_while_a_payment_was_under_way_is_made_up(
         shop.resolves(checkout_id, accept=False)
     for _ in range(2):
         shop.reconciles()
-        shop.clock.advance(minutes=1)
+        shop.waits(minutes=1)
     assert reminded(signals) == [(order_id, 1)]
-    shop.clock.advance(days=1)
-    shop.reconciles()
+    shop.reconciles(days=1)
     assert reminded(signals) == [(order_id, 1), (order_id, 2)]
 
 
@@ -195,10 +186,9 @@ def test_of_a_time_that_was_told_nobody_is_told_again(
     shop: Shop, signals: Signals, caplog: pytest.LogCaptureFixture
 ) -> None:
     checkout_id = shop.starts()
-    shop.clock.advance(hours=1)
-    shop.reconciles()
+    shop.reconciles(hours=1)
     shop.settles(checkout_id, "pending")
-    shop.clock.advance(minutes=5)
+    shop.waits(minutes=5)
     shop.settles(checkout_id, "failed")
     shop.reconciles()
     assert reminded(signals) == [("o-1", 1)]
@@ -207,36 +197,29 @@ def test_of_a_time_that_was_told_nobody_is_told_again(
 
 def test_an_order_whose_total_cannot_be_told_is_asked_about_again_later(shop: Shop, signals: Signals) -> None:
     shop.starts()
-    shop.clock.advance(hours=1)
+    shop.waits(hours=1)
     price = shop.totals.pop("o-1")
-
-    def fails(order_id: str) -> Any:
-        raise RuntimeError("no prices now")
-
-    shop.paycheckout.order_total(fails)
+    shop.paycheckout.order_total(raising(RuntimeError("no prices now")))
     shop.reconciles()
     shop.paycheckout.order_total(lambda order_id: price)
     shop.reconciles()
     assert reminded(signals) == []
-    shop.clock.advance(hours=1)
-    shop.reconciles()
+    shop.reconciles(hours=1)
     assert reminded(signals) == [("o-1", 1)]
 
 
 def test_without_the_setting_nobody_is_reminded_and_no_row_waits(open_shop: OpenShop, signals: Signals) -> None:
     shop = open_shop()
     waiting = shop.attempt(shop.starts()), asks(shop)
-    shop.clock.advance(days=2)
-    shop.reconciles()
+    shop.reconciles(days=2)
     assert reminded(signals) == []
     assert [one.remind_at for one in waiting] == [None, None]
 
 
 def test_an_order_of_which_a_part_is_paid_is_reminded_of_the_rest(shop: Shop, signals: Signals) -> None:
-    shop.totals["o-1"] = Pay("20.00", "USD", parts=True)
+    shop.costs("20.00", parts=True)
     assert shop.settles(shop.starts(), "completed").status == "part"
-    shop.clock.advance(hours=1)
-    shop.reconciles()
+    shop.reconciles(hours=1)
     assert reminded(signals) == [("o-1", 1)]
 
 
@@ -252,7 +235,7 @@ def test_an_order_whose_checkout_another_transaction_keeps_locked_stops_no_other
         shop.settles(locked, "pending")
     shop.starts("o-2")
     shop.totals |= {"o-1": "no total"} if known == "unpriced" else {}  # type: ignore[dict-item]
-    shop.clock.advance(hours=1)
+    shop.waits(hours=1)
     with shop.engine.connect() as other:
         table = shop.runtime.models.checkouts
         other.execute(select(table).where(table.c.checkout_id == locked).with_for_update())

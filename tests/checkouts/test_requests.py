@@ -30,8 +30,7 @@ def asks(shop: Shop, **given: Any) -> Any:
 
 
 def withdraws(shop: Shop, reference: str) -> Any:
-    with shop.app.app_context():
-        return shop.paycheckout.withdraw_request(reference, by="Ada", why="paid in cash")
+    return shop.calls.withdraw_request(reference, by="Ada", why="paid in cash")
 
 
 def refuse(*asked: object) -> Any:
@@ -50,10 +49,9 @@ def test_a_request_is_paid_like_an_order_that_the_shop_is_not_asked_for(shop: Sh
     assert [(one.name, one.order_id, one.checkout_id) for one in signals] == [
         ("request_paid", made.order_id, checkout_id)
     ]
-    with shop.app.app_context():
-        assert shop.paycheckout.order_status(made.order_id) == "paid"
-        assert [line.order_id for line in shop.paycheckout.books()] == [made.order_id]
-        assert "Logo, two drafts" in str(shop.paycheckout.explain(made.order_id))
+    assert shop.calls.order_status(made.order_id) == "paid"
+    assert [line.order_id for line in shop.calls.books()] == [made.order_id]
+    assert "Logo, two drafts" in str(shop.calls.explain(made.order_id))
 
 
 def test_the_shop_that_closes_its_orders_need_not_know_of_requests(shop: Shop) -> None:
@@ -80,7 +78,7 @@ def test_of_a_request_no_signal_but_its_own_is_sent(shop: Shop, signals: Signals
     first = shop.settles(shop.starts(made.order_id), "pending").checkout_id
     shop.settles(first, "failed")
     assert shop.settles(shop.starts(made.order_id), "completed", inputAmount=number("5")).status == "part"
-    late = shop.has_deposit("completed", made.order_id, inputAmount=number("9"))
+    late = shop.has_arrived("9", made.order_id)
     assert shop.settles(late).status == "held"
     assert shop.resolves(late, True, refund_excess=True).status == "paid"
     assert signals.names == ["request_paid", "claim_wanted"], "and that of the refund"
@@ -97,7 +95,7 @@ def test_the_page_of_one_that_is_partly_paid_says_that_the_rest_is_over(shop: Sh
         if ends == "withdrawn":
             shop.paycheckout.withdraw_request(made.reference, by="Ada", why="too late")
     assert "To be paid before" in shop.app.test_client().get(url).text or ends == "withdrawn"
-    shop.clock.advance(hours=1)
+    shop.waits(hours=1)
     page = shop.app.test_client().get(url).text
     assert ("Partly paid" in page, "To be paid before" in page) == (True, False)
     assert {"expired": "The time to pay the rest is over", "withdrawn": "does not ask for the rest"}[ends] in page
@@ -117,7 +115,7 @@ def test_it_exists_only_if_the_shop_commits(shop: Shop) -> None:
 
 
 def expires(shop: Shop, reference: str) -> None:
-    shop.clock.advance(days=2)
+    shop.waits(days=2)
 
 
 @pytest.mark.parametrize("ends", [expires, withdraws])
@@ -140,8 +138,7 @@ def test_a_withdrawal_is_a_deed_and_is_made_once(shop: Shop) -> None:
     assert withdraws(shop, made.reference).withdrawn_at == shop.clock()
     with pytest.raises(TransitionRefused, match="withdrawn already"):
         withdraws(shop, made.reference)
-    with shop.app.app_context():
-        deeds = shop.paycheckout.stored_about(made.order_id)["deeds"]
+    deeds = shop.calls.stored_about(made.order_id)["deeds"]
     assert [(one["by"], one["deed"], one["subject"], one["why"]) for one in deeds] == [
         ("Bo", "requested", made.reference, ""),
         ("Ada", "withdrawn", made.reference, "paid in cash"),
@@ -231,7 +228,7 @@ def test_commands_make_and_list_requests(open_shop: OpenShop) -> None:
         ["unpaid", "5", "JPY"],
         ["unpaid", "2026-01-31", "23:00:00Z", "12.50", "USD"],
     ]
-    shop.clock.advance(days=40)
+    shop.waits(days=40)
     assert '"status": "expired"' in shop.runs("requests", "--json").output
     for wrong in (["12.505", "USD"], ["1", "XXY"]):
         assert shop.runs("request", *wrong, *title).exit_code == 2

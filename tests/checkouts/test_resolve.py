@@ -13,7 +13,7 @@ from flask_paycheckout import Pay, order_paid, payment_resolved
 from flask_paycheckout.testing import Signals
 from tests.alarming import examples
 from tests.books.test_report import has_second
-from tests.scripted import Shop
+from tests.scripted import Shop, raising
 
 pytestmark = pytest.mark.on_each_database
 
@@ -31,11 +31,7 @@ def costs(total: Pay | None) -> Callable[[Shop], str]:
 
 def unpriced(shop: Shop) -> str:
     checkout_id = shop.has_deposit("completed")
-
-    def raises(order_id: str) -> None:
-        raise RuntimeError("the price list is away")
-
-    shop.paycheckout.order_total(raises)
+    shop.paycheckout.order_total(raising(RuntimeError("the price list is away")))
     return checkout_id
 
 
@@ -51,7 +47,7 @@ def unasked(shop: Shop) -> str:
             shop.settles(checkout_id)
         attempt = shop.attempt(checkout_id)
         assert (attempt.status, "no_such_table" in attempt.problem) == ("created", True), "the database may recover"
-    shop.clock.advance(hours=1)
+    shop.waits(hours=1)
     return checkout_id
 
 

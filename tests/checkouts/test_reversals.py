@@ -13,8 +13,8 @@ from tests.conftest import OpenShop
 from tests.payouts.claiming import FORM, Customer
 from tests.payouts.shop import refunds
 from tests.scripted import Shop, number
+from tests.views.owner import opens_view, order_page, text_of
 from tests.views.pages import heading, opens
-from tests.views.test_owner import opens as opens_owner, opens_view, text_of
 
 pytestmark = pytest.mark.on_each_database
 
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.on_each_database
 def has_money(shop: Shop, state: str) -> str:
     """Brings the order "o-1" to this state of decided money; gives the checkout's id."""
     if state == "part":
-        shop.totals["o-1"] = Pay("100", "USD", parts=True)
+        shop.costs("100", parts=True)
         return str(shop.settles(shop.has_deposit("completed")).checkout_id)
     if state == "paid":
         return shop.has_paid()
@@ -34,15 +34,14 @@ def has_money(shop: Shop, state: str) -> str:
 
 def takes_back(shop: Shop, checkout_id: str, says: str = "failed") -> Any:
     """The service reports something else, days later, and sends its webhook."""
-    shop.clock.advance(days=3)
+    shop.waits(days=3)
     shop.service.says(checkout_id, says)
     assert shop.hears_of(checkout_id) == 200
     return shop.attempt(checkout_id)
 
 
 def lines(shop: Shop) -> list[tuple[str, str]]:
-    with shop.app.app_context():
-        return [(line.kind.value, f"{line.gross:.2f}") for line in shop.paycheckout.books()]
+    return [(line.kind.value, f"{line.gross:.2f}") for line in shop.calls.books()]
 
 
 @pytest.mark.parametrize("state", ["part", "paid", "held", "rejected"])
@@ -68,10 +67,10 @@ def test_the_comparison_of_the_month_notices_it_without_a_webhook(open_shop: Ope
     shop = open_shop(PAYCHECKOUT_AUDIT_MONTHS=True)
     checkout_id = shop.has_paid()
     shop.service.says(checkout_id, "failed")
-    shop.clock.advance(days=32)
+    shop.waits(days=32)
     for _ in range(3):
         shop.reconciles()
-        shop.clock.advance(minutes=10)
+        shop.waits(minutes=10)
     assert signals.names.count("payment_reversed") == 1
     assert "reversed-payments" in urgent(shop)
 
@@ -95,14 +94,17 @@ def test_nobody_asks_where_a_refund_of_money_that_was_taken_back_goes(shop: Shop
     assert (heading(page), "<form" in page) == ("The shop is looking at your refund", False)
     assert customer.sends(**FORM).status_code == 409
     shop.service.says(checkout_id, "completed")
-    shop.clock.advance(minutes=5)
+    shop.waits(minutes=5)
     shop.hears_of(checkout_id)
     assert "<form" in customer.opens().text
 
 
-def test_a_webhook_about_money_that_arrived_causes_one_read_in_a_cool_down(shop: Shop, signals: Signals) -> None:
-    checkout_id = shop.has_paid()
-    shop.clock.advance(minutes=1)
+@pytest.mark.parametrize("state", ["paid", "held", "rejected"])
+def test_a_webhook_about_money_that_arrived_causes_one_read_in_a_cool_down(
+    shop: Shop, signals: Signals, state: str
+) -> None:
+    checkout_id = has_money(shop, state)
+    shop.waits(minutes=1)
     shop.service.reads.clear()
     for _ in range(3):
         shop.hears_of(checkout_id)
@@ -110,11 +112,9 @@ def test_a_webhook_about_money_that_arrived_causes_one_read_in_a_cool_down(shop:
     shop.service.says(checkout_id, "failed")
     shop.reconciles()
     assert len(shop.service.reads) == 1
-    shop.clock.advance(seconds=5)
-    shop.reconciles()
+    shop.reconciles(seconds=5)
     assert (len(shop.service.reads), signals.names[-1]) == (2, "payment_reversed"), "no webhook is lost"
-    shop.clock.advance(days=1)
-    shop.reconciles()
+    shop.reconciles(days=1)
     assert len(shop.service.reads) == 2
 
 
@@ -132,27 +132,24 @@ def test_a_deferred_webhook_is_read_by_whoever_settles_it(open_shop: OpenShop, s
 
 def test_one_not_found_is_no_proof_and_a_second_one_a_minute_later_is(shop: Shop, signals: Signals) -> None:
     checkout_id = shop.has_paid()
-    shop.clock.advance(days=1)
+    shop.waits(days=1)
     del shop.service.deposits[checkout_id]
     shop.hears_of(checkout_id)
     assert (urgent(shop), shop.attempt(checkout_id).payment is None) == (set(), False)
-    shop.clock.advance(seconds=60)
-    shop.reconciles()
+    shop.reconciles(seconds=60)
     assert (signals.names[-1], shop.attempt(checkout_id).payment) == ("payment_reversed", None)
 
 
 def test_a_read_that_fails_is_tried_until_the_service_answers(shop: Shop, signals: Signals) -> None:
     checkout_id = shop.has_paid()
-    shop.clock.advance(days=1)
+    shop.waits(days=1)
     shop.service.fails(checkout_id)
     shop.hears_of(checkout_id)
     for _ in range(8):
-        shop.clock.advance(minutes=1)
-        shop.reconciles()
+        shop.reconciles(minutes=1)
     assert "failing-service" in urgent(shop)
     shop.service.says(checkout_id, "failed")
-    shop.clock.advance(minutes=10)
-    shop.reconciles()
+    shop.reconciles(minutes=10)
     assert (signals.names[-1], urgent(shop)) == ("payment_reversed", {"reversed-payments"})
 
 
@@ -174,14 +171,13 @@ def test_another_amount_that_comes_in_its_place_is_told_until_a_person_has_dealt
     since = alarms_of(shop)["reversed-payments"].since
     for _ in range(2):
         shop.service.says(checkout_id, "completed", inputAmount=number("5"))
-        shop.clock.advance(minutes=1)
+        shop.waits(minutes=1)
         shop.hears_of(checkout_id)
         assert alarms_of(shop)["reversed-payments"].since == since
     assert lines(shop)[-1] == ("payment", "5.00")
     assert "another amount" in shop.runs("show", "o-1").output.partition("\n")[0]
-    assert "It is dealt with" in opens_owner(shop, "/order", order_id="o-1").text
-    with shop.app.app_context():
-        shop.paycheckout.keep(checkout_id, by="Ada", why="the rest came in cash")
+    assert "It is dealt with" in order_page(shop).text
+    shop.calls.keep(checkout_id, by="Ada", why="the rest came in cash")
     assert urgent(shop) == set()
     assert "differs 0" in shop.runs("audit").output
 
@@ -189,8 +185,7 @@ def test_another_amount_that_comes_in_its_place_is_told_until_a_person_has_dealt
 def test_a_person_ends_the_alarm_of_money_that_is_gone(shop: Shop) -> None:
     checkout_id = shop.has_paid()
     takes_back(shop, checkout_id)
-    with shop.app.app_context():
-        shop.paycheckout.keep(checkout_id, by="Ada", why="the customer paid in cash")
+    shop.calls.keep(checkout_id, by="Ada", why="the customer paid in cash")
     assert urgent(shop) == set()
 
 
@@ -204,11 +199,10 @@ def test_held_money_that_is_gone_can_only_be_rejected(shop: Shop) -> None:
 
 
 def test_a_part_that_is_taken_back_is_left_to_pay_again(shop: Shop) -> None:
-    shop.totals["o-1"] = Pay("100", "USD", parts=True)
-    first, _ = (shop.settles(shop.has_deposit("completed", inputAmount=number(each))) for each in ("60", "30"))
+    shop.costs("100", parts=True)
+    first, _ = (shop.settles(shop.has_arrived(each)) for each in ("60", "30"))
     takes_back(shop, first.checkout_id)
-    with shop.app.app_context():
-        balance = shop.paycheckout.balance("o-1")
+    balance = shop.calls.balance("o-1")
     assert balance is not None
     assert (f"{balance.paid:.2f}", f"{balance.left:.2f}") == ("30.00", "70.00")
     assert shop.attempt(shop.starts()).due == Pay("70", "USD")
@@ -217,15 +211,13 @@ def test_a_part_that_is_taken_back_is_left_to_pay_again(shop: Shop) -> None:
 @pytest.mark.parametrize("others", [(), ("30",)])
 def test_a_part_that_is_taken_back_is_told_until_it_comes_after_all(shop: Shop, others: tuple[str, ...]) -> None:
     """The looks at what the order costs are about the other parts."""
-    shop.totals["o-1"] = Pay("100", "USD", parts=True)
-    first, *_ = (shop.settles(shop.has_deposit("completed", inputAmount=number(each))) for each in ("60", *others))
+    shop.costs("100", parts=True)
+    first, *_ = (shop.settles(shop.has_arrived(each)) for each in ("60", *others))
     takes_back(shop, first.checkout_id)
     for _ in range(3):
-        shop.clock.advance(minutes=31)
-        shop.reconciles()
+        shop.reconciles(minutes=31)
     assert urgent(shop) == {"reversed-payments"}
-    shop.clock.advance(days=8)
-    shop.reconciles()
+    shop.reconciles(days=8)
     assert urgent(shop) == {"reversed-payments"} | ({"unfinished-parts"} if others else set())
     takes_back(shop, first.checkout_id, "completed")
     assert "reversed-payments" not in urgent(shop)
@@ -233,15 +225,15 @@ def test_a_part_that_is_taken_back_is_told_until_it_comes_after_all(shop: Shop, 
 
 
 def test_an_excess_that_is_gone_is_no_excess(shop: Shop) -> None:
-    shop.totals["o-1"] = Pay("100", "USD", parts=True)
-    first, _ = (shop.settles(shop.has_deposit("completed", inputAmount=number(each))) for each in ("50", "10"))
-    shop.totals["o-1"] = Pay("55", "USD", parts=True)
+    shop.costs("100", parts=True)
+    first, _ = (shop.settles(shop.has_arrived(each)) for each in ("50", "10"))
+    shop.costs("55", parts=True)
     shop.reconciles()
     assert "excess-payments" in urgent(shop)
     takes_back(shop, first.checkout_id)
     assert {"reversed-payments", "excess-payments"} & urgent(shop) == {"reversed-payments"}
     shop.service.says(first.checkout_id, "completed", inputAmount=number("50"))
-    shop.clock.advance(minutes=1)
+    shop.waits(minutes=1)
     shop.hears_of(first.checkout_id)
     assert {"reversed-payments", "excess-payments"} & urgent(shop) == {"excess-payments"}
 
@@ -258,8 +250,7 @@ def test_an_atomic_receiver_takes_part_and_one_that_fails_loses_nothing(shop: Sh
     with payment_reversed.connected_to(stop, sender=shop.app):
         takes_back(shop, checkout_id)
         assert shop.attempt(checkout_id).payment is not None
-        shop.clock.advance(seconds=10)
-        shop.reconciles()
+        shop.reconciles(seconds=10)
     assert shop.attempt(checkout_id).payment is None
     assert len(tries) == 2
     assert len(set(tries)) == 1

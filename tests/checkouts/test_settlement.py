@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-from asyncio import CancelledError
 from collections.abc import Callable
-from contextlib import AbstractContextManager
 from datetime import timedelta
 from typing import Any
 
 import pytest
-from flask import Flask
-from sqlalchemy import text
-from sqlalchemy.exc import InternalError, OperationalError, TimeoutError as PoolTimeout
 
-from flask_paycheckout import ConfigurationError, Pay, UnknownCheckout, order_paid, payment_held
+from flask_paycheckout import UnknownCheckout, order_paid, payment_held
 from flask_paycheckout.client import PaymentsError
 from flask_paycheckout.testing import Signals
-from tests.alarming import urgent
 from tests.conftest import OpenShop
 from tests.scripted import Answer, Shop, garbage, number, refusal, success
 from tests.views.pages import reach
@@ -59,21 +53,10 @@ def test_a_status_that_no_rule_knows_counts_as_not_completed_and_is_reported(sho
     assert "frozen" not in shop.runs("report").output
 
 
-def fails_once(shop: Shop) -> AbstractContextManager[Any]:
-    """An atomic receiver of `order_paid` that fails the first time, until the `with` block ends."""
-    failures = iter([RuntimeError("the shelf broke")])
-
-    def breaks(app: Flask, **facts: object) -> None:
-        for failure in failures:
-            raise failure
-
-    return order_paid.connected_to(shop.paycheckout.atomic(breaks), sender=shop.app)
-
-
 @pytest.mark.parametrize("then", ["failed", None])
 def test_a_completed_payment_that_was_not_applied_and_is_taken_back_is_reported(shop: Shop, then: str | None) -> None:
     checkout_id = shop.has_deposit("completed")
-    with fails_once(shop):
+    with shop.refusing(order_paid, times=1):
         shop.settles(checkout_id)
     if then is None:
         shop.service.deposits.clear()
@@ -85,12 +68,11 @@ def test_a_completed_payment_that_was_not_applied_and_is_taken_back_is_reported(
     shop.settles(checkout_id, says=then)
     assert shop.runs("report").output.count("12.50 USD paid") == 1, "it is reported until it is explained"
     if then is not None:
-        shop.clock.advance(days=8)
+        shop.waits(days=8)
         shop.settles(checkout_id, says=then)
         assert "12.50 USD paid" not in shop.runs("report").output, "the service says that it failed"
     assert shop.settles(checkout_id, says="completed").status == "paid", "and may come back"
-    with shop.app.app_context():
-        lines = [(line.kind, str(line.gross)) for line in shop.paycheckout.books()]
+    lines = [(line.kind, str(line.gross)) for line in shop.calls.books()]
     assert lines == [("held", "12.50"), ("payment_returned", "-12.50"), ("payment", "12.50")]
 
 
@@ -98,7 +80,7 @@ def watched_to_its_end(shop: Shop) -> str:
     """An abandoned checkout of which no read is planned any more."""
     checkout_id = shop.has_deposit("failed")
     shop.settles(checkout_id)
-    shop.clock.advance(days=8)
+    shop.waits(days=8)
     assert shop.settles(checkout_id).next_read_at is None
     return checkout_id
 
@@ -110,48 +92,44 @@ def test_an_older_answer_takes_no_payment_back_that_a_newer_read_saw(shop: Shop,
     checkout_id = before(shop)
 
     shop.service.meets_once(lambda: shop.settles(checkout_id, says="completed"))
-    with fails_once(shop):
+    with shop.refusing(order_paid, times=1):
         shop.settles(checkout_id)
         attempt = shop.attempt(checkout_id)
         assert (attempt.deposit_status, attempt.failed_reads) == ("completed", 1)
-        shop.clock.advance(seconds=10)
-        shop.reconciles()
+        shop.reconciles(seconds=10)
     assert shop.attempt(checkout_id).status == "paid"
-    with shop.app.app_context():
-        assert [line.kind for line in shop.paycheckout.books()] == ["held", "held", "payment"]
+    assert [line.kind for line in shop.calls.books()] == ["held", "held", "payment"]
 
 
 def test_money_that_was_seen_is_asked_for_and_told_until_it_can_be_applied(shop: Shop) -> None:
     """A gateway answers `Deposit not found` once, when nobody watches the checkout any more."""
     checkout_id = watched_to_its_end(shop)
-    with fails_once(shop):
+    with shop.refusing(order_paid, times=1):
         shop.settles(checkout_id, says="completed")
         shop.service.deposits.clear()
         assert shop.settles(checkout_id).next_read_at == shop.clock() + timedelta(hours=12)
         assert "the deposit was completed (12.50 USD paid), and is not found now" in shop.runs("report").output
         shop.service.says(checkout_id, "completed")
-        shop.clock.advance(hours=12)
-        shop.reconciles()
+        shop.reconciles(hours=12)
     assert shop.attempt(checkout_id).status == "paid"
 
 
 def test_each_end_without_a_payment_has_a_reason_which_goes_when_the_deposit_comes_back(
     shop: Shop, signals: Signals
 ) -> None:
-    shop.totals["o-3"] = Pay("12.50", "USD")
+    shop.costs("12.50", "o-3")
     never, closed, stalled = shop.starts("o-1"), shop.starts("o-2"), shop.starts("o-3")
     shop.abandons(never)
     shop.settles(closed, says="failed")
     shop.settles(stalled, says="pending")
-    shop.clock.advance(hours=24)
+    shop.waits(hours=24)
     for _ in range(2):
         assert shop.settles(stalled).status == "abandoned", "the same deposit says nothing new"
     reasons = {checkout_id: shop.attempt(checkout_id).reason for checkout_id in (never, closed, stalled)}
     assert reasons == {never: "never_picked", closed: "deposit_closed", stalled: "stalled"}
     assert {signal.extra.get("reason") for signal in signals if signal.name == "order_abandoned"} == {None}
     for checkout_id, reason in reasons.items():
-        with shop.app.app_context():
-            assert f": abandoned ({reason})" in str(shop.paycheckout.explain(shop.attempt(checkout_id).order_id))
+        assert f": abandoned ({reason})" in str(shop.calls.explain(shop.attempt(checkout_id).order_id))
         shop.service.says(checkout_id, "processing")
         assert (shop.settles(checkout_id).status, shop.attempt(checkout_id).reason) == ("pending", None)
 
@@ -168,7 +146,7 @@ def test_how_long_a_payment_may_be_on_its_way_depends_on_how_the_customer_pays(o
     }
     checkouts = {}
     for order_id, said in methods.items():
-        shop.totals[order_id] = Pay("12.50", "USD")
+        shop.costs("12.50", order_id)
         checkout_id = checkouts[order_id] = shop.starts(order_id)
         shop.settles(checkout_id, says="pending", **said)
         assert shop.attempt(checkout_id).payment is None, "no money arrived"
@@ -177,7 +155,7 @@ def test_how_long_a_payment_may_be_on_its_way_depends_on_how_the_customer_pays(o
     for _ in range(4):
         shop.reconciles()
         abandoned.append([each for each in methods if shop.attempt(checkouts[each]).status == "abandoned"])
-        shop.clock.advance(hours=1, seconds=2)
+        shop.waits(hours=1, seconds=2)
     assert abandoned == [[], ["o-1", "o-5"], ["o-1", "o-2", "o-5"], [*methods]]
     shop.service.says(checkouts["o-1"], "completed", **methods["o-1"])
     assert shop.settles(checkouts["o-1"]).payment.method == "crypto", "a late payment is taken all the same"
@@ -195,7 +173,7 @@ def test_a_deposit_that_moves_starts_the_wait_anew(shop: Shop) -> None:
     checkout_id = shop.starts()
     for status in ("pending", "processing", "pending"):
         shop.settles(checkout_id, says=status)
-        shop.clock.advance(hours=23)
+        shop.waits(hours=23)
     assert shop.settles(checkout_id).status == "pending"
 
 
@@ -214,10 +192,10 @@ def test_never_picked_takes_two_reads_the_later_one_after_the_page_is_gone(
     shop: Shop, first_read: dict[str, float], second_read: dict[str, float] | None, status: str
 ) -> None:
     checkout_id = shop.starts()
-    shop.clock.advance(**first_read)
+    shop.waits(**first_read)
     shop.settles(checkout_id)
     if second_read is not None:
-        shop.clock.advance(**second_read)
+        shop.waits(**second_read)
         shop.settles(checkout_id)
     assert shop.attempt(checkout_id).status == status
 
@@ -226,11 +204,11 @@ def test_never_picked_takes_two_reads_the_later_one_after_the_page_is_gone(
 def test_a_read_proves_nothing_about_the_time_until_it_is_applied(shop: Shop, way: str) -> None:
     """The customer may pick a method, and the page may end, before the answer is applied."""
     checkout_id = shop.starts()
-    shop.clock.advance(minutes=14)
+    shop.waits(minutes=14)
     shop.settles(checkout_id)
-    shop.clock.advance(seconds=50)
+    shop.waits(seconds=50)
     shop.changes(checkout_id, next_read_at=shop.clock())
-    shop.service.meanwhile = lambda: shop.clock.advance(seconds=80)
+    shop.service.meanwhile = lambda: shop.waits(seconds=80)
     if way == "settle":
         shop.settles(checkout_id)
     elif way == "reconcile":
@@ -256,7 +234,7 @@ NO_EVIDENCE = [
 def test_what_is_no_evidence_never_changes_a_state(shop: Shop, signals: Signals, answer: Answer, before: str) -> None:
     checkout_id = in_state(shop, before)
     told = list(signals.names)
-    shop.clock.advance(days=2)
+    shop.waits(days=2)
     shop.service.fails(checkout_id, answer)
     for failures in (1, 2, 3):
         with pytest.raises(PaymentsError):
@@ -281,137 +259,10 @@ def test_an_id_that_was_never_stored_is_not_read(shop: Shop, checkout_id: Any) -
     assert shop.service.reads == []
 
 
-@pytest.mark.parametrize(
-    "error",
-    [PoolTimeout, SystemExit, CancelledError],
-    ids=["no free connection", "gunicorn ends the worker", "a task is cancelled"],
-)
-def test_no_payment_is_held_for_what_the_shop_cannot_help(shop: Shop, error: type[BaseException]) -> None:
-    """Nor for that of reads that failed before any money was seen."""
-    checkout_id = shop.has_deposit("pending")
-    shop.service.fails(checkout_id)
-    for _ in range(3):
-        with pytest.raises(PaymentsError):
-            shop.settles(checkout_id)
-    shop.service.says(checkout_id, "completed")
-
-    @shop.paycheckout.order_total
-    def interrupted(order_id: str) -> Pay:
-        raise error
-
-    with pytest.raises(error):
-        shop.settles(checkout_id)
-    assert (shop.attempt(checkout_id).status, shop.attempt(checkout_id).deposit_status) == ("created", "completed")
-    shop.paycheckout.order_total(shop.totals.get)
-    assert shop.settles(checkout_id).status == "paid"
-
-
-def test_an_order_total_must_not_commit(shop: Shop) -> None:
-    checkout_id = shop.has_deposit("completed")
-
-    @shop.paycheckout.order_total
-    def commits(order_id: str) -> Pay:
-        shop.db.session.execute(text("SELECT 1"))
-        shop.db.session.commit()
-        return Pay("12.50", "USD")
-
-    assert shop.settles(checkout_id).reason == "order_total_failed"
-    with pytest.raises(RuntimeError, match="must not commit"):
-        shop.starts("o-2")
-
-
-@pytest.mark.parametrize("ends", ["raises", "rolls back"])
-def test_a_receiver_of_a_held_payment_that_fails_runs_again_under_the_same_event_id(shop: Shop, ends: str) -> None:
-    """Although the failure is stored with the payment, which changes the checkout's revision."""
-    checkout_id, heard = shop.has_deposit("completed", inputAmount=number("1")), list[str]()
-
-    @shop.paycheckout.atomic
-    def receiver(app: Flask, *, event_id: str, **facts: object) -> None:
-        heard.append(event_id)
-        if len(heard) == 3:
-            return
-        if ends == "raises":
-            raise RuntimeError("not now")
-        shop.db.session.rollback()
-
-    with payment_held.connected_to(receiver, sender=shop.app):
-        for _ in range(3):
-            shop.clock.advance(minutes=10)
-            shop.reconciles()
-    assert (shop.attempt(checkout_id).status, len(heard), len(set(heard))) == ("held", 3, 1)
-
-
-def test_an_order_that_became_free_is_held_with_the_true_reason(shop: Shop) -> None:
-    checkout_id = shop.has_deposit("completed")
-
-    @shop.paycheckout.order_total
-    def free(order_id: str) -> Pay:
-        return Pay("0", "USD")
-
-    assert shop.settles(checkout_id).reason == "order_not_payable"
-
-
-class _Simulated(Exception):
-    """An error of a driver with a SQLSTATE."""
-
-    def __init__(self, code: str) -> None:
-        super().__init__(f"simulated {code}")
-        self.sqlstate = code
-
-
-@pytest.mark.parametrize("code", ["57014", "53200", "53300", "53400", "58030", "57P01", "57P05", "25006", "08006"])
-def test_a_trouble_of_the_database_that_passes_holds_no_payment_however_long_it_lasts(shop: Shop, code: str) -> None:
-    checkout_id = shop.has_deposit("completed")
-
-    @shop.paycheckout.order_total
-    def troubled(order_id: str) -> Pay:
-        raise OperationalError("SELECT", {}, _Simulated(code))
-
-    for _ in range(5):
-        shop.clock.advance(hours=1)
-        shop.reconciles()
-    assert (shop.attempt(checkout_id).status, urgent(shop)) == ("created", {"unsettled-payments"})
-    shop.paycheckout.order_total(shop.totals.get)
-    shop.clock.advance(minutes=10)
-    shop.reconciles()
-    assert shop.attempt(checkout_id).status == "paid"
-
-
-def test_an_unknown_error_of_the_database_is_the_shops_after_an_hour(shop: Shop) -> None:
-    checkout_id = shop.has_deposit("completed")
-
-    @shop.paycheckout.order_total
-    def troubled(order_id: str) -> Pay:
-        raise InternalError("SELECT", {}, _Simulated("XX000"))
-
-    for minutes in (0, 20, 20, 19):
-        shop.clock.advance(minutes=minutes)
-        shop.reconciles()
-        assert shop.attempt(checkout_id).status == "created"
-    shop.clock.advance(minutes=1)
-    shop.reconciles()
-    assert (shop.attempt(checkout_id).status, shop.attempt(checkout_id).reason) == ("held", "order_total_failed")
-
-
-def test_a_process_without_order_total_holds_nothing(shop: Shop) -> None:
-    """It imported too little; another process knows what the order costs."""
-    checkout_id = shop.has_deposit("completed")
-    shop.runtime.callbacks.order_total = None
-    with pytest.raises(ConfigurationError, match="order_total"):
-        shop.settles(checkout_id)
-    attempt = shop.attempt(checkout_id)
-    assert (attempt.status, attempt.deposit_status) == ("created", "completed")
-    assert "order_total" in attempt.problem
-
-    shop.paycheckout.order_total(shop.totals.get)
-    settled = shop.settles(checkout_id)
-    assert (settled.status, settled.problem, settled.problem_since) == ("paid", None, None)
-
-
 @pytest.mark.parametrize("other", ["created", "pending", "part", "paid", "held"])
 def test_order_abandoned_is_not_told_beside_an_attempt_that_is(shop: Shop, signals: Signals, other: str) -> None:
     first = shop.starts()
-    shop.totals["o-1"] = Pay("13.00", "USD", parts=True)
+    shop.costs("13.00", parts=True)
     second = shop.starts()
     if other == "pending":
         shop.service.says(second)
@@ -423,36 +274,17 @@ def test_order_abandoned_is_not_told_beside_an_attempt_that_is(shop: Shop, signa
     assert "order_abandoned" not in signals.names
 
 
-def test_a_stored_total_that_cannot_be_read_is_an_alarm_and_its_money_is_seen(shop: Shop) -> None:
-    """Such as one in a currency that the standard does not have any more."""
-    checkout_id = shop.has_deposit("completed")
-    table = shop.runtime.models.checkouts
-    shop.executes(table.update().where(table.c.checkout_id == checkout_id).values(total_currency="QQQ"))
-    shop.reconciles()
-    assert shop.attempt(checkout_id).problem == "ValueError in the shop"
-    assert "unsettled-payments" in urgent(shop)
-
-
 def test_money_whose_amount_changes_before_it_is_applied_is_held(shop: Shop) -> None:
     """The books keep what was read first."""
-
-    @shop.paycheckout.atomic
-    def refuse(app: Flask, **facts: object) -> None:
-        raise RuntimeError("not now")
-
-    checkout_id = shop.has_deposit("completed", inputAmount=number("10"))
-    with payment_held.connected_to(refuse, shop.app):
+    checkout_id = shop.has_arrived("10")
+    with shop.refusing(payment_held):
         shop.settles(checkout_id)
     assert shop.settles(checkout_id, says="completed").reason == "amount_mismatch"
     assert "read first: asked 10 USD" in shop.runs("show", "o-1").output
 
 
 def test_a_cents_zero_that_the_service_leaves_out_in_one_of_two_reads_is_no_other_amount(shop: Shop) -> None:
-    @shop.paycheckout.atomic
-    def refuse(app: Flask, **facts: object) -> None:
-        raise RuntimeError("not now")
-
-    checkout_id = shop.has_deposit("completed", inputAmount=number("12.5"))
-    with order_paid.connected_to(refuse, shop.app):
+    checkout_id = shop.has_arrived("12.5")
+    with shop.refusing(order_paid):
         shop.settles(checkout_id)
     assert shop.settles(checkout_id, says="completed", inputAmount=number("12.50")).status == "paid"

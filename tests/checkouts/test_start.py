@@ -33,8 +33,7 @@ pytestmark = pytest.mark.on_each_database
 
 
 def test_a_start_stores_what_was_asked_for_and_hands_out_the_services_own_url(shop: Shop, signals: Signals) -> None:
-    with shop.app.app_context():
-        checkout = shop.paycheckout.start("o-1")
+    checkout = shop.calls.start("o-1")
     assert (checkout.checkout_id, checkout.order_id, checkout.status) == ("chk-1", "o-1", "created")
     assert checkout.url == "https://pay.example/checkout/chk-1"
     assert checkout.total == Pay("12.50", "USD")
@@ -79,7 +78,7 @@ def test_an_order_total_that_ends_its_transaction_fails_before_anybody_can_pay(s
 
 def test_a_usable_page_is_used_again(shop: Shop) -> None:
     checkout_id = shop.starts()
-    shop.clock.advance(minutes=14, seconds=29)
+    shop.waits(minutes=14, seconds=29)
     assert shop.starts() == checkout_id
     assert len(shop.service.created) == 1
 
@@ -89,7 +88,7 @@ def test_a_host_whose_clock_is_late_uses_a_page_which_one_that_was_set_back_does
     shop: Shop, minutes: int, made: int
 ) -> None:
     shop.starts()
-    shop.clock.advance(minutes=-minutes, seconds=1)
+    shop.waits(minutes=-minutes, seconds=1)
     shop.starts()
     assert len(shop.service.created) == made
 
@@ -97,7 +96,7 @@ def test_a_host_whose_clock_is_late_uses_a_page_which_one_that_was_set_back_does
 @pytest.mark.parametrize(
     "change",
     [
-        pytest.param(lambda shop: shop.clock.advance(minutes=14, seconds=30), id="the page is about to end"),
+        pytest.param(lambda shop: shop.waits(minutes=14, seconds=30), id="the page is about to end"),
         pytest.param(lambda shop: shop.totals.update({"o-1": Pay("13", "USD")}), id="dearer"),
         pytest.param(lambda shop: shop.totals.update({"o-1": Pay("12.50", "EUR")}), id="other currency"),
         pytest.param(lambda shop: shop.totals.update({"o-1": Receive("12.50", "USD", pay_in="USD")}), id="other side"),
@@ -166,7 +165,7 @@ def test_a_missing_order_total_is_named_with_the_remedy(shop: Shop) -> None:
 def test_a_page_that_another_thread_makes_while_the_shop_is_asked_is_used(shop: Shop, before: int) -> None:
     for _ in range(before):
         shop.starts()
-        shop.clock.advance(minutes=15)
+        shop.waits(minutes=15)
     with ThreadPoolExecutor(1) as other:
         made: list[str] = []
 
@@ -194,7 +193,7 @@ def test_an_order_whose_money_arrives_while_its_new_page_is_made_gets_none(
 
 
 def test_a_part_that_arrives_while_the_next_page_is_made_is_not_asked_for_again(shop: Shop) -> None:
-    shop.totals["o-1"] = Pay("100", "USD", parts=True)
+    shop.costs("100", parts=True)
     first = has_page_that_is_over(shop)
     shop.service.meets_once(lambda: shop.settles(first, "completed", inputAmount=number("60")))
     assert shop.attempt(shop.starts()).due == Pay("40", "USD")
@@ -204,14 +203,14 @@ def test_a_part_that_arrives_while_the_next_page_is_made_is_not_asked_for_again(
 def has_page_that_is_over(shop: Shop) -> str:
     """Starts "o-1", whose deposit was read just now, after its page; gives the checkout's id."""
     checkout_id = shop.starts()
-    shop.clock.advance(minutes=15)
+    shop.waits(minutes=15)
     shop.settles(checkout_id)
     return checkout_id
 
 
 def test_a_payment_that_nobody_has_read_is_found_before_its_page_is_replaced(shop: Shop) -> None:
     first = shop.has_deposit("completed")
-    shop.clock.advance(minutes=14, seconds=30)
+    shop.waits(minutes=14, seconds=30)
     with pytest.raises(OrderSettled):
         shop.starts()
     assert (shop.service.reads, len(shop.service.created)) == ([first], 1)
@@ -219,7 +218,7 @@ def test_a_payment_that_nobody_has_read_is_found_before_its_page_is_replaced(sho
 
 def test_a_page_that_is_over_is_replaced_after_one_read_that_finds_no_money(shop: Shop) -> None:
     first = shop.starts()
-    shop.clock.advance(minutes=15)
+    shop.waits(minutes=15)
     second = shop.starts()
     assert (shop.service.reads, second) == ([first], "chk-2")
 
@@ -234,14 +233,14 @@ def test_no_second_page_is_made_before_the_first_that_is_over_can_be_read(
         shop.settles(first, "pending")
     shop.service.fails(first, answer)
     assert shop.starts() == first, "the same page is no second one"
-    shop.clock.advance(minutes=15)
+    shop.waits(minutes=15)
     for _ in range(2):
         with pytest.raises(TransportFailed, match="an earlier page"):
             shop.starts()
-        shop.clock.advance(seconds=1)
+        shop.waits(seconds=1)
     assert len(shop.service.created) == 1
     shop.service.says(first, "completed")
-    shop.clock.advance(minutes=1)
+    shop.waits(minutes=1)
     with pytest.raises(OrderSettled):
         shop.starts()
 
@@ -274,15 +273,11 @@ def test_the_page_is_stored_and_told_before_its_url_is_known_to_anybody(shop: Sh
 
 
 def test_an_atomic_receiver_that_lets_nobody_begin_to_pay_is_reported_by_name(shop: Shop) -> None:
-    @shop.paycheckout.atomic
-    def refuse(app: object, **told: object) -> None:
-        raise LookupError
-
-    with checkout_created.connected_to(refuse, shop.app):
+    with shop.refusing(checkout_created):
         for _ in range(3):
             with pytest.raises(ReceiverFailed):
                 shop.starts()
-            shop.clock.advance(minutes=3)
+            shop.waits(minutes=3)
     assert urgent(shop) == {"refused-starts"}
     assert "refuse of checkout_created failed" in text_of(shop)
     shop.starts()

@@ -36,7 +36,7 @@ def test_receivers_of_every_kind_get_what_arrived(shop: Shop) -> None:
         assert shop.settles(checkout_id, says="pending", **SAID).payment is None, (
             "a method was picked, and no money is here"
         )
-        shop.clock.advance(minutes=2)
+        shop.waits(minutes=2)
         shop.service.says(checkout_id, "completed", **SAID)
         with localcontext(prec=6):
             payment = shop.settles(checkout_id).payment

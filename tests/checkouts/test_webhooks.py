@@ -26,7 +26,7 @@ def test_a_hint_about_an_abandoned_checkout_is_read(shop: Shop) -> None:
     shop.hears_of(checkout_id)
     assert shop.attempt(checkout_id).status == "abandoned"
     shop.service.says(checkout_id, "completed")
-    shop.clock.advance(seconds=5)
+    shop.waits(seconds=5)
     shop.hears_of(checkout_id)
     assert shop.attempt(checkout_id).status == "paid"
 
@@ -59,12 +59,11 @@ def test_webhooks_and_reconcile_together_read_once_per_cool_down(open_shop: Open
         shop.reconciles()
         for _ in range(2):
             shop.hears_of(checkout_id)
-        shop.clock.advance(seconds=1)
+        shop.waits(seconds=1)
         assert len(shop.service.reads) <= second // 5 + 2, second
     assert 20 <= len(shop.service.reads) <= 25
     shop.service.says(checkout_id, "completed")
-    shop.clock.advance(seconds=5)
-    shop.reconciles()
+    shop.reconciles(seconds=5)
     assert shop.attempt(checkout_id).status == "paid"
 
 
@@ -85,8 +84,7 @@ def test_a_read_stores_its_webhook_whatever_its_result(shop: Shop, says: str | N
         shop.service.fails(checkout_id)
     elif says is not None:
         shop.service.says(checkout_id, says)
-    refuses = shop.paycheckout.atomic(lambda app, **facts: 1 / 0)
-    with order_paid.connected_to(refuses, sender=shop.app):
+    with shop.refusing(order_paid):
         shop.hears_of(checkout_id)
     attempt = shop.attempt(checkout_id)
     assert told(shop, checkout_id) == ["created", "webhook", result]
@@ -134,8 +132,7 @@ def test_a_webhook_that_comes_during_a_read_is_read_after_the_cool_down(shop: Sh
     attempt = shop.attempt(checkout_id)
     assert (attempt.status, attempt.webhooks) == (status, 2)
     assert (attempt.next_read_at, attempt.webhook_due_at) == (due, due)
-    shop.clock.advance(seconds=5)
-    shop.reconciles()
+    shop.reconciles(seconds=5)
     assert shop.attempt(checkout_id).status == "paid"
 
 
@@ -143,9 +140,9 @@ def test_a_webhook_that_was_read_long_ago_hurries_no_later_read(shop: Shop) -> N
     """Nobody runs reconcile, so the read that the second webhook asked for is made by the third."""
     checkout_id = shop.has_deposit("pending")
     shop.hears_of(checkout_id)
-    shop.clock.advance(seconds=1)
+    shop.waits(seconds=1)
     shop.hears_of(checkout_id)
-    shop.clock.advance(seconds=5)
+    shop.waits(seconds=5)
 
     shop.service.meets_once(lambda: shop.hears_of(checkout_id))
     shop.hears_of(checkout_id)
@@ -167,6 +164,6 @@ def test_while_no_result_can_be_stored_webhooks_cost_one_read_per_cool_down(shop
             shop.runtime.webhooks.receive(checkout_id)
     assert len(shop.service.reads) == 1
     event.remove(engine, "before_cursor_execute", refuse)
-    shop.clock.advance(seconds=5)
+    shop.waits(seconds=5)
     shop.runtime.webhooks.receive(checkout_id)
     assert shop.attempt(checkout_id).status == "paid"
