@@ -9,7 +9,6 @@ from typing import Any
 from sqlalchemy import select
 from werkzeug.test import TestResponse
 
-from flask_paycheckout import Pay
 from flask_paycheckout.security.signed_links import REFUND
 from tests.payouts.shop import payout, refunds
 from tests.scripted import SAME_SITE, Shop, number
@@ -63,7 +62,7 @@ def refunded(shop: Shop, amount: str | None = "5") -> Customer:
 
 
 def refunded_in_tokens(shop: Shop, order_id: str = "o-1") -> Customer:
-    shop.totals[order_id] = Pay("12.5", TOKEN)
+    shop.costs("12.5", order_id, currency=TOKEN)
     checkout_id = shop.has_deposit("completed", order_id, inputCurrency=TOKEN, inputAmount=number("12.5"))
     assert shop.settles(checkout_id).status == "paid"
     return Customer(shop, refunds(shop, checkout_id, "5").reference)

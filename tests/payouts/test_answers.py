@@ -123,18 +123,13 @@ def test_a_batch_that_the_service_fails_at_is_sent_one_by_one_later(payer: Payer
 def test_an_atomic_receiver_that_raises_takes_the_booking_back(payer: Payer, monkeypatch: pytest.MonkeyPatch) -> None:
     """The fee, which the service tells of tokens once, is kept until the answer is stored."""
     answers(payer, monkeypatch, each(fee_amount=Decimal("0.25")))
-
-    @payer.shop.paycheckout.atomic
-    def refuse(app: object, **facts: object) -> None:
-        raise ValueError("not now")
-
     payer.owes(to=WALLET)
-    with payout_sent.connected_to(refuse, sender=payer.shop.app):
+    with payer.shop.refusing(payout_sent):
         payer.sends()
     payout = payer.payout()
     assert (payout.status, payout.disbursement_id) == ("sending", payer.at_service[0].disbursement_id)
     assert payer.booked == []
-    assert "refuse of payout_sent failed: ValueError: not now" in payout.problem
+    assert "refuse of payout_sent failed: RuntimeError: not now" in payout.problem
     payer.sends(minutes=10)
     assert (payer.status(), payer.booked) == ("sent", [("payout", "-80.00")])
     assert payer.payout().fee == Decimal("0.25")

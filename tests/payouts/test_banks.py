@@ -13,7 +13,7 @@ from tests.conftest import OpenShop
 from tests.payouts.claiming import FORM
 from tests.payouts.shop import payouts, pays_out, refunds, stands
 from tests.scripted import SAME_SITE, Shop
-from tests.views.test_owner import opens, opens_view, text_of
+from tests.views.owner import opens, opens_view, payout_page, text_of
 from tests.views.test_owner_paying import BANK, form_of, pays
 
 METHODS = "GET /v1/disbursement/fiat/payment-method"
@@ -47,8 +47,7 @@ def test_a_customer_is_proposed_the_banks_of_the_currency(shop: Shop, paycheckou
     paycheckout_sandbox.pay(checkout_id)
     shop.settles(checkout_id)
     refund = refunds(shop, checkout_id)
-    with shop.app.app_context():
-        page = shop.browser.get(shop.paycheckout.refund_url(refund.reference)).text
+    page = shop.browser.get(shop.calls.refund_url(refund.reference)).text
     proposed = re.findall(r'<option value="([^"]*)">', page.partition("<datalist")[2].partition("</datalist>")[0])
     assert sorted(proposed) == ["First Sandbox Bank", "Harbor Savings Bank"]
 
@@ -61,8 +60,7 @@ def test_a_customer_is_told_of_a_bank_that_is_not_on_the_list_while_it_can_be_ch
     paycheckout_sandbox.pay(checkout_id)
     shop.settles(checkout_id)
     refund = refunds(shop, checkout_id)
-    with shop.app.app_context():
-        link = shop.paycheckout.refund_url(refund.reference)
+    link = shop.calls.refund_url(refund.reference)
     assert "Bank of Nowhere" not in shop.browser.get(link).text
     claimed = shop.browser.post(link, data=FORM | {"bank_name": bank}, headers=SAME_SITE)
     assert claimed.status_code == 303
@@ -78,9 +76,9 @@ def test_an_approver_is_told_of_a_bank_that_is_not_on_the_list(shop: Shop, paych
     for reference, bank in (("other", "harbor savings bank"), ("nowhere", "Bank of Nowhere")):
         pays_out(shop, reference, to=ToBank("Zoë Quist", "40001234", "code", bank))
         stands(shop, reference, status="waiting")
-    assert "does not list" not in text_of(opens(shop, "/payout", reference="other"))
-    assert _MISSES in text_of(opens(shop, "/payout", reference="nowhere"))
+    assert "does not list" not in text_of(payout_page(shop, "other"))
+    assert _MISSES in text_of(payout_page(shop, "nowhere"))
     paycheckout_sandbox.fault(METHODS, "error", times=9, statusCode=503)
     paycheckout_sandbox.advance(minutes=61)
-    assert "does not list" not in text_of(opens(shop, "/payout", reference="nowhere")), "nobody knows the banks"
+    assert "does not list" not in text_of(payout_page(shop, "nowhere")), "nobody knows the banks"
     assert 'name="bank_name"' in opens(shop, "/pay").text

@@ -28,8 +28,8 @@ from tests.payouts.shop import decides, pays_out, stands
 from tests.races.crowds import crowd
 from tests.scripted import Answer, Shop, garbage, refusal, success
 from tests.security.test_canaries import Everything, logged
+from tests.views.owner import opens_view, payout_page
 from tests.views.pages import presses_pay
-from tests.views.test_owner import opens, opens_view
 
 __all__ = ["logged"]
 
@@ -60,13 +60,13 @@ def test_whoever_makes_a_claim_the_shop_is_given_its_link_once_unless_that_is_ov
     [url] = urls
     assert shop.browser.get(url).status_code == 200
     assert customer.refund.note
-    page = opens(shop, "/payout", reference=customer.reference).text
+    page = payout_page(shop, customer.reference).text
     assert quote(url.partition("/refunds/")[0], safe="") in page
 
 
 def test_the_end_of_a_claim_is_told_on_its_page_and_by_a_signal(shop: Shop, signals: Signals) -> None:
     receiver = Customer(shop, pays_out(shop, to=None, expires=timedelta(days=1)).reference)
-    shop.clock.advance(days=1)
+    shop.waits(days=1)
     assert "The time to say where the money goes is over" in receiver.opens().text
     customer = refunded(shop)
     assert decides(shop, "cancel", customer.reference)
@@ -202,7 +202,7 @@ def test_claims_that_the_service_refuses_have_a_cool_down_and_stop_no_customer_w
         again = customer.sends()
         assert (again.status_code, again.headers["Retry-After"]) == (503, "5")
         assert len(recipients(shop)) == attempt, "not asked again at once"
-        shop.clock.advance(seconds=15)
+        shop.waits(seconds=15)
     report = shop.runs("report")
     assert ("No customer can say where a refund goes" in report.output) == (told == 503)
     shop.service.instead_of_created = []
@@ -264,8 +264,7 @@ def test_no_account_number_is_logged_shown_or_written(shop: Shop, logged: Everyt
     shop.service.instead_of_created = [answer]
     pages = [customer.sends(), customer.sends(email="zoe"), customer.sends(account_number=f"{NUMBER}!")]
     pages.append(customer.opens())
-    with shop.app.app_context():
-        told = str(shop.paycheckout.explain("o-1"))
+    told = str(shop.calls.explain("o-1"))
     assert "paycheckout_payout" in logged.text, "statements are logged"
     shown = "\n".join(
         [logged.text, told, everything_stored(shop), repr(customer.refund), *(page.text for page in pages)]

@@ -10,15 +10,14 @@ import pytest
 from flask_paycheckout import Account
 from flask_paycheckout.config.accounts import SETTINGS
 from tests.alarming import alarms_of
-from tests.conftest import OpenShop
+from tests.conftest import OpenPayer, OpenShop
 from tests.payouts.books import Books
 from tests.payouts.claiming import Customer
-from tests.payouts.conftest import CONFIG, OpenPayer
+from tests.payouts.conftest import CONFIG
 from tests.payouts.paying import FIAT, WALLET, Payer
 from tests.payouts.shop import TOKEN, decides, pays_out, refunds, sends as sends_payouts, stands, statuses
 from tests.scripted import SAME_SITE, refusal
-from tests.views.test_owner import opens, opens_view
-from tests.views.test_owner_payouts import sends
+from tests.views.owner import opens_view, payout_page, sends
 
 LIMIT = {"USD": "200.00"}
 
@@ -64,7 +63,7 @@ def test_a_person_lets_one_through_and_it_counts(limited: Payer) -> None:
     limited.owes("p-3", "50.00", approve=True)
     limited.sends()
     opens_view(limited.shop, lambda: "Bo")
-    page = opens(limited.shop, "/payout", reference="p-2")
+    page = payout_page(limited.shop, "p-2")
     assert 'value="approve"' not in page.text
     assert sends(limited.shop, page, SAME_SITE, decision="over_limit", why="rent").status_code == 303
     limited.decides("approve_payout", reference="p-3")
@@ -80,8 +79,7 @@ def test_retries_of_one_day_count_once(limited: Payer) -> None:
     limited.owes("p-1", "150.00")
     for _ in range(2):
         limited.sends()
-        limited.sandbox.finish(limited.payout("p-1"), "failed")
-        limited.sends(minutes=2)
+        limited.ends("p-1", "failed")
         limited.decides("retry_payout", reference="p-1")
     limited.sends()
     assert limited.status("p-1") == "sent"
@@ -124,8 +122,7 @@ def test_a_payout_counts_for_each_account_that_may_pay_it(open_shop: OpenShop, b
     stands(shop, "p-1", due_at=shop.clock())
     pays_out(shop, "p-2", "100", account="seller")
     for _ in range(3):
-        shop.clock.advance(minutes=1)
-        sends_payouts(shop)
+        sends_payouts(shop, minutes=1)
     assert (statuses(shop), len(books.paid)) == ({"sent": 1, "waiting": 1}, 1)
 
 

@@ -106,8 +106,7 @@ def test_one_that_failed_has_failed_also_where_the_service_writes_its_amount_oth
     payer.owes()
     payer.sends()
     payer.stands(amount="81.00")
-    payer.sandbox.finish(payer.payout(), "failed")
-    payer.sends(minutes=2)
+    payer.ends(status="failed")
     assert payer.status() == "failed"
 
 
@@ -122,8 +121,7 @@ def test_a_second_transfer_under_one_reference_is_named(
     item = FiatItem(amount="80.00", recipient_id="rec_1", reference=payout(shop).service_reference)
     shop.runtime.client.authorized("unit-token").fiat_disbursements.create("USD", [item])
     books.finish()
-    shop.clock.advance(minutes=2)
-    sends(shop)
+    sends(shop, minutes=2)
     ran = shop.runs("audit")
     assert ran.exit_code == 1
     assert "It may be paid twice" in ran.stdout
@@ -140,8 +138,7 @@ def test_an_earlier_try_that_was_refused_before_it_was_booked_is_known_here(shop
     assert decides(shop, "retry", "maker-1")
     sends(shop)
     books.finish()
-    shop.clock.advance(minutes=2)
-    sends(shop)
+    sends(shop, minutes=2)
     assert len(books.paid) == 2
     assert shop.runs("audit").exit_code == 0
 

@@ -8,7 +8,7 @@ import pytest
 
 from flask_paycheckout import PayoutReport, payout_failed
 from tests.alarming import alarms_of
-from tests.payouts.conftest import OpenPayer
+from tests.conftest import OpenPayer
 from tests.payouts.paying import ADA, READ, Payer
 from tests.payouts.shop import refunds
 
@@ -50,8 +50,7 @@ def test_a_webhook_about_no_known_payment_finds_what_came_back_and_its_limit_is_
     checkout_id = payer.is_paid()
     refund = refunds(payer.shop, checkout_id, to=ADA)
     payer.sends()
-    payer.sandbox.finish(refund, "completed")
-    payer.sends(minutes=2)
+    payer.ends(refund.reference)
     comes_back(payer, refund.reference)
     assert payer.sends(minutes=60) == PayoutReport(), "nobody reads it without cause"
     heard: list[str] = []
@@ -71,8 +70,7 @@ def test_a_webhook_about_no_known_payment_finds_what_came_back_and_its_limit_is_
 def test_what_stays_completed_is_read_again_now_and_then_whoever_posts(payer: Payer) -> None:
     payer.owes()
     payer.sends()
-    payer.sandbox.finish(payer.payout(), "completed")
-    payer.sends(minutes=2)
+    payer.ends()
     calls = payer.counts_calls()
     for _ in range(11):
         posts(payer)
@@ -89,8 +87,7 @@ def test_the_comparison_of_a_month_finds_what_came_back_without_a_webhook(open_p
     payer = open_payer(PAYCHECKOUT_AUDIT_MONTHS=True)
     payer.owes()
     payer.sends()
-    payer.sandbox.finish(payer.payout(), "completed")
-    payer.sends(minutes=2)
+    payer.ends()
     comes_back(payer)
     payer.sandbox.advance(minutes=45 * 24 * 60)
     for _ in range(5):

@@ -51,7 +51,7 @@ def others(shop: Shop, books: Books) -> Meanwhile:
     """Senders that take over, and a person who resolves a token by looking into the books."""
 
     def take_over() -> None:
-        shop.clock.advance(minutes=10)
+        shop.waits(minutes=10)
         comes_to_rest(shop, books)
 
     return take_over
@@ -62,7 +62,7 @@ def is_paid_once(shop: Shop, books: Books) -> None:
     for _ in range(2):
         stored = payout(shop)
         assert (stored.status, len(books.paid)) == ("sent" if stored.is_token else "completed", 1)
-        shop.clock.advance(hours=1)
+        shop.waits(hours=1)
         comes_to_rest(shop, books)
 
 
@@ -114,13 +114,13 @@ def test_two_senders_whose_clocks_differ_pay_once(
         books.creating = lambda references: None
         for _ in range(6):
             sends(other)
-            shop.clock.advance(seconds=61)
+            shop.waits(seconds=61)
         if payout(shop).status == "unknown":
             decides(shop, "resolve", "maker-1", books.has(payout(shop).service_reference))
 
     pays_out(shop, to=to)
     books.creating = under_way
     sends(shop)
-    shop.clock.advance(minutes=20)
+    shop.waits(minutes=20)
     comes_to_rest(shop, books)
     is_paid_once(shop, books)

@@ -11,8 +11,8 @@ import pytest
 from flask_paycheckout import PayoutReport
 from flask_paycheckout.database.state_table import lines
 from flask_paycheckout.payouts.payout_states import CALLED
+from tests.conftest import OpenPayer
 from tests.locks import with_patience
-from tests.payouts.conftest import OpenPayer
 from tests.payouts.paying import ADA, CRYPTO, FIAT, WALLET, Payer
 from tests.payouts.shop import decides
 

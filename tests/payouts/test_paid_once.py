@@ -33,8 +33,7 @@ def test_what_two_look_ups_a_minute_apart_have_missed_is_sent_under_its_own_refe
     books.instead = [NO_ANSWER]
     sends(shop)
     for seconds, sent in ((30, []), (29, []), (1, [reference])):
-        shop.clock.advance(seconds=seconds)
-        sends(shop)
+        sends(shop, seconds=seconds)
         assert [one.reference for one in books.paid] == sent
     assert payout(shop).status == "sent"
 
@@ -46,7 +45,7 @@ def test_look_ups_that_fail_prove_nothing(shop: Shop, books: Books) -> None:
     for _ in range(8):
         sends(shop)
         assert payout(shop).status == "sending"
-        shop.clock.advance(hours=2)
+        shop.waits(hours=2)
     sends(shop)
     assert payout(shop).status == "sent"
     assert len(books.paid) == 1
@@ -75,7 +74,7 @@ def test_a_lost_answer_or_one_that_cannot_be_read_is_looked_up_and_a_token_is_un
     books.lost, books.lost_as = 2, answer
     for _ in range(4):
         sends(shop)
-        shop.clock.advance(hours=2)
+        shop.waits(hours=2)
     assert [payout(shop, f"p-{kind}").status for kind in ("bank", "token")] == ["sent", "unknown"]
     assert len(books.paid) == 2
 

@@ -18,8 +18,7 @@ pytestmark = pytest.mark.on_each_database
 
 
 def keeps(shop: Shop, checkout_id: str) -> Any:
-    with shop.app.app_context():
-        return shop.paycheckout.keep(checkout_id, by="Ada", why="the customer takes a voucher")
+    return shop.calls.keep(checkout_id, by="Ada", why="the customer takes a voucher")
 
 
 def waiting(shop: Shop) -> list[str]:
@@ -27,23 +26,20 @@ def waiting(shop: Shop) -> list[str]:
 
 
 def test_what_became_of_it_is_recorded_with_who_and_why(shop: Shop) -> None:
-    rejected = shop.has_held("o-1")
-    shop.resolves(rejected, accept=False)
+    rejected = shop.has_rejected("o-1")
     second = has_second("o-2", shop)
     shop.resolves(second, accept=True)
     assert waiting(shop) == [rejected, second]
     refunds(shop, rejected, to=ByHand(), why="transfer 17")
     assert keeps(shop, second).payback == "kept"
     assert waiting(shop) == []
-    with shop.app.app_context():
-        stories = [str(shop.paycheckout.explain(order_id)) for order_id in ("o-1", "o-2")]
+    stories = [str(shop.calls.explain(order_id)) for order_id in ("o-1", "o-2")]
     assert "Ada gave the money back by hand: transfer 17" in stories[0]
     assert "Ada says that the money is kept: the customer takes a voucher" in stories[1]
 
 
 def test_kept_money_may_be_given_back_later(shop: Shop) -> None:
-    checkout_id = shop.has_held()
-    shop.resolves(checkout_id, accept=False)
+    checkout_id = shop.has_rejected()
     keeps(shop, checkout_id)
     with pytest.raises(TransitionRefused, match="kept already"):
         keeps(shop, checkout_id)
@@ -62,16 +58,14 @@ def test_only_decided_money_that_paid_no_order_is_kept(shop: Shop) -> None:
 
 
 def test_money_of_an_unknown_amount_is_listed_too(shop: Shop) -> None:
-    checkout_id = shop.has_held()
-    shop.resolves(checkout_id, accept=False)
+    checkout_id = shop.has_rejected()
     shop.changes(checkout_id, payment_paid_amount=None)
     [money] = examples(shop, "money-to-pay-back")
     assert f"{checkout_id} of order o-1: an unknown amount arrived of 12.50 USD" in money
 
 
 def test_refunds_that_cover_it_take_it_off_the_list_and_nobody_can_keep_it(shop: Shop) -> None:
-    checkout_id = shop.has_held()
-    shop.resolves(checkout_id, accept=False)
+    checkout_id = shop.has_rejected()
     refunds(shop, checkout_id, "0.40")
     assert waiting(shop) == [checkout_id]
     last = refunds(shop, checkout_id)
@@ -88,8 +82,7 @@ def test_what_the_bank_gave_back_is_listed_again_beside_what_was_given_by_hand(s
     refund = refunds(shop, rejected, "0.40", to=BANK)
     sends(shop)
     books.finish()
-    shop.clock.advance(minutes=2)
-    sends(shop)
+    sends(shop, minutes=2)
     refunds(shop, rejected, to=ByHand())
     assert waiting(shop) == []
     assert decides(shop, "resolve", refund.reference, False)

@@ -8,7 +8,7 @@ import pytest
 
 from flask_paycheckout import PayoutReport, ReconcileReport, ToRecipient
 from flask_paycheckout.service.record import failing_calls
-from tests.payouts.conftest import OpenPayer
+from tests.conftest import OpenPayer
 from tests.payouts.paying import CRYPTO, FIAT, WALLET, Payer
 from tests.races.crowds import PATIENCE
 

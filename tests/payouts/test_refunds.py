@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from collections.abc import Callable
 from decimal import Decimal
-from random import Random
 from typing import Any
 
 import pytest
@@ -25,14 +22,11 @@ from flask_paycheckout.payouts.payout_moves import PayoutMove
 from flask_paycheckout.payouts.payout_states import PayoutEvidence
 from flask_paycheckout.testing import Signals
 from tests.alarming import alarms_of, urgent
-from tests.chance import seed_of, soak_count, stream
 from tests.conftest import OpenShop
 from tests.payouts.books import Books
 from tests.payouts.shop import ADA, MAKER, TOKEN, WALLET, decides, payout, payouts, pays_out, refunds, stands
 from tests.races.crowds import crowd
-from tests.scripted import Shop, number
-
-HISTORIES, STEPS = 15, 25
+from tests.scripted import Shop
 
 
 @pytest.mark.parametrize("limits", [{"USD": "5"}, {TOKEN: "4"}])
@@ -103,12 +97,7 @@ def test_where_nothing_arrived_there_is_nothing_to_refund(shop: Shop) -> None:
 
 def test_money_that_is_not_settled_yet_is_not_refunded(shop: Shop) -> None:
     """A payment whose atomic receiver fails is stored as arrived, and may still pay its order."""
-
-    @shop.paycheckout.atomic
-    def close(app: object, **extra: Any) -> None:
-        raise RuntimeError("not now")
-
-    with order_paid.connected_to(close, shop.app):
+    with shop.refusing(order_paid):
         checkout_id = shop.has_deposit("completed")
         shop.reconciles()
         assert shop.attempt(checkout_id).payment is not None
@@ -135,8 +124,7 @@ def test_one_whose_stored_sum_is_no_number_keeps_no_other_from_being_sent(
     spoiled, other = (refunds(shop, shop.has_paid(order_id), to=MAKER).reference for order_id in ("o-1", "o-2"))
     stands(shop, spoiled, **{column: "twelve"})
     for _ in range(7):
-        shop.clock.advance(minutes=1)
-        shop.reconciles()
+        shop.reconciles(minutes=1)
     told = {reference: shop.runtime.payouts.require(reference).status for reference in (spoiled, other)}
     assert told == {spoiled: "ready", other: "sent"}
     assert shop.runtime.payouts.require(spoiled).problem == "a sum that is stored of it is no number"
@@ -150,7 +138,7 @@ def test_a_refund_is_not_paid_on_top_of_a_payment_that_was_taken_back(shop: Shop
     stands(shop, refund.reference, status=was)
 
     def reads(status: str) -> None:
-        shop.clock.advance(minutes=10)
+        shop.waits(minutes=10)
         shop.service.says(checkout_id, status)
         shop.hears_of(checkout_id)
         shop.reconciles()
@@ -171,7 +159,7 @@ def test_a_refund_is_not_paid_on_top_of_a_payment_that_was_taken_back(shop: Shop
 
 
 def test_what_is_left_is_refunded_with_no_more_decimals_than_the_currency_has(shop: Shop) -> None:
-    checkout_id = shop.has_deposit("completed", inputAmount=number("12.505"))
+    checkout_id = shop.has_arrived("12.505")
     shop.settles(checkout_id)
     assert refunds(shop, checkout_id).amount == Decimal("12.50")
     assert shop.attempt(checkout_id).payback == "refunded"
@@ -264,100 +252,3 @@ def fails(shop: Shop, reference: str) -> None:
     with shop.app.app_context():
         moved = shop.runtime.payout_moves.move(payout(shop, reference), PayoutMove(PayoutEvidence.FAILED), shop.clock())
     assert moved is not None
-
-
-@contextmanager
-def limited(*, allowed: bool) -> Iterator[None]:
-    """The step in this block is done, or refused, as it must be."""
-    try:
-        yield
-    except RefundTooLarge:
-        assert not allowed
-    else:
-        assert allowed
-
-
-@dataclass
-class Told:
-    """The refunds of one payment, as whole cents."""
-
-    counting: dict[str, int] = field(default_factory=dict)
-    failed: dict[str, int] = field(default_factory=dict)
-    replaced: dict[str, str] = field(default_factory=dict)
-    """By the reference of a failed one the reference of the one that took its money."""
-
-    order: list[str] = field(default_factory=list)
-    """All references, oldest first."""
-
-    @property
-    def left(self) -> int:
-        return 1250 - sum(self.counting.values())
-
-    def refunded(self, reference: str, cents: int) -> None:
-        self.order += [] if reference in self.order else [reference]
-        self.counting[reference] = cents
-        taken = [one for one, amount in self.failed.items() if amount > self.left and one not in self.replaced]
-        self.replaced |= dict.fromkeys(taken, reference)
-
-    def cancelled(self, reference: str) -> None:
-        del self.counting[reference]
-        newest = max(self.counting, key=self.order.index, default="")
-        again = [one for one, by in self.replaced.items() if by == reference]
-        self.replaced |= {one: newest for one in again if self.failed[one] > self.left}
-        self.replaced = {one: by for one, by in self.replaced.items() if by != reference}
-
-
-def act(shop: Shop, checkout_id: str, told: Told, chance: Random) -> None:
-    """One step of a history."""
-    kind, left = chance.choice(["refund", "refund", "rest", "cancel", "fail", "retry"]), told.left
-    if kind in ("refund", "rest"):
-        cents = left if kind == "rest" else chance.choice([1, left, left + 1, chance.randint(1, 600)]) or 1
-        # The limit counts the amount that was paid, whatever is sent instead.
-        sent: dict[str, Any] = chance.choice([{"to": MAKER}, {"to": WALLET, "send": (chance.randint(1, 9), TOKEN)}])
-        amount = None if kind == "rest" else Decimal(cents) / 100
-        with limited(allowed=0 < cents <= left):
-            told.refunded(refunds(shop, checkout_id, amount, **sent).reference, cents)
-        return
-    of = told.failed if kind == "retry" else told.counting
-    if not of:
-        return
-    reference = chance.choice(sorted(of))
-    if kind == "cancel":
-        assert decides(shop, "cancel", reference)
-        told.cancelled(reference)
-    elif kind == "fail":
-        fails(shop, reference)
-        told.failed[reference] = of.pop(reference)
-    elif reference in told.replaced:
-        assert not decides(shop, "retry", reference)
-    else:
-        with limited(allowed=of[reference] <= left):
-            assert decides(shop, "retry", reference)
-            told.refunded(reference, of.pop(reference))
-
-
-def walk(shop: Shop, chance: Random) -> None:
-    """A history of one order, compared with the rule on whole cents after each step."""
-    order_id = f"h-{chance.randrange(10**12)}"
-    shop.totals[order_id] = shop.totals["o-1"]
-    checkout_id, told = shop.has_paid(order_id), Told()
-    for _ in range(chance.randint(1, STEPS)):
-        act(shop, checkout_id, told, chance)
-        stored = Decimal(shop.attempt(checkout_id).refunded_amount or 0)
-        assert stored == Decimal(sum(told.counting.values())) / 100
-        refunded = shop.runtime.payouts.of_checkout(checkout_id)
-        assert {one.reference: one.replaced_by for one in refunded if one.replaced_by} == told.replaced
-
-
-def test_no_history_refunds_more_than_what_arrived(shop: Shop, pytestconfig: pytest.Config) -> None:
-    chance = stream(seed_of(pytestconfig), "refunds")
-    for _ in range(HISTORIES):
-        walk(shop, chance)
-
-
-@pytest.mark.soak
-@pytest.mark.on_each_database
-def test_no_history_of_thousands_refunds_more_than_what_arrived(shop: Shop, pytestconfig: pytest.Config) -> None:
-    chance = stream(seed_of(pytestconfig), "refunds")
-    for _ in range(soak_count(10_000)):
-        walk(shop, chance)

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from flask_paycheckout import ByHand
-from tests.books.conftest import contents
+from tests.books.conftest import contents, restores
 from tests.conftest import OpenShop
 from tests.payouts.books import Books
 from tests.payouts.conftest import CONFIG
@@ -31,13 +31,8 @@ def restored(open_shop: OpenShop, shop: Shop, books: Books) -> Callable[[Act], t
         shop.reconciles()
         backup = contents(shop)
         since(shop, checkout_id)
-        with shop.app.app_context(), shop.db.engine.begin() as connection:
-            for table, _ in reversed(backup):
-                connection.execute(table.delete())
-            for table, rows in backup:
-                if rows:
-                    connection.execute(table.insert(), rows)
-        shop.clock.advance(hours=1)
+        restores(shop, backup)
+        shop.waits(hours=1)
         return open_shop(**CONFIG), checkout_id
 
     return restore
@@ -49,15 +44,14 @@ def refunded(amount: str, **keywords: Any) -> Act:
     def refund(shop: Shop, checkout_id: str) -> None:
         refunds(shop, checkout_id, amount, **{"to": MAKER} | keywords)
         sends(shop)
-        shop.clock.advance(minutes=11)
+        shop.waits(minutes=11)
 
     return refund
 
 
 def cancelled(shop: Shop, checkout_id: str) -> None:
     reference = refunds(shop, checkout_id, "3.00").reference
-    with shop.app.app_context():
-        shop.paycheckout.cancel_payout(reference, by="Ada", why="typed wrongly")
+    shop.calls.cancel_payout(reference, by="Ada", why="typed wrongly")
 
 
 def unclaimed(shop: Shop, checkout_id: str) -> None:
@@ -109,8 +103,7 @@ def test_another_refund_waits_until_the_forgotten_one_is_asked_for_again(
     assert (stored.status, "has paid 2.50 USD of this payment" in stored.problem) == ("ready", True)
     assert len(books.paid) == 1
     refunded("2.50")(shop, checkout_id)
-    shop.clock.advance(minutes=11)
-    sends(shop)
+    sends(shop, minutes=11)
     assert statuses(shop) == {"sent": 2}
     assert [one.amount for one in books.paid] == [Decimal("2.50"), Decimal("4.00")]
 
@@ -124,6 +117,5 @@ def test_a_refund_waits_while_the_transfers_of_its_payment_cannot_be_looked_up(s
     stored = payout(shop, refund)
     assert (stored.status, "could not be looked up" in stored.problem, books.paid) == ("ready", True, [])
     books.instead_of_reads = []
-    shop.clock.advance(minutes=1)
-    sends(shop)
+    sends(shop, minutes=1)
     assert payout(shop, refund).status == "sent"

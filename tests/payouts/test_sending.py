@@ -11,10 +11,9 @@ from sqlalchemy.exc import OperationalError
 from flask_paycheckout import Account, PayoutReport, ToBank, ToRecipient
 from flask_paycheckout.payouts.destinations import Destination
 from tests.alarming import urgent
-from tests.conftest import OpenShop
+from tests.conftest import OpenPayer, OpenShop
 from tests.database.test_round_trips import cost
 from tests.payouts.books import Books
-from tests.payouts.conftest import OpenPayer
 from tests.payouts.paying import ADA, BANK, CRYPTO, FIAT, LIST, WALLET, Payer
 from tests.payouts.shop import TOKEN, payout, pays_out, sends, stands
 
@@ -209,7 +208,7 @@ def test_one_that_another_account_must_pay_stops_no_other_of_its_own(open_shop: 
     stands(shop, "p-1", paid_by="", doubt="lost")
     sends(shop)
     assert (payout(shop, "p-1").status, payout(shop, "p-2").status) == ("ready", "sent")
-    shop.clock.advance(minutes=6)
+    shop.waits(minutes=6)
     assert "payouts-without-access-token" in urgent(shop)
 
 

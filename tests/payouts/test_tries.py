@@ -30,8 +30,7 @@ def late_list(times: int) -> list[Answer]:
 
 
 def later(shop: Shop, seconds: float = 61) -> str:
-    shop.clock.advance(seconds=seconds)
-    sends(shop)
+    sends(shop, seconds=seconds)
     return str(payout(shop).status)
 
 
@@ -81,8 +80,7 @@ def test_a_refusal_without_doubt_whose_look_up_fails_is_failed_later(shop: Shop,
 
 def test_an_answer_that_comes_after_a_person_resolved_it_is_kept_for_people(shop: Shop, books: Books) -> None:
     def meanwhile(references: object) -> None:
-        shop.clock.advance(minutes=5)
-        sends(shop)
+        sends(shop, minutes=5)
 
     pays_out(shop, to=WALLET)
     books.created = meanwhile
@@ -110,8 +108,7 @@ def test_what_a_refused_batch_has_sent_is_found_however_late_the_list_shows_it(
     books.refused = {"bad"}
     sends(shop)
     for _ in range(3):
-        shop.clock.advance(seconds=61)
-        sends(shop)
+        sends(shop, seconds=61)
     assert (payout(shop).status, payout(shop, "bad").status, len(books.paid)) == ("sent", "failed", 1)
 
 
@@ -149,7 +146,7 @@ def test_no_clock_of_the_service_hides_a_payout_from_its_look_up(shop: Shop, boo
     books.unique, books._clock = False, lambda: shop.clock() + timedelta(hours=hours)
     pays_out(shop, "known")
     sends(shop)
-    shop.clock.advance(days=3)
+    shop.waits(days=3)
     pays_out(shop)
     books.lost, books.instead_of_reads = 1, late_list(1)
     sends(shop)
@@ -239,7 +236,7 @@ def test_a_retry_waits_while_an_earlier_try_cannot_be_read(shop: Shop, books: Bo
         sends(shop)
         stored = payout(shop)
         assert (stored.status, "earlier try could not be read" in stored.problem) == ("ready", True)
-        shop.clock.advance(hours=2)
+        shop.waits(hours=2)
     assert len(books.paid) == 1
     books.instead_of_reads = []
     assert later(shop) == "sent"

@@ -111,8 +111,7 @@ def asks(oracle: Oracle, checkout_id: str, chance: Random) -> None:
 def claims(oracle: Oracle, reference: str, chance: Random) -> None:
     """The customer, or Eve, who had to be shown the link, says where a refund goes."""
     if payout(oracle.shop, reference).kind == "refund" and chance.random() < 0.5:
-        with oracle.shop.app.app_context():
-            oracle.shop.paycheckout.claim_url(reference, by=EVE)
+        oracle.shop.calls.claim_url(reference, by=EVE)
         oracle.barred[reference].add(EVE)
     Customer(oracle.shop, reference).sends()
 
@@ -150,7 +149,7 @@ def happens(oracle: Oracle, chance: Random) -> None:
     if completed and chance.random() < 0.3:
         books.paper.add("finished", id=chance.choice(completed).id, status="failed")
         oracle.shop.browser.post("/paycheckout/webhook", json={"event": "disbursement"})
-    oracle.shop.clock.advance(minutes=chance.choice([1, 20, 60 * 24]))
+    oracle.shop.waits(minutes=chance.choice([1, 20, 60 * 24]))
     sends(oracle.shop)
 
 
@@ -161,7 +160,7 @@ def walk(shop: Shop, books: Books, chance: Random) -> None:
     tables = shop.runtime.models
     for table in (tables.payouts, tables.days):
         shop.executes(table.delete())
-    shop.totals[order_id] = shop.totals["o-1"]
+    shop.costs("12.50", order_id)
     checkout_id = shop.has_paid(order_id)
     acts: list[Callable[[Oracle, str, Random], None]] = [
         claims,

@@ -1,0 +1,119 @@
+"""Random histories of the refunds of one payment: never more than what arrived, by a rule on whole cents."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from decimal import Decimal
+from random import Random
+from typing import Any
+
+import pytest
+
+from flask_paycheckout import (
+    RefundTooLarge,
+)
+from tests.chance import seed_of, soak_count, stream
+from tests.payouts.shop import MAKER, TOKEN, WALLET, decides, refunds
+from tests.payouts.test_refunds import fails
+from tests.scripted import Shop
+
+HISTORIES, STEPS = 15, 25
+
+
+@contextmanager
+def limited(*, allowed: bool) -> Iterator[None]:
+    """The step in this block is done, or refused, as it must be."""
+    try:
+        yield
+    except RefundTooLarge:
+        assert not allowed
+    else:
+        assert allowed
+
+
+@dataclass
+class Told:
+    """The refunds of one payment, as whole cents."""
+
+    counting: dict[str, int] = field(default_factory=dict)
+    failed: dict[str, int] = field(default_factory=dict)
+    replaced: dict[str, str] = field(default_factory=dict)
+    """By the reference of a failed one the reference of the one that took its money."""
+
+    order: list[str] = field(default_factory=list)
+    """All references, oldest first."""
+
+    @property
+    def left(self) -> int:
+        return 1250 - sum(self.counting.values())
+
+    def refunded(self, reference: str, cents: int) -> None:
+        self.order += [] if reference in self.order else [reference]
+        self.counting[reference] = cents
+        taken = [one for one, amount in self.failed.items() if amount > self.left and one not in self.replaced]
+        self.replaced |= dict.fromkeys(taken, reference)
+
+    def cancelled(self, reference: str) -> None:
+        del self.counting[reference]
+        newest = max(self.counting, key=self.order.index, default="")
+        again = [one for one, by in self.replaced.items() if by == reference]
+        self.replaced |= {one: newest for one in again if self.failed[one] > self.left}
+        self.replaced = {one: by for one, by in self.replaced.items() if by != reference}
+
+
+def act(shop: Shop, checkout_id: str, told: Told, chance: Random) -> None:
+    """One step of a history."""
+    kind, left = chance.choice(["refund", "refund", "rest", "cancel", "fail", "retry"]), told.left
+    if kind in ("refund", "rest"):
+        cents = left if kind == "rest" else chance.choice([1, left, left + 1, chance.randint(1, 600)]) or 1
+        # The limit counts the amount that was paid, whatever is sent instead.
+        sent: dict[str, Any] = chance.choice([{"to": MAKER}, {"to": WALLET, "send": (chance.randint(1, 9), TOKEN)}])
+        amount = None if kind == "rest" else Decimal(cents) / 100
+        with limited(allowed=0 < cents <= left):
+            told.refunded(refunds(shop, checkout_id, amount, **sent).reference, cents)
+        return
+    of = told.failed if kind == "retry" else told.counting
+    if not of:
+        return
+    reference = chance.choice(sorted(of))
+    if kind == "cancel":
+        assert decides(shop, "cancel", reference)
+        told.cancelled(reference)
+    elif kind == "fail":
+        fails(shop, reference)
+        told.failed[reference] = of.pop(reference)
+    elif reference in told.replaced:
+        assert not decides(shop, "retry", reference)
+    else:
+        with limited(allowed=of[reference] <= left):
+            assert decides(shop, "retry", reference)
+            told.refunded(reference, of.pop(reference))
+
+
+def walk(shop: Shop, chance: Random) -> None:
+    """A history of one order, compared with the rule on whole cents after each step."""
+    order_id = f"h-{chance.randrange(10**12)}"
+    shop.costs("12.50", order_id)
+    checkout_id, told = shop.has_paid(order_id), Told()
+    for _ in range(chance.randint(1, STEPS)):
+        act(shop, checkout_id, told, chance)
+        stored = Decimal(shop.attempt(checkout_id).refunded_amount or 0)
+        assert stored == Decimal(sum(told.counting.values())) / 100
+        refunded = shop.runtime.payouts.of_checkout(checkout_id)
+        assert {one.reference: one.replaced_by for one in refunded if one.replaced_by} == told.replaced
+
+
+def test_no_history_refunds_more_than_what_arrived(shop: Shop, pytestconfig: pytest.Config) -> None:
+    chance = stream(seed_of(pytestconfig), "refunds")
+    for _ in range(HISTORIES):
+        walk(shop, chance)
+
+
+@pytest.mark.soak
+@pytest.mark.on_each_database
+def test_no_history_of_thousands_refunds_more_than_what_arrived(shop: Shop, pytestconfig: pytest.Config) -> None:
+    chance = stream(seed_of(pytestconfig), "refunds")
+    for _ in range(soak_count(10_000)):
+        walk(shop, chance)
