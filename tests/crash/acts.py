@@ -149,7 +149,7 @@ def the_rest(world: World) -> None:
 
 def a_part_of_a_cheaper_order(world: World) -> None:
     a_settled_part(world)
-    world.costs("7.50", IN_PARTS)
+    world.costs_now("7.50", IN_PARTS)
 
 
 def too_much(world: World) -> None:
@@ -241,8 +241,7 @@ def a_request_that_was_dropped(world: World) -> None:
     debts(world)
     world.service.books.instead = [NO_ANSWER] * 2
     sends(world)
-    world.clock.advance(minutes=6)
-    sends(world)
+    sends(world, minutes=6)
     world.clock.advance(minutes=6)
 
 
@@ -257,8 +256,7 @@ def what_the_bank_gave_back(world: World) -> None:
     world.pays_out(_MAKER)
     sends(world)
     world.service.books.finish("failed")
-    world.clock.advance(hours=1)
-    sends(world)
+    sends(world, hours=1)
 
 
 def a_refund(world: World) -> None:

@@ -279,18 +279,15 @@ def _recover(world: World, act: Act, money: Callable[[], list[str]] = list) -> l
     """The shop is up again and reconcile comes round; then everybody asks once more, which must change nothing."""
     act.after(world)
     world.reconciles()
-    world.clock.advance(seconds=_CLAIM)
-    world.reconciles()
+    world.reconciles(seconds=_CLAIM)
     wrong = money()
-    world.clock.advance(seconds=_LEASE)
-    world.reconciles()
+    world.reconciles(seconds=_LEASE)
     for checkout_id in world.record.urls:
         world.webhook(checkout_id)
     for order_id in act.ends:
         world.looks_at_status(order_id)
     comes_to_rest(world, world.service.books)
-    world.clock.advance(seconds=_CLAIM)
-    last = world.reconciles()
+    last = world.reconciles(seconds=_CLAIM)
     if last.changed or last.delivered or last.failed:
         wrong.append(f"the last round had no peace: {last}")
     return wrong

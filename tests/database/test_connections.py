@@ -42,7 +42,7 @@ def test_a_call_after_a_read_takes_no_second_connection(open_shop: OpenShop, eac
     one = {"pool_size": 1, "max_overflow": 0, "pool_timeout": 0.2}
     shop = open_shop(SQLALCHEMY_DATABASE_URI=each_database, SQLALCHEMY_ENGINE_OPTIONS=one)
     ids = {"paid": shop.has_paid("o-1"), "held": shop.has_held("o-2")}
-    shop.totals["o-3"] = Pay("3", "USD")
+    shop.costs("3", "o-3")
     with shop.app.app_context():
         shop.paycheckout.pay_out("p-1", "5.00", "USD", by="Ada")
         ids["request"] = shop.paycheckout.request(Pay("1", "USD"), title="a", by="Ada").reference
@@ -56,7 +56,7 @@ def test_a_call_after_a_read_takes_no_second_connection(open_shop: OpenShop, eac
 @pytest.mark.parametrize("call", ["start", "settle", "explain"])
 def test_a_call_works_beside_a_transaction_of_the_shop_that_is_broken(shop: Shop, call: str) -> None:
     ids = {"paid": shop.has_paid("o-1")}
-    shop.totals["o-3"] = Pay("3", "USD")
+    shop.costs("3", "o-3")
     with shop.app.app_context():
         with suppress(SQLAlchemyError):
             shop.db.session.execute(text("SELECT * FROM nowhere"))
@@ -70,7 +70,7 @@ def test_a_receiver_keeps_its_transaction_when_it_calls_after_a_read(shop: Shop,
         shop.db.session.execute(text("SELECT 1"))
         CALLS[call](shop.paycheckout, {"paid": "chk-1"})
 
-    shop.totals["o-3"] = Pay("3", "USD")
+    shop.costs("3", "o-3")
     with order_paid.connected_to(receive, sender=shop.app):
         shop.has_paid("o-1")
     assert [event.delivered_at is not None for event in shop.events("order_paid")] == [True]

@@ -102,8 +102,7 @@ def test_a_start_returns_the_checkout_as_it_is_stored(open_shop: OpenShop) -> No
         type("Payment", (CheckoutMixin, db.Model), columns)
 
     shop = open_shop(prepare=own)
-    with shop.app.app_context():
-        started: Any = shop.paycheckout.start("o-1")
+    started: Any = shop.calls.start("o-1")
     stored = shop.runtime.checkouts.find(started.checkout_id)
     assert stored is not None
     assert shop.runtime.models.row_of(started) == shop.runtime.models.row_of(stored)

@@ -14,7 +14,7 @@ from flask_sqlalchemy import SQLAlchemy
 from sqlalchemy import select, text
 
 import flask_paycheckout
-from flask_paycheckout import Pay, UncommittedChanges
+from flask_paycheckout import UncommittedChanges
 from tests.conftest import OpenShop
 from tests.scripted import Shop
 
@@ -125,22 +125,6 @@ def test_what_would_wait_for_ourselves_is_refused_at_once(ledger: Shop, call: st
     assert ledger.attempt(checkout_id).status == "held"
 
 
-def test_an_in_memory_database_keeps_the_shops_work_apart_too(open_shop: OpenShop) -> None:
-    """One connection for everybody: our commit would be the shop's."""
-    shop = open_shop(
-        SQLALCHEMY_DATABASE_URI="sqlite://",
-        prepare=lambda db: db.Table("book", db.metadata, db.Column("title", db.String(40))),
-    )
-    checkout_id = shop.starts()
-    with shop.app.app_context():
-        shop.db.session.execute(text("insert into book values ('half done')"))
-        with pytest.raises(UncommittedChanges):
-            shop.paycheckout.settle(checkout_id)
-        shop.db.session.rollback()
-        assert shop.db.session.execute(text("select count(*) from book")).scalar_one() == 0
-        assert shop.paycheckout.settle(checkout_id).status == "created"
-
-
 ALONE = """
 import sys
 from pathlib import Path
@@ -174,9 +158,9 @@ def test_other_engines_and_sessions_of_the_process_are_left_alone() -> None:
 
 def test_a_savepoint_of_the_caller_is_no_fault_of_order_total(ledger: Shop) -> None:
     """Python's driver has committed it, since nothing was written before; what is left is asked in between."""
-    ledger.totals["o-1"] = Pay("20", "USD", parts=True)
+    ledger.costs("20", parts=True)
     ledger.settles(ledger.starts(), "completed")
-    ledger.totals["o-1"] = Pay("30", "USD", parts=True)
+    ledger.costs("30", parts=True)
     with ledger.app.app_context():
         with ledger.db.session.begin_nested():
             executes_core(ledger)

@@ -52,7 +52,7 @@ class Outage:
             if answer.status_code == 200:
                 break
         assert answer.status_code == 200
-        self.shop.clock.advance(minutes=2)
+        self.shop.waits(minutes=2)
         for _ in range(2):
             self.shop.reconciles()
         assert self.shop.attempt(self.checkout_id).status == "paid"

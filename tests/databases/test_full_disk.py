@@ -89,7 +89,7 @@ def told_full(outage: Outage) -> None:
     for _ in range(10):
         if outage.hook().status_code == 503:
             break
-        outage.shop.clock.advance(minutes=1)
+        outage.shop.waits(minutes=1)
     outage.shop.service.says(outage.checkout_id, "completed")
     assert outage.hook().status_code == 503
     assert "cannot record payments at the moment" in outage.status().text

@@ -10,7 +10,7 @@ from flask import Response, redirect
 from sqlalchemy import Column, Integer, Table
 
 from tests.conftest import OpenShop
-from tests.doctor.test_shop import PUBLIC, about, worst
+from tests.doctor.examining import PUBLIC, about, worst
 from tests.scripted import Shop
 
 

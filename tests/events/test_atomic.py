@@ -23,7 +23,7 @@ from flask_paycheckout import (
 from tests.carts import Carts, add_carts
 from tests.conftest import OpenShop
 from tests.payouts.shop import refunds
-from tests.scripted import Shop, number
+from tests.scripted import Shop, number, raising
 
 pytestmark = pytest.mark.on_each_database
 
@@ -46,9 +46,7 @@ def atomic(shop: Shop, receiver: Receiver, signal: NamedSignal = order_paid) -> 
 
 @pytest.mark.parametrize("above", [True, False], ids=["above connect", "below connect"])
 def test_the_mark_stands_above_or_below_connect(shop: Shop, above: bool) -> None:
-    def close(app: Flask, **told: object) -> None:
-        raise LookupError
-
+    close = raising(LookupError())
     if above:
         shop.paycheckout.atomic(order_paid.connect(close, shop.app))
     else:
@@ -115,13 +113,11 @@ def test_nothing_is_committed_when_an_atomic_receiver_raises(carts: Carts) -> No
         assert carts.checkout.deposit_status == "completed"
         assert carts.checkout.problem.endswith("broken of order_paid failed: ZeroDivisionError: no such shelf")
         assert carts.checkout.problem_since == shop.clock.now
-        shop.clock.advance(seconds=5)
-        assert shop.reconciles().failed == 1
+        assert shop.reconciles(seconds=5).failed == 1
         assert shop.reconciles().checked == 0, "it waits, ever longer"
 
     assert carts.change(total="198.00")
-    shop.clock.advance(seconds=10)
-    assert shop.reconciles().changed == 1
+    assert shop.reconciles(seconds=10).changed == 1
     assert (carts.checkout.status, carts.checkout.reason) == ("held", "order_changed"), "order_total was asked again"
     assert carts.checkout.problem is None
 
@@ -136,8 +132,7 @@ def test_a_socket_in_an_atomic_receiver_is_an_error_while_testing(carts: Carts) 
         assert "opened a socket" in carts.checkout.problem
         open_socket(carts.shop.app)
         carts.shop.app.testing = False
-        carts.shop.clock.advance(seconds=5)
-        carts.shop.reconciles()
+        carts.shop.reconciles(seconds=5)
     assert carts.checkout.status == "paid"
 
 
@@ -168,7 +163,7 @@ def test_every_move_has_its_atomic_receivers(shop: Shop) -> None:
 
 
 def test_a_start_whose_atomic_receiver_raises_stores_nothing(shop: Shop) -> None:
-    with atomic(shop, lambda app, **told: 1 / 0, checkout_created), pytest.raises(ReceiverFailed):
+    with shop.refusing(checkout_created), pytest.raises(ReceiverFailed):
         shop.starts()
     assert shop.attempts() == []
 

@@ -12,7 +12,7 @@ from flask import Flask
 from flask_sqlalchemy import SQLAlchemy
 from sqlalchemy.orm import Session
 
-from flask_paycheckout import Pay, order_paid
+from flask_paycheckout import order_paid
 from tests.alarming import text_of
 from tests.conftest import NewDatabase, OpenShop
 from tests.hosts import FLASK_SQLALCHEMY
@@ -188,7 +188,7 @@ def breaking(shop: Shop, way: Way, *, atomic: bool) -> Iterator[list[str]]:
 
 
 def has_failed_and_runs_again(shop: Shop, order_id: str, way: Way, *, atomic: bool, forgiven: bool) -> None:
-    shop.totals[order_id] = Pay("12.50", "USD")
+    shop.costs("12.50", order_id)
     checkout_id = shop.has_deposit("completed", order_id)
     with breaking(shop, way, atomic=atomic) as heard:
         assert (shop.hears_of(checkout_id), shop.attempt(checkout_id).webhooks) == (200, 1)
@@ -198,12 +198,10 @@ def has_failed_and_runs_again(shop: Shop, order_id: str, way: Way, *, atomic: bo
             assert (stored.status == "paid") is not atomic, "only the move of an atomic receiver depends on it"
             assert "breaking.<locals>.receiver" in (stored.problem if atomic else paid[0].last_error)
             assert "breaking.<locals>.receiver" in text_of(shop)
-            shop.clock.advance(seconds=5)
-            assert shop.reconciles().delivered == 0
+            assert shop.reconciles(seconds=5).delivered == 0
             assert counts(shop, order_id) == {}
         heard.append("repaired")
-        shop.clock.advance(minutes=2)
-        shop.reconciles()
+        shop.reconciles(minutes=2)
     assert shop.attempt(checkout_id).status == "paid"
     assert counts(shop, order_id) == {"receiver": 1}
     (event,) = (event for event in shop.events("order_paid") if event.order_id == order_id)
@@ -249,7 +247,7 @@ def test_a_receiver_may_read_through_a_second_engine(shop: Shop, atomic: bool) -
     orders = [f"order-{number}" for number in range(8)]
     with breaking(shop, lambda shop: shop.db.session.scalars(sa.select(memo)).all(), atomic=atomic) as heard:
         for order_id in orders:
-            shop.totals[order_id] = Pay("12.50", "USD")
+            shop.costs("12.50", order_id)
             assert shop.hears_of(shop.has_deposit("completed", order_id)) == 200
     assert [counts(shop, order_id) for order_id in orders] == [{"receiver": 1}] * 8
     assert len(heard) == 8
@@ -302,8 +300,7 @@ def test_what_a_savepoint_or_a_query_writes_goes_back_with_its_receiver(
     with order_paid.connected_to(shop.paycheckout.atomic(receiver) if atomic else receiver, shop.app):
         shop.settles(checkout_id)
         assert counts(shop, "o-1") == {}
-        shop.clock.advance(minutes=2)
-        shop.reconciles()
+        shop.reconciles(minutes=2)
     assert (counts(shop, "o-1"), len(heard)) == ({"receiver": 1}, 2)
 
 

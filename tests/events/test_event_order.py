@@ -94,12 +94,10 @@ def test_a_receiver_that_missed_an_event_hears_it_before_the_next_one(shop: Shop
     assert steady.ran == ["checkout_created", "order_paid"], "others do not wait"
     assert set(shaky.ran) == {"checkout_created"}
     assert event(shop, "order_paid").delivered_at is None
-    shop.clock.advance(minutes=1)
-    shop.reconciles()
+    shop.reconciles(minutes=1)
     assert set(shaky.ran) == {"checkout_created"}
     shaky.failing = set()
-    shop.clock.advance(minutes=1)
-    assert shop.reconciles().delivered == 2, "the second one right after the first"
+    assert shop.reconciles(minutes=1).delivered == 2, "the second one right after the first"
     assert shaky.ran[-2:] == ["checkout_created", "order_paid"]
     assert event(shop, "order_paid").delivered_at is not None
     assert (steady.ran, steady.wrote) == (["checkout_created", "order_paid"], {"checkout_created", "order_paid"})
@@ -111,11 +109,9 @@ def test_an_event_that_only_waited_is_tried_again_at_once_when_it_fails(shop: Sh
     shaky.failing = {"checkout_created", "order_paid"}
     pays(shop, shop.starts())
     for _ in range(12):
-        shop.clock.advance(minutes=15)
-        shop.reconciles()
+        shop.reconciles(minutes=15)
     shaky.failing = {"order_paid"}
-    shop.clock.advance(hours=1)
-    shop.reconciles()
+    shop.reconciles(hours=1)
     paid = event(shop, "order_paid")
     assert (paid.attempts, paid.next_attempt_at) == (1, shop.clock.now)
 
@@ -130,7 +126,7 @@ def test_an_abandonment_that_the_payment_overtook_is_told_to_nobody(shop: Shop, 
     assert steady.ran == ["checkout_created", "order_pending", "order_abandoned", "order_paid"]
     assert shaky.ran[-1] == "order_paid", "what is superseded blocks nothing"
     ran = len(shaky.ran)
-    shop.clock.advance(minutes=70)
+    shop.waits(minutes=70)
     shaky.failing = set()
     assert shop.reconciles().clean
     assert len(shaky.ran) == ran

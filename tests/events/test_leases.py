@@ -75,7 +75,7 @@ def test_nobody_takes_an_event_from_a_receiver_that_works_longer_than_the_lease(
     def slow(app: object, *, order_id: str, **facts: object) -> None:
         runs.append(order_id)
         for _ in range(3):
-            shop.clock.advance(seconds=45)
+            shop.waits(seconds=45)
             renewed.clear()
             assert renewed.wait(10), "nobody renews the lease"
             assert shop.reconciles().delivered == 0

@@ -12,7 +12,7 @@ import pytest
 from flask import Flask
 from flask_sqlalchemy import SQLAlchemy
 
-from flask_paycheckout import Pay, PayCheckout, order_paid, payment_held
+from flask_paycheckout import PayCheckout, order_paid, payment_held
 from flask_paycheckout.checkouts.ruling import ReadCause
 from flask_paycheckout.checkouts.states import FoundBy
 from flask_paycheckout.signals import Signal
@@ -180,8 +180,7 @@ def test_a_payment_that_nobody_hears_of_waits_for_a_process_that_listens(shop: S
     [event] = shop.events("order_paid")
     assert (event.delivered_at, event.attempts) == (None, 0)
     for _ in range(3):
-        shop.clock.advance(minutes=1)
-        assert shop.reconciles().delivered == 0
+        assert shop.reconciles(minutes=1).delivered == 0
     [event] = shop.events("order_paid")
     assert (event.attempts, event.lease_token) == (0, None), "it costs nothing to leave it"
     ran = shop.runs("report")
@@ -202,8 +201,7 @@ def test_a_listener_that_died_is_missed_by_a_process_without_one(shop: Shop) -> 
         shop.service.says(checkout_id, "completed")
         settlement, cause = shop.runtime.settlement, ReadCause(FoundBy.SETTLE, shop.clock())
         settlement.apply(shop.attempt(checkout_id), settlement.reading(shop.attempt(checkout_id)), cause)
-    shop.clock.advance(minutes=1)
-    shop.reconciles()
+    shop.reconciles(minutes=1)
     [event] = shop.events("order_paid")
     assert event.delivered_at is None
     assert "nobody listens to order_paid" in event.last_error
@@ -213,8 +211,7 @@ def test_a_listener_that_died_is_missed_by_a_process_without_one(shop: Shop) -> 
 def test_any_other_signal_may_go_unheard_until_a_process_listens(shop: Shop) -> None:
     shop.has_held()
     for _ in range(3):
-        shop.clock.advance(minutes=5)
-        assert (shop.reconciles().failed, shop.reconciles().delivered) == (0, 0)
+        assert (shop.reconciles(minutes=5).failed, shop.reconciles().delivered) == (0, 0)
     waiting = {event.name: (event.attempts, event.next_attempt_at) for event in shop.events()}
     assert waiting == {"checkout_created": (0, None), "payment_held": (0, None)}, "no round looks at them"
     assert urgent(shop) == {"held-payments"}
@@ -230,7 +227,7 @@ def test_a_round_costs_the_same_however_many_events_nobody_hears(shop: Shop) -> 
     costs = list[int]()
     for started in (1, 2, 30):
         for number in range(started):
-            shop.totals[f"o-{number}"] = Pay("12.50", "USD")
+            shop.costs("12.50", f"o-{number}")
             shop.starts(f"o-{number}")
         with statements(shop) as made:
             shop.reconciles(limit=0)

@@ -235,7 +235,7 @@ def test_the_order_stands_as_before(shop: Shop, answers: list[Answer]) -> None:
     before = standing(shop)
     for name, answer in SAMPLES.items():
         answers.append(answer)
-        shop.clock.advance(days=1)
+        shop.waits(days=1)
         with in_time(3 * HURRY):
             assert shop.reconciles() == ReconcileReport(checked=1, failed=1), name
             with pytest.raises(TransportFailed):

@@ -9,13 +9,14 @@ from urllib.parse import quote
 import pytest
 
 from flask_paycheckout.security.signed_links import PAY, REFUND, REQUEST, STATUS
+from tests.books.conftest import contents
 from tests.chance import seed_of, soak_count, stream
 from tests.checkouts.test_requests import asks
-from tests.hostile.test_webhook import shop, stored
+from tests.hostile.test_webhook import shop
 from tests.payouts.claiming import FORM
 from tests.payouts.shop import pays_out, refunds
 from tests.scripted import SAME_SITE, Shop
-from tests.views.test_owner import ROOT
+from tests.views.owner import ROOT
 
 __all__ = ["shop"]
 
@@ -140,7 +141,7 @@ def test_random_requests(shop: Shop, who: str, pytestconfig: pytest.Config) -> N
     view = shop.paycheckout.owner_view(lambda: "Ada" if is_owner else None)
     shop.app.register_blueprint(view, url_prefix=ROOT)
     seed = seed_of(pytestconfig)
-    chance, browser, before = stream(seed, "every route"), shop.app.test_client(), stored(shop)
+    chance, browser, before = stream(seed, "every route"), shop.app.test_client(), contents(shop)
     answers = set[int]()
     for _ in range(soak_count(EACH)):
         # A stranger has seen forms of the owner, and no link of a customer.
@@ -148,7 +149,7 @@ def test_random_requests(shop: Shop, who: str, pytestconfig: pytest.Config) -> N
         status = browser.open(**request).status_code
         assert status < 500 or status in {502, 503}, (status, request)
         answers.add(status)
-        shop.clock.advance(seconds=1)
+        shop.waits(seconds=1)
     assert answers >= ({200, 303, 400, 403, 404, 409} if is_owner else {200, 400, 403, 404})
     if not is_owner:
-        assert (stored(shop), shop.service.created[5:]) == (before, [])
+        assert (contents(shop), shop.service.created[5:]) == (before, [])

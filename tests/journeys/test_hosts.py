@@ -102,8 +102,7 @@ def test_a_request_is_made_reminded_of_and_paid(host: str, open_shop: OpenShop, 
             assert made in session
             order_id = made.order_id
             end()
-    shop.clock.advance(hours=1)
-    shop.reconciles()
+    shop.reconciles(hours=1)
     shop.has_paid(order_id)
     names = "request_reminder", "request_paid"
     assert [(one.name, one.order_id) for one in signals] == [(name, order_id) for name in names]

@@ -116,11 +116,13 @@ def test_a_read_beside_half_done_work_neither_ends_it_nor_shows_it(
     """A file lets others read; an in-memory database has one connection, whose transaction a read of ours would end."""
     address = address.format(folder=tmp_path)
     shop = open_shop(sandbox=paycheckout_sandbox, prepare=add_orders, SQLALCHEMY_DATABASE_URI=address)
+    checkout_id = shop.starts("o-2")
     with shop.app.app_context():
         shop.db.session.execute(text("INSERT INTO orders VALUES ('half done')"))
         if address == "sqlite://":
-            with pytest.raises(UncommittedChanges):
-                shop.paycheckout.explain("o-1")
+            for name in ("explain", "settle"):
+                with pytest.raises(UncommittedChanges):
+                    call(shop, name, checkout_id)
         else:
             assert shop.paycheckout.explain("o-1").status == "unpaid"
         shop.db.session.commit()

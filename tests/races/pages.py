@@ -7,8 +7,7 @@ from functools import partial
 from itertools import count
 from typing import Any
 
-from flask_paycheckout import Pay
-from tests.scripted import Shop, number
+from tests.scripted import Shop
 
 Acts = dict[str, Callable[[], object]]
 
@@ -24,9 +23,9 @@ class Pages:
         """Two pages, and what the service says of both deposits by now."""
         shop = self.shop
         self.order_id = f"two-{next(self._numbers)}"
-        shop.totals[self.order_id] = Pay("12.50", "USD")
+        shop.costs("12.50", self.order_id)
         first = shop.starts(self.order_id)
-        shop.clock.advance(minutes=15)
+        shop.waits(minutes=15)
         self.ids = [first, shop.starts(self.order_id)]
         for checkout_id in self.ids:
             shop.service.says(checkout_id, status)
@@ -38,8 +37,8 @@ class Pages:
         self.ids = []
         for amount in sums:
             # Another amount each time, so that it is another page.
-            self.shop.totals[self.order_id] = Pay("12.50", "USD", now=amount)
-            self.ids.append(self.shop.has_deposit("completed", self.order_id, inputAmount=number(amount)))
+            self.shop.costs("12.50", self.order_id, now=amount)
+            self.ids.append(self.shop.has_arrived(amount, self.order_id))
         return self.ids
 
     def settled_at_once(self) -> Acts:
@@ -66,6 +65,5 @@ class Pages:
         found = sorted((attempt.status, attempt.reason, attempt.paid_order_id) for attempt in self.attempts())
         assert found == [("held", "duplicate", None), ("paid", None, self.order_id)]
         assert self.told() == ["order_paid", "payment_held"]
-        with self.shop.app.app_context():
-            story = str(self.shop.paycheckout.explain(self.order_id))
+        story = str(self.shop.calls.explain(self.order_id))
         assert "another payment already paid this order" in story

@@ -46,8 +46,7 @@ def test_a_cart_that_changes_while_it_is_settled(carts: Carts, values: dict[str,
 
     def check() -> None:
         carts.nothing_is_shipped_unpaid()
-        carts.shop.clock.advance(minutes=2)
-        carts.shop.reconciles()
+        carts.shop.reconciles(minutes=2)
         carts.nothing_is_shipped_unpaid()
 
     assert every_interleaving(carts.shop.engine, begin, check, preemptions=None) > 2

@@ -48,7 +48,7 @@ def test_started_and_settled_at_once_where_conflicts_are_errors(strict_shop: Sho
 
     def begin() -> Acts:
         _, second = pages.open_two("completed")
-        strict_shop.clock.advance(minutes=15)
+        strict_shop.waits(minutes=15)
         return {"starts": starts, "settles": lambda: strict_shop.settles(second)}
 
     def check() -> None:

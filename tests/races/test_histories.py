@@ -63,7 +63,7 @@ class Histories:
         """Others take the event over, once the lease has ended, before the receiver goes on."""
         self._hanging = True
         try:
-            self.shop.clock.advance(seconds=61)
+            self.shop.waits(seconds=61)
             self._surviving(self.shop.reconciles)
         finally:
             self._hanging = False
@@ -89,16 +89,16 @@ class Histories:
 
     def happens_to(self, order_id: str) -> None:
         """A history of seven steps."""
-        self.shop.totals[order_id] = self.shop.totals["o-1"]
+        self.shop.costs("12.50", order_id)
         for _ in range(7):
             attempts = self.shop.attempts(order_id)
             step = self.chance.choice(["starts", "picks", "fails", "fails", "pays", "pays wrong", "waits"])
             if step == "starts" or not attempts:
                 if not {attempt.status for attempt in attempts} & {"paid", "held"}:
-                    self.shop.clock.advance(minutes=16 if attempts else 0)
+                    self.shop.waits(minutes=16 if attempts else 0)
                     self._surviving(lambda: self.shop.starts(order_id))
             elif step == "waits":
-                self.shop.clock.advance(seconds=self.chance.choice([1, 30, 61, 600]))
+                self.shop.waits(seconds=self.chance.choice([1, 30, 61, 600]))
                 self._surviving(self.shop.reconciles)
             else:
                 self._settles(self.chance.choice(attempts).checkout_id, step)
@@ -112,7 +112,7 @@ class Histories:
     def comes_to_rest(self) -> None:
         self.wild = False
         for _ in range(40):
-            self.shop.clock.advance(minutes=70)
+            self.shop.waits(minutes=70)
             self.shop.runtime.outbox.deliver_due()
             if not [event for event in self.shop.events() if event.next_attempt_at]:
                 return

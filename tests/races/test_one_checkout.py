@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from flask_paycheckout import Pay, order_paid
+from flask_paycheckout import order_paid
 from tests.races.crowds import crowd
 from tests.races.effects import Writer, counts
 from tests.scripted import Shop
@@ -37,10 +37,10 @@ def test_a_payment_that_many_find_at_once_is_told_once(shop: Shop) -> None:
     with crowd(THREADS) as threads:
         for number in range(ROUNDS):
             order_id = f"r-{number}"
-            shop.totals[order_id] = Pay("12.50", "USD")
+            shop.costs("12.50", order_id)
             checkout_id = shop.starts(order_id)
             shop.service.says(checkout_id, "completed")
-            shop.clock.advance(seconds=1)
+            shop.waits(seconds=1)
 
             seen = threads.does(ways_to_the_news(shop, order_id, checkout_id) * (THREADS // 4))
 

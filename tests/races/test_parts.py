@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from flask_paycheckout import Pay, TransitionRefused
+from flask_paycheckout import TransitionRefused
 from tests.carts import Carts
 from tests.checkouts.test_requests import asks, withdraws
 from tests.conftest import NewDatabase, OpenShop
@@ -41,8 +41,7 @@ class PartPages(Pages):
         return True
 
     def balance(self) -> tuple[Decimal, Decimal]:
-        with self.shop.app.app_context():
-            balance = self.shop.paycheckout.balance(self.order_id)
+        balance = self.shop.calls.balance(self.order_id)
         assert balance is not None
         return balance.paid, balance.left
 
@@ -122,7 +121,7 @@ def test_a_part_that_a_person_accepts_while_another_comes(shop: Shop, pages: Par
     def begin() -> Acts:
         held, late = pages.open_parts("7.50", "12.50")
         pages.hold(held)
-        shop.totals[pages.order_id] = Pay("12.50", "USD")
+        shop.costs("12.50", pages.order_id)
         return {"accepts": lambda: accepts(held), "settles": lambda: shop.settles(late)}
 
     ends = set()

@@ -46,7 +46,7 @@ def test_effects_of_each_move_are_there_once_whoever_fails(shop: Shop, books: Bo
         books.paper.add("finished", id=failing.id, status="failed")
         books.finish()
         for _ in range(ROUNDS):
-            shop.clock.advance(hours=2)
+            shop.waits(hours=2)
             deliverers.does([lambda: sends(shop), lambda: shop.reconciles()] * (DELIVERERS // 2))
             is_booked = counts(shop, "completed").get("book", 0)
             assert is_booked == (payout(shop, "completed").status == "completed"), "both are committed, or neither is"

@@ -41,8 +41,7 @@ def has_failed(shop: Shop, books: Books, payee: str) -> str:
     reference = owes(shop, payee)
     sends(shop)
     books.finish("failed", payee)
-    shop.clock.advance(hours=1)
-    sends(shop)
+    sends(shop, hours=1)
     assert payout(shop, reference).status == "failed"
     return reference
 

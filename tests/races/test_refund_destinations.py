@@ -8,7 +8,6 @@ from itertools import count
 
 import pytest
 
-from flask_paycheckout import Pay
 from tests.payouts.books import Books, Paid
 from tests.payouts.claiming import Customer
 from tests.payouts.shop import decides, payout, refunds, sends
@@ -35,7 +34,7 @@ class Refund:
 
     def ask_anew(self) -> None:
         order_id = f"c-{next(self._numbers)}"
-        self.shop.totals[order_id] = Pay("12.50", "USD")
+        self.shop.costs("12.50", order_id)
         reference = refunds(self.shop, self.shop.has_paid(order_id), "5.00").reference
         self._customer = Customer(self.shop, reference)
         self._approved = None

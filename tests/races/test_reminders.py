@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from flask_paycheckout import Pay, payment_reminder
+from flask_paycheckout import payment_reminder
 from tests.conftest import OpenShop
 from tests.races.interleaving import every_interleaving
 from tests.races.pages import Acts
@@ -26,9 +26,9 @@ class Late:
 
     def begins(self) -> str:
         self.order_id = f"late-{next(self._numbers)}"
-        self.shop.totals[self.order_id] = Pay("12.50", "USD")
+        self.shop.costs("12.50", self.order_id)
         checkout_id = self.shop.starts(self.order_id)
-        self.shop.clock.advance(hours=1)
+        self.shop.waits(hours=1)
         self.shop.settles(checkout_id)
         return checkout_id
 
@@ -68,8 +68,7 @@ def test_no_reminder_is_delivered_after_the_payment(late: Late) -> None:
         return {"reminds": late.reminds, "settles": lambda: late.shop.settles(checkout_id)}
 
     def check() -> None:
-        late.shop.clock.advance(minutes=5)
-        late.shop.reconciles()
+        late.shop.reconciles(minutes=5)
         told = late.told()
         assert told["order_paid"] is True
         assert told.get("payment_reminder", False) is False

@@ -62,11 +62,11 @@ def test_starts_at_once_give_one_page_that_is_stored_and_replace_it_once(shops: 
     shop = shops[0]
     for number in range(ROUNDS):
         order_id = f"s-{number}"
-        shop.totals[order_id] = Pay("12.50", "USD")
+        shop.costs("12.50", order_id)
         sent_to = all_press_pay(shops, clicks, order_id)
         (attempt,) = shop.attempts(order_id)
         assert (sent_to, attempt.current_order_id) == ({attempt.url}, order_id)
-        shop.totals[order_id] = Pay("13.00", "USD")
+        shop.costs("13.00", order_id)
         sent_to = all_press_pay(shops, clicks, order_id)
         first, second = shop.attempts(order_id)
         assert (first.checkout_id, first.current_order_id) == (attempt.checkout_id, None)

@@ -77,7 +77,7 @@ def test_a_page_that_is_made_while_an_older_one_is_paid_never_stops_the_payment(
 
     def begin() -> Acts:
         first, second = pages.open_two("completed")
-        shop.clock.advance(minutes=15)
+        shop.waits(minutes=15)
         # Read just now, so that the start reads nothing.
         del shop.service.deposits[second]
         shop.settles(second)

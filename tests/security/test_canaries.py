@@ -270,7 +270,7 @@ def test_no_page_command_or_log_of_a_shop_shows_a_secret(
         shop.browser.post(webhook, data=b"{"),
     ]
     shown += [f"{page.headers} {page.text}" for page in pages]
-    shop.clock.advance(minutes=20)
+    shop.waits(minutes=20)
     with pytest.raises(PaymentsError) as caught:
         shop.settles(checkout_id)
     shown.append(told_by(caught.value))

@@ -6,7 +6,6 @@ from collections import Counter
 
 from werkzeug.test import TestResponse
 
-from flask_paycheckout import Pay
 from flask_paycheckout.text import is_order_id
 from tests.scripted import Shop, refusal, success
 from tests.views.pages import button, opens, presses_pay
@@ -53,7 +52,7 @@ def page_of(answer: TestResponse, status: int = 200) -> str:
 def pages(shop: Shop, said: str) -> dict[str, str]:
     """Every page that there is, with these words in each field that reaches the extension from outside."""
     order_id = as_order_id(said)
-    shop.totals[order_id] = Pay("12.50", "USD")
+    shop.costs("12.50", order_id)
     found = {"button": button(shop, order_id, said), "unpaid": page_of(opens(shop, order_id))}
     service = shop.service
     service.instead_of_created = [refusal(503, said)]
@@ -65,7 +64,7 @@ def pages(shop: Shop, said: str) -> dict[str, str]:
     # A status with control characters is no status, and would leave the payment as it is.
     service.says(checkout_id, order_id, reference=said, paymentMethod=said, message=said)
     found["pending"] = page_of(opens(shop, order_id))
-    shop.clock.advance(minutes=1)
+    shop.waits(minutes=1)
     service.says(checkout_id, "completed", inputCurrency=said, outputCurrency=said, note=said)
     found["held"] = page_of(opens(shop, order_id))
     found["nonsense"] = shop.browser.get(f"/paycheckout/orders/{said.replace('/', '_')}").text

@@ -10,7 +10,6 @@ from playwright.sync_api import sync_playwright
 from sqlalchemy import update
 from werkzeug.test import TestResponse
 
-from flask_paycheckout import Pay
 from tests.conftest import OpenShop
 from tests.optional_parts import chromium
 from tests.scripted import Service, Shop, success
@@ -29,7 +28,7 @@ ON_THIS_MACHINE = re.compile(r"http://(127\.0\.0\.1|([\w-]+\.)?localhost|\[(::|(
 def pressed(shop: Shop, url: str) -> TestResponse:
     """Presses the button of an order of its own, for which the service answers with this URL."""
     order_id = f"o-{len(shop.totals)}-url"
-    shop.totals[order_id] = Pay("12.50", "USD")
+    shop.costs("12.50", order_id)
     # Some answers are so odd that the client asks again.
     shop.service.instead_of_created = [success({"id": f"of-{order_id}", "url": url}, 201)] * 3
     return presses_pay(shop, order_id)

@@ -54,7 +54,7 @@ def test_no_command_prints_what_a_terminal_would_obey_and_what_was_written_is_st
 
 def test_an_order_that_is_asked_for_and_a_payment_that_is_decided_are_names_only(shop: Shop) -> None:
     turned = "a\u202ec\u2066: paid."
-    shop.totals[turned] = shop.totals["o-1"]
+    shop.costs("12.50", turned)
     checkout_id = shop.has_held(turned)
     decision = ("resolve", checkout_id, "--reject", "--by", "Ada", "--why", "wrong")
     for asked in (("show", turned), ("show", HOSTILE.replace("\0", "")), decision, decision):

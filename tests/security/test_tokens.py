@@ -65,6 +65,7 @@ ROUTES = {
     "status page": ("GET", "/paycheckout/orders/{}", STATUS),
     "status JSON": ("GET", "/paycheckout/orders/{}/status", STATUS),
     "pay": ("POST", "/paycheckout/orders/{}/checkout", PAY),
+    "refund": ("GET", "/paycheckout/refunds/{}", REFUND),
 }
 
 
@@ -129,5 +130,5 @@ def test_a_token_is_good_for_its_time_and_for_clocks_that_differ_by_seconds(
     shop: Shop, seconds: int, status: int
 ) -> None:
     token = shop.runtime.signed_links.sign(PAY, "o-1")
-    shop.clock.advance(seconds=seconds)
+    shop.waits(seconds=seconds)
     assert uses(shop, "pay", token).status == status

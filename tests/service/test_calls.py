@@ -27,14 +27,10 @@ def looks(shop: Shop, order_id: str = "o-1") -> str:
     return str(answer.get_json()["status"])
 
 
-def hears_of(shop: Shop, checkout_id: str) -> None:
-    assert shop.browser.post("/paycheckout/webhook", json={"orderId": checkout_id}).status_code == 200
-
-
 def reads_fail_three_times(shop: Shop) -> None:
     """Customers look at their status pages while no deposit can be read."""
     for order_id in ("o-3", "o-4", "o-5"):
-        shop.totals[order_id] = Pay("12.50", "USD")
+        shop.costs("12.50", order_id)
         shop.service.fails(shop.starts(order_id))
         looks(shop, order_id)
     assert len(shop.service.reads) == 3
@@ -59,14 +55,14 @@ def test_after_three_failures_customers_are_told_at_once_until_a_probe_is_answer
         told = presses_pay(shop)
         assert (told.status_code, told.headers["Retry-After"]) == (503, "5")
     assert len(shop.service.created) == 3, "nothing was sent"
-    shop.clock.advance(seconds=5)
+    shop.waits(seconds=5)
     assert presses_pay(shop).status_code == 303
     assert presses_pay(shop, "o-2").status_code == 303
 
 
 def test_a_probe_that_is_interrupted_while_it_waits_for_a_slot_leaves_its_place_to_another(shop: Shop) -> None:
     fails_three_times(shop)
-    shop.clock.advance(seconds=5)
+    shop.waits(seconds=5)
     with pytest.MonkeyPatch.context() as patch, shop.app.test_request_context():
         patch.setattr(shop.runtime.service.limits(), "take", Mock(side_effect=KeyboardInterrupt))
         with pytest.raises(KeyboardInterrupt):
@@ -78,16 +74,16 @@ def test_a_probe_that_is_interrupted_while_it_waits_for_a_slot_leaves_its_place_
 def test_refused_requests_are_answers_and_close_nothing(shop: Shop, status_code: int) -> None:
     for number in range(5):
         # A refused request is not sent again at once.
-        shop.totals["o-1"] = Pay(10 + number, "USD")
+        shop.costs(10 + number)
         shop.service.instead_of_created = [refusal(status_code, "No")]
         assert presses_pay(shop).status_code == (422 if status_code == 400 else 503), number
     assert len(shop.service.created) == 5
 
 
 def test_answers_that_come_late_are_failures(shop: Shop) -> None:
-    shop.service.meanwhile = lambda: shop.clock.advance(seconds=4)
+    shop.service.meanwhile = lambda: shop.waits(seconds=4)
     for number in range(3):
-        shop.totals["o-1"] = Pay(10 + number, "USD")
+        shop.costs(10 + number)
         assert presses_pay(shop).status_code == 303
     assert presses_pay(shop, "o-2").status_code == 503
     assert len(shop.service.created) == 3
@@ -99,7 +95,7 @@ def test_status_page_and_webhook_do_not_ask_either_and_leave_the_read_to_reconci
     as_stored = shop.attempt(checkout_id)
     assert looks(shop) == "created"
     assert shop.attempt(checkout_id).next_read_at == as_stored.next_read_at, "not claimed for nothing"
-    hears_of(shop, checkout_id)
+    assert shop.hears_of(checkout_id) == 200
     assert shop.service.reads == []
     attempt = shop.attempt(checkout_id)
     assert (attempt.webhooks, attempt.failed_reads, attempt.problem) == (1, 0, None)
@@ -109,7 +105,7 @@ def test_status_page_and_webhook_do_not_ask_either_and_leave_the_read_to_reconci
 def test_reads_that_fail_stop_no_starts_and_starts_that_fail_no_reads(shop: Shop) -> None:
     reads_fail_three_times(shop)
     assert presses_pay(shop).status_code == 303
-    shop.clock.advance(seconds=5)
+    shop.waits(seconds=5)
     fails_three_times(shop, order_id="o-2")
     assert looks(shop) == "created"
     assert shop.service.reads == ["chk-4"]
@@ -152,16 +148,16 @@ def test_a_web_request_gives_the_service_its_seconds_once_and_a_program_the_clie
     assert given[-1] == pytest.approx(9, abs=1)
     presses_pay(shop, "o-2")
     assert given[-1] == pytest.approx(2, abs=0.5)
-    shop.clock.advance(minutes=15)
+    shop.waits(minutes=15)
     presses_pay(shop, "o-2")
     assert given[-2:] == pytest.approx([1, 2], abs=0.5), "a read leaves half of them to the create"
 
 
 def test_the_reads_of_one_visit_share_its_seconds(shop: Shop) -> None:
     for amount in range(3):
-        shop.totals["o-1"] = Pay(10 + amount, "USD")
+        shop.costs(10 + amount)
         shop.starts()
-    shop.service.meanwhile = lambda: shop.clock.advance(seconds=3)
+    shop.service.meanwhile = lambda: shop.waits(seconds=3)
     looks(shop)
     assert len(shop.service.reads) == 2, "after six seconds nothing is left of five"
 
@@ -175,7 +171,7 @@ def test_no_more_requests_of_a_process_wait_than_may(open_shop: OpenShop, slots:
     def meanwhile() -> None:
         shop.service.meanwhile = lambda: None
         assert looks(shop, "o-2") == "created"
-        hears_of(shop, checkout_id)
+        assert shop.hears_of(checkout_id) == 200
         answers.append(presses_pay(shop, "o-2"))
 
     answers: list[TestResponse] = []
@@ -208,13 +204,13 @@ def waiting(shop: Shop, *calls: tuple[str, str]) -> Iterator[None]:
 def test_while_calls_are_slow_few_requests_wait_for_that_operation_and_status_pages_sooner(shop: Shop) -> None:
     shop.starts("o-2")
     with waiting(shop, (CREATE, ""), (CREATE, ""), (READ, ""), (READ, "")):
-        shop.clock.advance(seconds=2)
+        shop.waits(seconds=2)
         looks(shop, "o-2")
         assert shop.service.reads == []
-        shop.clock.advance(seconds=2)
+        shop.waits(seconds=2)
         assert presses_pay(shop).status_code == 503
     with waiting(shop, (CREATE, ""), (CREATE, "")):
-        shop.clock.advance(seconds=4)
+        shop.waits(seconds=4)
         looks(shop, "o-2")
         assert shop.service.reads == ["chk-1"]
     assert presses_pay(shop).status_code == 303
@@ -246,7 +242,7 @@ def gets_accounts(shop: Shop) -> None:
 def test_slow_accounts_have_two_slots_of_an_operation_together(shop: Shop) -> None:
     gets_accounts(shop)
     with waiting(shop, *[(CREATE, name) for name in SLOW[:2]]):
-        shop.clock.advance(seconds=4)
+        shop.waits(seconds=4)
         assert presses_pay(shop, "ada-1").status_code == 503
         assert presses_pay(shop, "o-1").status_code == 303
 
@@ -255,7 +251,7 @@ def test_probes_of_accounts_whose_service_hung_are_slow_from_their_beginning(sho
     gets_accounts(shop)
     for name in SLOW:
         fails_three_times(shop, order_id=f"{name}-1")
-    shop.clock.advance(seconds=5)
+    shop.waits(seconds=5)
     with waiting(shop, *[(CREATE, name) for name in SLOW[:2]]):
         assert presses_pay(shop, f"{SLOW[2]}-1").status_code == 503
         assert presses_pay(shop).status_code == 303
@@ -270,14 +266,14 @@ def test_customers_refused_although_the_service_answers_are_reported_until_an_ho
     for _ in range(3):
         with waiting(shop, (CREATE, "")):
             assert presses_pay(shop).status_code == 503
-        shop.clock.advance(minutes=3)
+        shop.waits(minutes=3)
     assert "Raise PAYCHECKOUT_WEB_CALLS" in reported()
-    shop.clock.advance(minutes=61)
+    shop.waits(minutes=61)
     assert "PAYCHECKOUT_WEB_CALLS" not in reported()
     # A slow service is no reason to let more requests wait for it.
     for _ in range(3):
         with waiting(shop, (CREATE, "")):
-            shop.clock.advance(seconds=4)
+            shop.waits(seconds=4)
             assert presses_pay(shop).status_code == 503
-        shop.clock.advance(minutes=3)
+        shop.waits(minutes=3)
     assert "PAYCHECKOUT_WEB_CALLS" not in reported()

@@ -10,9 +10,7 @@ from flask import Flask
 from sqlalchemy.exc import OperationalError
 
 from flask_paycheckout import order_paid, payout_sent
-from flask_paycheckout.testing import Sandbox
 from flask_paycheckout.wiring.logs import LOGGER, FailureLog, about, prepare_logger
-from tests.conftest import OpenShop
 from tests.payouts.paying import Payer
 from tests.scripted import Clock, Shop, refusal
 
@@ -47,7 +45,7 @@ def test_a_receiver_that_goes_on_failing_is_a_traceback_once_and_then_a_line(
 ) -> None:
     with order_paid.connected_to(breaks, sender=shop.app):
         shop.has_paid("o-1")
-        shop.clock.advance(minutes=5)
+        shop.waits(minutes=5)
         shop.has_paid("o-2")
         shop.reconciles()
     told = lines(caplog)
@@ -75,11 +73,8 @@ def test_a_failure_that_heals_is_one_line_at_warning(caplog: pytest.LogCaptureFi
 # Fields
 
 
-def test_an_event_of_a_payout_and_its_reference_are_fields(
-    open_shop: OpenShop, paycheckout_sandbox: Sandbox, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_an_event_of_a_payout_and_its_reference_are_fields(payer: Payer, caplog: pytest.LogCaptureFixture) -> None:
     """Every id in a line's text is a field of the record too, so that a handler need not parse our sentences."""
-    payer = Payer(open_shop(sandbox=paycheckout_sandbox), paycheckout_sandbox)
     payer.owes("wages-1")
     with payout_sent.connected_to(breaks, sender=payer.shop.app):
         payer.sends()

@@ -25,7 +25,7 @@ def comes_again(shop: Shop, path: str, **body: str) -> None:
 
     def meanwhile() -> None:
         if len(shop.service.reads) < 5:
-            shop.clock.advance(seconds=6)
+            shop.waits(seconds=6)
             answer = shop.browser.post(path, json=body) if body else shop.browser.get(path)
             assert answer.status_code == 200
 
@@ -50,6 +50,6 @@ def test_visits_pile_up_no_reads_while_the_service_is_slow(shop: Shop, tail: str
     link = f"/paycheckout/orders/{shop.runtime.signed_links.sign(STATUS, 'o-1')}{tail}"
     comes_again(shop, link)
     assert len(shop.service.reads) == 1
-    shop.clock.advance(seconds=6)
+    shop.waits(seconds=6)
     shop.browser.get(link)
     assert len(shop.service.reads) == 2

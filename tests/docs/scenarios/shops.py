@@ -90,7 +90,7 @@ def note_decision(scene: Scene, shop: Shop, request: pytest.FixtureRequest) -> N
     names: dict[str, Any] = {"payment_resolved": payment_resolved, "db": db, "Order": None}
     exec(scene.code(), names)  # noqa: S102 - the page's own code
     request.addfinalizer(partial(payment_resolved.disconnect, names["note_decision"]))
-    shop.resolves(shop.has_held(), accept=False)
+    shop.has_rejected()
     assert order.note == "Ada rejected a payment: seen on the statement"
 
 

@@ -1,0 +1,45 @@
+"""Shops that the doctor examines, and what its tests ask of the diagnosis."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
+
+import httpx
+
+from flask_paycheckout.doctor.checks import Check
+from flask_paycheckout.doctor.shop import Diagnosis, examine
+from tests.scripted import Shop, refusal
+
+PUBLIC = {
+    "PAYCHECKOUT_PUBLIC_URL": "https://shop.example",
+    "SECRET_KEY": "a-secret-key-of-many-characters",
+    "PAYCHECKOUT_WEBHOOK_SECRET": "canary-path-secret-1234",
+}
+
+
+def diagnosis(shop: Shop) -> Diagnosis:
+    with shop.app.app_context():
+        return examine(shop.runtime)
+
+
+def about(shop: Shop, subject: str) -> list[Check]:
+    return [check for check in diagnosis(shop).checks if check.about == subject]
+
+
+def worst(shop: Shop, subject: str) -> Check:
+    """The one check of this subject that is not ok."""
+    [found] = [check for check in about(shop, subject) if check.remedy is not None]
+    return found
+
+
+def answers(shop: Shop, answer: httpx.Response) -> None:
+    """The service gives this to every read."""
+    shop.service._read = lambda request: answer  # type: ignore[method-assign]
+
+
+def told_at(**apart: float) -> httpx.Response:
+    """ "Deposit not found", from a machine whose clock is so far from ours."""
+    answer = refusal(404, "Deposit not found")
+    answer.headers["Date"] = format_datetime(datetime.now(UTC) + timedelta(**apart), usegmt=True)
+    return answer
