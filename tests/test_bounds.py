@@ -11,7 +11,7 @@ import pytest
 from flask import Flask
 from sqlalchemy import event
 
-from flask_paycheckout import CheckoutMixin, Pay, TooManyAttempts, order_paid, order_pending
+from flask_paycheckout import CheckoutMixin, TooManyAttempts, order_paid, order_pending
 from flask_paycheckout.client import Invalid, Unauthorized
 from tests.races.crowds import crowd
 from tests.scripted import Shop, refusal
@@ -75,7 +75,7 @@ def test_what_waits_to_be_told_of_earlier_pages_is_superseded_together(shop: Sho
     with order_pending.connected_to(tell, shop.app), order_paid.connected_to(tell, shop.app):
         for _ in range(20):
             shop.settles(checkout_id := shop.starts(), says="pending")
-            shop.clock.advance(minutes=16)
+            shop.waits(minutes=16)
         shop.service.says(checkout_id, "completed")
         with statements(shop) as seen:
             assert opens(shop).status_code == 200
@@ -124,15 +124,15 @@ def test_a_start_asks_the_database_as_little_after_a_thousand_attempts(shop: Sho
 
 def test_an_order_has_so_many_pages_that_may_be_paid_and_no_more(shop: Shop) -> None:
     for amount in range(20):
-        shop.totals["o-1"] = Pay(10 + amount, "USD")
+        shop.costs(10 + amount)
         shop.starts()
     assert shop.starts(), "the page that is there is given as before"
-    shop.totals["o-1"] = Pay("99", "USD")
+    shop.costs("99")
     with pytest.raises(TooManyAttempts, match="o-1") as refused:
         shop.starts()
     assert (refused.value.open_attempts, refused.value.retry_after) == (20, 300)
     assert len(shop.service.created) == 20
-    shop.clock.advance(minutes=15)
+    shop.waits(minutes=15)
     assert shop.starts(), "the other pages have expired"
 
 
@@ -140,15 +140,15 @@ def test_a_picked_page_is_used_again_while_it_is_valid_and_keeps_nobody_out_afte
     for _ in range(25):
         checkout_id = shop.has_deposit("pending")
         shop.settles(checkout_id)
-        shop.clock.advance(minutes=14)
+        shop.waits(minutes=14)
         assert shop.starts() == checkout_id
-        shop.clock.advance(minutes=1)
+        shop.waits(minutes=1)
     assert [attempt.status for attempt in shop.attempts()] == ["pending"] * 25
 
 
 def test_a_customer_of_an_order_with_too_many_pages_is_told_kindly(shop: Shop) -> None:
     has_attempts(shop, 20, "created", next_read_at=None, created_at=shop.clock.now - timedelta(minutes=10))
-    shop.totals["o-1"] = Pay("99", "USD")
+    shop.costs("99")
     told = presses_pay(shop)
     assert (told.status_code, told.headers["Retry-After"]) == (429, "300")
     assert "in about 5 minutes" in told.text
@@ -165,10 +165,10 @@ def test_what_the_service_refused_is_not_asked_again_for_a_while(shop: Shop) -> 
         with pytest.raises(Invalid, match="Amount too small"):
             shop.starts()
     assert len(shop.service.created) == 1
-    shop.totals["o-1"] = Pay("13", "USD")
+    shop.costs("13")
     assert shop.starts(), "another total is another question"
-    shop.totals["o-1"] = Pay("12.50", "USD")
-    shop.clock.advance(seconds=5)
+    shop.costs("12.50")
+    shop.waits(seconds=5)
     assert shop.starts()
 
 

@@ -15,7 +15,7 @@ from sqlalchemy.exc import OperationalError
 from flask_paycheckout import Pay, order_paid
 from tests.conftest import OpenShop
 from tests.payouts.shop import pays_out
-from tests.scripted import Shop, number
+from tests.scripted import Shop
 
 AT = "2026-01-01 12:00:00Z"
 
@@ -41,7 +41,7 @@ def test_reconcile_exits_with_1_when_something_failed(shop: Shop) -> None:
 def test_reconcile_takes_a_limit(shop: Shop) -> None:
     shop.starts("o-1")
     shop.starts("o-2")
-    assert json.loads(runs(shop, "reconcile", "--limit", "1", "--json").stdout)["checked"] == 1
+    assert shop.tells("reconcile", "--limit", "1")["checked"] == 1
 
 
 def test_watching_goes_on_until_stopped_and_finishes_its_round(shop: Shop) -> None:
@@ -107,8 +107,7 @@ def hears(app: Flask, **facts: Any) -> None:
 def test_show_says_why_an_event_waits_and_deliver_tries_it_at_once(shop: Shop) -> None:
     with order_paid.connected_to(hears, sender=shop.app), order_paid.connected_to(breaks, sender=shop.app):
         shop.has_paid()
-        shop.clock.advance(seconds=1)
-        shop.reconciles()
+        shop.reconciles(seconds=1)
         told = runs(shop, "show", "o-1").output
         assert "tried 2 times; RuntimeError: the warehouse is closed (receiver tests.test_cli.breaks);" in told
         assert "tests.test_cli.hears; tried next after 2026-01-01 12:00:11Z" in told
@@ -134,7 +133,7 @@ def test_show_tells_the_story_to_people_and_programs(shop: Shop) -> None:
     ran = runs(shop, "show", "o-1")
     assert ran.exit_code == 0
     assert ran.output.startswith("Order o-1: held. Money arrived that needs your decision.")
-    read: dict[str, Any] = json.loads(runs(shop, "show", "o-1", "--json").stdout)
+    read: dict[str, Any] = shop.tells("show", "o-1")
     assert (read["order_id"], read["status"], len(read["attempts"])) == ("o-1", "held", 1)
     ran = runs(shop, "show", "o-404")
     assert (ran.exit_code, ran.output) == (
@@ -152,7 +151,7 @@ def test_resolve_decides_and_tells_what_came_of_it(shop: Shop, flag: str, status
 
 def test_resolve_gives_the_link_of_a_refunded_excess(shop: Shop) -> None:
     """Nobody but who has it can say where the money goes, and no other command tells it."""
-    shop.settles(shop.has_deposit("completed", inputAmount=number("13.00")))
+    shop.settles(shop.has_arrived("13.00"))
     ran = runs(shop, "resolve", "chk-1", "--accept", "--refund-excess", "--by", "Ada", "--why", "paid too much")
     decided, link = ran.output.splitlines()
     assert decided == "checkout chk-1 of order o-1 is paid"
@@ -168,7 +167,7 @@ def test_bytes_that_are_no_text_are_the_id_of_no_money_to_keep(shop: Shop) -> No
 def test_money_that_paid_no_order_is_kept_or_given_back_by_hand(shop: Shop) -> None:
     said = ["--by", "Ada", "--why", "transfer 17"]
     for order_id in ("o-1", "o-2"):
-        shop.resolves(shop.has_held(order_id), accept=False)
+        shop.has_rejected(order_id)
     assert runs(shop, "report").exit_code == 1
     ran = runs(shop, "keep", "chk-1", *said)
     assert (ran.exit_code, ran.output) == (0, "the money of checkout chk-1 of order o-1 is kept\n")
@@ -194,7 +193,7 @@ def test_report_exits_with_1_when_something_needs_a_person(shop: Shop) -> None:
 
 def test_report_names_the_webhooks_address_and_not_its_secret(open_shop: OpenShop) -> None:
     shop = open_shop(PAYCHECKOUT_WEBHOOK_SECRET="canary-of-the-webhook")
-    told = json.loads(runs(shop, "report", "--json").stdout)
+    told = shop.tells("report")
     assert told["webhook_url"] == "https://<the shop's address>/paycheckout/webhook/***"
 
 

@@ -9,8 +9,7 @@ import pytest
 
 from flask_paycheckout import payment_reminder
 from flask_paycheckout.testing import Sandbox
-from tests.conftest import OpenShop
-from tests.payouts.paying import Payer
+from tests.conftest import OpenPayer, OpenShop
 from tests.scripted import Shop
 
 SHOP, COPY = {"PAYCHECKOUT_PUBLIC_URL": "https://shop.example"}, {"PAYCHECKOUT_PUBLIC_URL": "https://staging.example"}
@@ -33,19 +32,19 @@ def report(shop: Shop) -> tuple[int, str]:
     ids=["addresses", "an address that is not told", "SERVER_NAME", "TRUSTED_HOSTS"],
 )
 def test_a_copy_sends_no_payout_until_it_is_told_that_the_shop_has_moved(
-    open_shop: OpenShop, paycheckout_sandbox: Sandbox, own: dict[str, Any], other: dict[str, Any]
+    open_payer: OpenPayer, own: dict[str, Any], other: dict[str, Any]
 ) -> None:
-    shop = open_shop("shop", sandbox=paycheckout_sandbox, **own)
+    shop = open_payer("shop", **own).shop
     shop.reconciles()
     assert "copied-shop" not in shop.runs("report", "--json").output
     other = other | {"SQLALCHEMY_DATABASE_URI": shop.app.config["SQLALCHEMY_DATABASE_URI"]}
-    copy = Payer(open_shop("copy", sandbox=paycheckout_sandbox, **other), paycheckout_sandbox)
+    copy = open_payer("copy", **other)
     copy.owes()
     assert "belongs to the shop at shop.example" in copy.shop.runs("doctor").output
     copy.sends()
     assert copy.status() == "ready"
-    copy.shop.clock.advance(minutes=30)
-    paycheckout_sandbox.advance(minutes=30)
+    copy.shop.waits(minutes=30)
+    copy.sandbox.advance(minutes=30)
     assert report(copy.shop)[0] == 2
     assert "Keep this running" not in report(copy.shop)[1], "reconcile does run"
     assert "flask paycheckout doctor --moved-here" in report(copy.shop)[1]
@@ -60,13 +59,11 @@ def test_a_copy_sends_no_payout_until_it_is_told_that_the_shop_has_moved(
 @pytest.mark.parametrize(
     "address", ["https://shop.example:443/", "https://Shop.Example.", "http://shop.example:80", "http://shop.example"]
 )
-def test_another_spelling_of_the_address_is_no_copy(
-    open_shop: OpenShop, paycheckout_sandbox: Sandbox, address: str
-) -> None:
-    shop = open_shop("shop", sandbox=paycheckout_sandbox, **SHOP)
+def test_another_spelling_of_the_address_is_no_copy(open_payer: OpenPayer, address: str) -> None:
+    shop = open_payer("shop", **SHOP).shop
     shop.reconciles()
     other = {"SQLALCHEMY_DATABASE_URI": shop.app.config["SQLALCHEMY_DATABASE_URI"], "PAYCHECKOUT_PUBLIC_URL": address}
-    same = Payer(open_shop("same", sandbox=paycheckout_sandbox, **other), paycheckout_sandbox)
+    same = open_payer("same", **other)
     same.owes()
     same.sends()
     assert same.status() == "sent"

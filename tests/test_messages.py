@@ -59,7 +59,7 @@ SAID = "--by Ada --why x"
 )
 def test_what_is_refused_is_told_in_a_sentence(shop: Shop, command: str, exit_code: int, said: str) -> None:
     """There are a held, a new and a paid checkout, and a payout that waits for approval."""
-    shop.totals["o-3"] = shop.totals["o-1"]
+    shop.costs("12.50", "o-3")
     shop.has_held("o-1")
     shop.starts("o-2")
     shop.has_paid("o-3")

@@ -8,7 +8,6 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
-from flask import Flask
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 from sqlalchemy import event, text
@@ -16,13 +15,11 @@ from sqlalchemy import event, text
 from flask_paycheckout import Account, ConfigurationError, metrics, order_paid, payout_sent
 from flask_paycheckout.books.alarms import REGISTERED
 from flask_paycheckout.books.report import read_gauges
-from flask_paycheckout.testing import Sandbox
 from flask_paycheckout.wiring import Observation
-from tests.conftest import OpenShop
+from tests.conftest import OpenPayer, OpenShop
 from tests.docs.pages import read
-from tests.payouts.paying import Payer
 from tests.plans import plans
-from tests.scripted import Shop, garbage, make_app, refusal
+from tests.scripted import Shop, garbage, make_app, raising, refusal
 from tests.test_bounds import has_attempts, statements
 from tests.views.pages import presses_pay
 
@@ -185,20 +182,16 @@ def test_a_service_that_fails_opens_a_circuit_and_refused_requests_are_counted(m
     seen = counted(before, after)
     assert seen['calls_total{operation="POST /v1/checkout",outcome="no_answer"}'] == 3
     assert seen['calls_total{operation="POST /v1/checkout",outcome="not_asked"}'] == 2
-    shop.clock.advance(seconds=10)
+    shop.waits(seconds=10)
     presses_pay(shop)
     assert scrapes(shop)["paycheckout_circuits_open"] == 0
 
 
-def test_payouts_and_receivers_that_fail_are_counted(open_shop: OpenShop, paycheckout_sandbox: Sandbox) -> None:
-    shop = measures(open_shop(sandbox=paycheckout_sandbox, PAYCHECKOUT_METRICS_TOKEN=TOKEN))
-    payer = Payer(shop, paycheckout_sandbox)
+def test_payouts_and_receivers_that_fail_are_counted(open_payer: OpenPayer) -> None:
+    payer = open_payer(PAYCHECKOUT_METRICS_TOKEN=TOKEN)
+    shop = measures(payer.shop)
     before = scrapes(shop)
-
-    def breaks(app: Flask, **facts: Any) -> None:
-        raise RuntimeError
-
-    with payout_sent.connected_to(breaks, sender=shop.app):
+    with payout_sent.connected_to(raising(RuntimeError()), sender=shop.app):
         payer.owes()
         payer.sends()
     seen = counted(before, after := scrapes(shop))
@@ -218,7 +211,7 @@ def test_gauges_tell_what_waits_and_what_alarms_as_the_report_does(measured: Sho
     assert {value for name, value in quiet.items() if name.startswith("paycheckout_alarms")} == {0}
     shop.has_held("o-2")
     shop.has_deposit("pending")
-    shop.clock.advance(minutes=20)
+    shop.waits(minutes=20)
     told = scrapes(shop)
     assert told['paycheckout_checkouts{account="",status="held"}'] == 1
     assert told['paycheckout_alarms{kind="held-payments",severity="today"}'] == 1
@@ -248,8 +241,8 @@ def test_named_accounts_have_their_label_without_any_row(open_shop: OpenShop) ->
 
 
 @pytest.mark.on_each_database
-def test_a_scrape_reads_indexes_a_bounded_number_of_times(open_shop: OpenShop) -> None:
-    shop = measures(open_shop(PAYCHECKOUT_METRICS_TOKEN=TOKEN))
+def test_a_scrape_reads_indexes_a_bounded_number_of_times(measured: Shop) -> None:
+    shop = measured
     has_attempts(shop, 2000)
     engine = shop.engine
     with engine.begin() as connection:
@@ -274,7 +267,7 @@ def test_gauges_are_kept_for_a_while(open_shop: OpenShop) -> None:
     with statements(shop) as seen:
         assert scrapes(shop)['paycheckout_checkouts{account="",status="created"}'] == 0
     assert seen == []
-    shop.clock.advance(seconds=10)
+    shop.waits(seconds=10)
     assert scrapes(shop)['paycheckout_checkouts{account="",status="created"}'] == 1
 
 

@@ -5,14 +5,12 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
-from typing import Any
 
 import pytest
 from click.testing import Result
 
 from flask_paycheckout import ToBank, ToRecipient
-from flask_paycheckout.testing import Sandbox
-from tests.conftest import OpenShop
+from tests.conftest import OpenPayer, OpenShop
 from tests.journeys.test_login import EMAIL, PASSWORD, logs_in
 from tests.payouts.paying import Payer
 from tests.payouts.shop import payout, payouts, pays_out, refunds, stands
@@ -21,11 +19,6 @@ from tests.test_cli import runs
 
 SAID = ["--by", "Ada", "--why", "one jar broke"]
 ACCOUNT = "GB29NWBK60161331926819"
-
-
-def told(shop: Shop, *arguments: str) -> Any:
-    """The output of a command for programs."""
-    return json.loads(runs(shop, *arguments, "--json").stdout)
 
 
 # Refunds
@@ -40,7 +33,7 @@ def test_refund_commits_a_refund_and_prints_its_reference_and_link(shop: Shop) -
     link = re.search(r"http\S+", ran.output)
     assert link is not None
     assert shop.browser.get(link[0]).status_code == 200
-    facts = told(shop, "refund", checkout_id, *SAID)
+    facts = shop.tells("refund", checkout_id, *SAID)
     assert (facts["amount"], facts["currency"], facts["refund_of"]) == ("10.00", "USD", checkout_id)
     assert (facts["kind"], facts["status"], facts["destination"]) == ("refund", "claimable", None)
     assert facts["refund_url"].startswith("http")
@@ -48,10 +41,10 @@ def test_refund_commits_a_refund_and_prints_its_reference_and_link(shop: Shop) -
 
 
 def test_refund_sends_another_currency(shop: Shop) -> None:
-    facts = told(shop, "refund", shop.has_paid(), "--amount", "2.50", "--send", "2.4", "usdc-polygon", *SAID)
+    facts = shop.tells("refund", shop.has_paid(), "--amount", "2.50", "--send", "2.4", "usdc-polygon", *SAID)
     assert (facts["amount"], facts["currency"]) == ("2.4", "usdc-polygon")
     assert (facts["counts"], facts["counts_currency"]) == ("2.50", "USD")
-    [listed] = told(shop, "payouts")
+    [listed] = shop.tells("payouts")
     assert listed["counts"] == "2.50"
     assert "2.4 usdc-polygon for 2.50 USD" in runs(shop, "payouts").stdout
 
@@ -61,7 +54,7 @@ def test_refund_sends_another_currency(shop: Shop) -> None:
 
 def test_payouts_are_listed_for_people_and_programs(shop: Shop) -> None:
     assert runs(shop, "payouts").output == "There are no payouts.\n"
-    assert told(shop, "payouts") == []
+    assert shop.tells("payouts") == []
     pays_out(shop, "maker-1", to=ToBank("Bo", ACCOUNT, "nwb", "NatWest"), approve=True, order_id="o-1")
     pays_out(shop, "maker-2")
     ran = runs(shop, "payouts")
@@ -75,7 +68,7 @@ def test_payouts_are_listed_for_people_and_programs(shop: Shop) -> None:
         f"maker-1  payout  o-1  waits for approval (--seen 0)  {at}",
         *(f"  {fact}" for fact in facts),
     ]
-    [listed] = told(shop, "payouts", "--status", "waiting")
+    [listed] = shop.tells("payouts", "--status", "waiting")
     shown = {name: listed[name] for name in ("reference", "status", "amount", "destination", "revision", "order_id")}
     assert shown == {
         "reference": "maker-1",
@@ -121,39 +114,38 @@ def test_a_decision_is_recorded(shop: Shop, command: list[str], status: str, bec
 
 
 @pytest.fixture
-def payer(open_shop: OpenShop, paycheckout_sandbox: Sandbox) -> Payer:
+def poor(open_payer: OpenPayer) -> Payer:
     """A shop without an access token."""
-    return Payer(open_shop(sandbox=paycheckout_sandbox, PAYCHECKOUT_ACCESS_TOKEN=None), paycheckout_sandbox)
+    return open_payer(PAYCHECKOUT_ACCESS_TOKEN=None)
 
 
 def logs_in_and_sends(payer: Payer, *options: str) -> Result:
     return logs_in(payer.shop, payer.sandbox, "payouts", "send", "--login", *options, first=[EMAIL])
 
 
-def test_without_an_access_token_nothing_is_sent_and_the_remedy_is_told(payer: Payer) -> None:
-    ran = runs(payer.shop, "payouts", "send")
+def test_without_an_access_token_nothing_is_sent_and_the_remedy_is_told(poor: Payer) -> None:
+    ran = runs(poor.shop, "payouts", "send")
     assert (ran.exit_code, ran.stderr) == (0, "")
-    payer.owes()
-    ran = runs(payer.shop, "payouts", "send", "--json")
-    assert (ran.exit_code, json.loads(ran.stdout)["left"], payer.at_service) == (1, 1, [])
+    poor.owes()
+    ran = runs(poor.shop, "payouts", "send", "--json")
+    assert (ran.exit_code, json.loads(ran.stdout)["left"], poor.at_service) == (1, 1, [])
     assert "set PAYCHECKOUT_ACCESS_TOKEN" in ran.stderr
     assert "flask paycheckout payouts send --login" in ran.stderr
 
 
-def test_a_person_who_logs_in_sends_and_the_token_is_not_stored(payer: Payer) -> None:
-    payer.owes()
-    ran = logs_in_and_sends(payer)
+def test_a_person_who_logs_in_sends_and_the_token_is_not_stored(poor: Payer) -> None:
+    poor.owes()
+    ran = logs_in_and_sends(poor)
     assert (ran.exit_code, ran.stdout) == (0, "sent 1, completed 0, failed 0, unknown 0, left 0, failed calls 0\n")
-    assert (payer.status(), len(payer.at_service)) == ("sent", 1)
+    assert (poor.status(), len(poor.at_service)) == ("sent", 1)
     assert PASSWORD not in ran.output
-    payer.owes("p-2")
-    assert runs(payer.shop, "payouts", "send").exit_code == 1, "the next one needs a login of its own"
-    facts = json.loads(logs_in_and_sends(payer, "--json").stdout)
+    poor.owes("p-2")
+    assert runs(poor.shop, "payouts", "send").exit_code == 1, "the next one needs a login of its own"
+    facts = json.loads(logs_in_and_sends(poor, "--json").stdout)
     assert facts == {"sent": 1, "completed": 0, "failed": 0, "unknown": 0, "left": 0, "failed_calls": 0}
 
 
-def test_what_fails_is_told_by_the_exit_code(open_shop: OpenShop, paycheckout_sandbox: Sandbox) -> None:
-    payer = Payer(open_shop(sandbox=paycheckout_sandbox), paycheckout_sandbox)
+def test_what_fails_is_told_by_the_exit_code(payer: Payer) -> None:
     payer.owes(to=ToRecipient("rec-404"))
     ran = runs(payer.shop, "payouts", "send")
     assert (ran.exit_code, payer.status()) == (1, "failed")
@@ -162,9 +154,9 @@ def test_what_fails_is_told_by_the_exit_code(open_shop: OpenShop, paycheckout_sa
 
 
 def test_payouts_that_wait_for_their_next_try_after_a_refused_token_are_named_with_their_reason(
-    open_shop: OpenShop, paycheckout_sandbox: Sandbox
+    open_payer: OpenPayer,
 ) -> None:
-    payer = Payer(open_shop(sandbox=paycheckout_sandbox, PAYCHECKOUT_ACCESS_TOKEN="expired"), paycheckout_sandbox)
+    payer = open_payer(PAYCHECKOUT_ACCESS_TOKEN="expired")
     payer.owes()
     assert runs(payer.shop, "payouts", "send").exit_code == 1
     ran = runs(payer.shop, "payouts", "send")
@@ -173,18 +165,13 @@ def test_payouts_that_wait_for_their_next_try_after_a_refused_token_are_named_wi
     assert "401" in runs(payer.shop, "payouts", "--status", "ready").stdout
 
 
-def test_the_proof_of_a_completed_transfer_is_saved(
-    open_shop: OpenShop, paycheckout_sandbox: Sandbox, tmp_path: Path
-) -> None:
-    payer = Payer(open_shop(sandbox=paycheckout_sandbox), paycheckout_sandbox)
+def test_the_proof_of_a_completed_transfer_is_saved(payer: Payer, tmp_path: Path) -> None:
     payer.owes()
     payer.sends()
     file = tmp_path / "proof.pdf"
     assert runs(payer.shop, "payouts", "proof", "p-1", str(file)).exit_code == 1, "not completed yet"
     assert not file.exists()
-    payer.sandbox.finish(payer.payout(), "completed")
-    payer.sandbox.advance(minutes=2)
-    payer.sends()
+    payer.ends()
     ran = runs(payer.shop, "payouts", "proof", "p-1", str(file))
     assert (ran.exit_code, file.read_bytes()[:4]) == (0, b"%PDF")
     assert ran.output == f"the transfer proof of p-1 is in {file}\n"
@@ -199,7 +186,7 @@ def test_the_systems_user_stands_in_the_deed_beside_the_name_that_was_given(
     checkout_id = shop.has_paid()
     runs(shop, "refund", checkout_id, "--amount", "2", "--by", "Ada", "--why", "broke")
     refunds(shop, checkout_id, "1", by="Bo")
-    asked = [each for each in told(shop, "deeds") if each["deed"] == "refunded"]
+    asked = [each for each in shop.tells("deeds") if each["deed"] == "refunded"]
     assert [(each["by"], each["system_user"]) for each in asked] == [("Ada", "alice"), ("Bo", "")]
     assert f"Ada refunded {checkout_id} (command of alice): broke" in runs(shop, "deeds").output
 

@@ -9,10 +9,11 @@ from typing import Any
 import pytest
 from celery import Celery  # type: ignore[import-untyped]
 
-from flask_paycheckout import ConfigurationError, ToRecipient, tasks
+from flask_paycheckout import ConfigurationError, tasks
 from flask_paycheckout.events import receiver_runs
 from tests.celery.till import celery_init_app
 from tests.conftest import OpenShop
+from tests.payouts.shop import pays_out
 from tests.scripted import Shop
 
 
@@ -26,10 +27,6 @@ def shop(open_shop: OpenShop) -> Iterator[Shop]:
     celery_app.close()
 
 
-def hears_of(shop: Shop, checkout_id: str) -> None:
-    assert shop.browser.post("/paycheckout/webhook", json={"orderId": checkout_id}).status_code == 200
-
-
 def run(shop: Shop, name: str, *arguments: Any) -> Any:
     """The result of a task of this name, run as a worker runs it."""
     return shop.app.extensions["celery"].tasks[name].apply(arguments).get()
@@ -37,7 +34,7 @@ def run(shop: Shop, name: str, *arguments: Any) -> Any:
 
 def test_a_deferred_webhook_becomes_a_task(shop: Shop) -> None:
     checkout_id = shop.has_deposit("completed")
-    hears_of(shop, checkout_id)
+    assert shop.hears_of(checkout_id) == 200
     attempt = shop.attempt(checkout_id)
     assert (attempt.status, attempt.found_by) == ("paid", "webhook")
 
@@ -47,7 +44,7 @@ def test_a_shop_without_a_celery_app_stores_and_leaves_the_read_to_reconcile(
 ) -> None:
     shop = open_shop(PAYCHECKOUT_DEFER_WEBHOOKS=True)
     checkout_id = shop.has_deposit("completed")
-    hears_of(shop, checkout_id)
+    assert shop.hears_of(checkout_id) == 200
     assert (shop.service.reads, caplog.text) == ([], ""), "as it is meant to be: nothing to warn of"
     assert shop.reconciles().changed == 1
 
@@ -55,7 +52,7 @@ def test_a_shop_without_a_celery_app_stores_and_leaves_the_read_to_reconcile(
 def test_a_queue_that_fails_costs_nothing_but_time(shop: Shop, caplog: pytest.LogCaptureFixture) -> None:
     shop.app.extensions["celery"] = "no Celery app"
     checkout_id = shop.has_deposit("completed")
-    hears_of(shop, checkout_id)
+    assert shop.hears_of(checkout_id) == 200
     [told] = caplog.records
     assert (told.levelno, told.exc_info) == (logging.WARNING, None)
     assert "not read now, reconcile will" in told.getMessage()
@@ -92,9 +89,7 @@ def test_reconcile_is_a_round(shop: Shop) -> None:
 
 
 def test_send_payouts_is_a_round_of_payouts(shop: Shop) -> None:
-    with shop.app.app_context():
-        shop.paycheckout.pay_out("p-1", "80.00", "USD", ToRecipient("rec_1"))
-        shop.db.session.commit()
+    pays_out(shop)
     assert run(shop, "flask_paycheckout.send_payouts")["left"] == 1
 
 

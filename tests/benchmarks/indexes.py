@@ -24,7 +24,7 @@ from tests.benchmarks.databases import fresh_database
 from tests.benchmarks.shop import open_shop
 from tests.postgres import running_server
 from tests.scripted import BASE_URL, Service, Shop
-from tests.views.test_owner import opens, opens_view
+from tests.views.owner import opens, opens_view
 
 _TABLE = "paycheckout_checkout"
 _ACCOUNTS = 10

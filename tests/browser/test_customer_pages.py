@@ -13,7 +13,6 @@ import pytest
 import requests
 from playwright.sync_api import Page, expect
 
-from flask_paycheckout import Pay
 from flask_paycheckout.security.signed_links import STATUS
 from tests.browser.chromium import heading
 from tests.conftest import OpenShop
@@ -115,7 +114,7 @@ def test_nobody_asks_while_nobody_looks_and_coming_back_asks_at_once(site: Site,
 
 
 def test_coming_back_shows_a_further_part_and_leaves_the_keyboard_where_it_was(site: Site, page: Page) -> None:
-    site.shop.totals["o-1"] = Pay("12.50", "USD", now="2.50")
+    site.shop.costs("12.50", now="2.50")
     site.shop.settles(site.shop.starts(), says="completed", inputAmount=number("2.50"))
     looks_at(page, site.url())
     told, button = page.locator(".paycheckout-caption"), page.get_by_role("button", name="Pay $2.50")
@@ -140,7 +139,7 @@ def test_a_page_that_answered_a_form_does_not_send_it_again_by_itself(site: Site
     site.shop.totals["o-1"] = None
     page.get_by_role("button", name="Pay $12.50").click()
     heading(page, "Nothing to pay here")
-    site.shop.totals["o-1"] = Pay("12.50", "USD")
+    site.shop.costs("12.50")
     page.evaluate(TURN, "visible")
     expect(page.get_by_role("button", name="Pay $12.50")).to_be_visible()
     assert site.shop.attempts() == []

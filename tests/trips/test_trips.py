@@ -15,8 +15,7 @@ from tests.payouts.claiming import FORM, Customer
 from tests.payouts.shop import refunds
 from tests.scripted import SAME_SITE, Shop
 from tests.trips.trip import Length, Trip
-from tests.views.test_owner import opens, opens_view
-from tests.views.test_owner_payouts import decides
+from tests.views.owner import decides, opens, opens_view
 
 #: The longest trip of each flow, a twentieth above what was measured, because chance moves it by a few calls. The trip
 #: "approval" is the page with its form. Whoever shortens one lowers its figures.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.scripted import Shop
-from tests.views.test_owner import opens_view
+from tests.views.owner import opens_view
 
 
 @pytest.fixture

@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 
-from flask_paycheckout import Pay
 from flask_paycheckout.database.transactions import LockWaits
 from tests.carts import Carts, add_carts
 from tests.conftest import OpenShop
@@ -62,7 +61,7 @@ def test_each_page_needs_one_connection_beside_a_visitor_that_was_looked_up(shop
 @pytest.mark.parametrize("database_kind", ["postgresql"])
 def test_a_transaction_that_the_shop_opened_by_a_block_or_that_locks_rows_stays_open(open_shop: OpenShop) -> None:
     shop = open_shop(prepare=lambda db: sa.Table("visitor", db.metadata, sa.Column("id", sa.Integer)))
-    shop.totals["o-2"] = Pay("12.50", "USD")
+    shop.costs("12.50", "o-2")
     with shop.app.app_context():
         with shop.db.session.begin():
             shop.db.session.execute(sa.text("SELECT 1")).all()
@@ -97,13 +96,12 @@ def test_a_web_request_waits_a_second_for_the_shops_order_and_shows_what_is_stor
         page = shop.browser.get(status)
         assert (page.status_code, page.text.count("Pay now")) == (200, 0), "nobody knows whether it can be paid"
         assert time.monotonic() - began < 2.5, "however often the page needs the row"
-        shop.clock.advance(minutes=1)
+        shop.waits(minutes=1)
         began = time.monotonic()
         assert shop.browser.post("/paycheckout/webhook", json={"orderId": carts.checkout_id}).status_code == 200
         assert time.monotonic() - began < 2.5
         assert carts.checkout.webhooks == 1
-    shop.clock.advance(minutes=1)
-    assert shop.reconciles().changed == 1
+    assert shop.reconciles(minutes=1).changed == 1
     assert carts.checkout.status == "paid"
 
 

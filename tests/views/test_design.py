@@ -12,8 +12,8 @@ from flask_paycheckout import ConfigurationError
 from flask_paycheckout.views.colours import contrast, readable_accents
 from tests.conftest import OpenShop
 from tests.scripted import Shop
+from tests.views.owner import text_of
 from tests.views.pages import button, fails_to_pay, opens, presses_pay, reach, status_path
-from tests.views.test_owner import text_of
 
 WHITE, INK = "#ffffff", "#10161d"
 

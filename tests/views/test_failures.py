@@ -12,8 +12,8 @@ from werkzeug.exceptions import HTTPException
 
 from tests.conftest import OpenShop
 from tests.scripted import SAME_SITE, Shop
+from tests.views.owner import opens_view
 from tests.views.pages import PRODUCTION, heading, opens, pay_path, presses_pay, status_path
-from tests.views.test_owner import opens_view
 from tests.views.test_templates import writes
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from decimal import Context, Decimal, Inexact, localcontext
 
 import pytest
@@ -14,8 +15,8 @@ from tests.chance import seed_of, stream
 from tests.conftest import OpenShop
 from tests.payouts.shop import refunds
 from tests.scripted import Shop, number
+from tests.views.owner import text_of
 from tests.views.pages import names, opens
-from tests.views.test_owner import text_of
 
 NBSP = "\N{NO-BREAK SPACE}"
 
@@ -73,22 +74,22 @@ def test_where_the_shop_fixes_what_it_receives_the_fee_is_named(shop: Shop) -> N
 
 
 def test_an_order_in_parts_shows_them_what_is_left_and_a_button_for_the_rest(shop: Shop) -> None:
-    shop.totals["o-1"] = Pay("100", "USD", now="30")
+    shop.costs("100", now="30")
     assert "To pay now, of $100.00 $30.00" in text_of(opens(shop))
     shop.settles(shop.starts(), "completed", inputAmount=number("30"))
-    shop.totals["o-1"] = Pay("100", "USD")
+    shop.costs("100")
     page = text_of(opens(shop))
     for shown in ("Partly paid", "Arrived $30.00", "Left to pay $70.00", "Pay $70.00"):
         assert shown in page, shown
     json = opens(shop, suffix="/status").json
     assert json == {"status": "part", "final": False, "pollAfter": 2}
-    shop.totals["o-1"] = Pay("30", "USD")
+    shop.costs("30")
     assert opens(shop).status_code == 303
     assert "Paid, thank you" in opens(shop).text
 
 
 def test_each_instalment_is_on_the_receipt(shop: Shop) -> None:
-    shop.totals["o-1"] = Pay("25", "USD", now="5")
+    shop.costs("25", now="5")
     for _ in range(5):
         shop.settles(shop.starts(), "completed", inputAmount=number("5"))
     page = text_of(opens(shop))
@@ -98,7 +99,18 @@ def test_each_instalment_is_on_the_receipt(shop: Shop) -> None:
 def test_without_the_setting_neither_order_nor_amount_is_shown_in_any_language(open_shop: OpenShop) -> None:
     shop = open_shop(PAYCHECKOUT_SHOW_TOTAL=False)
     assert not names(opens(shop).text, "o-1")
-    shop.totals["o-1"] = Pay("4711.12", "USD")
+    shop.costs("4711.12")
     for language in ("en", "de", "ja"):
         # As a word: a random token may hold these digits.
         assert not re.search(r"(?<![A-Za-z0-9_-])4.?711(?![A-Za-z0-9_-])", opens(shop, language=language).text)
+
+
+def test_without_babel_amounts_and_dates_are_plain_and_not_broken_into_two_lines(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shop.has_paid()
+    monkeypatch.setitem(sys.modules, "babel", None)
+    day = "2026-01-01".replace("-", "\N{NON-BREAKING HYPHEN}")
+    page = text_of(opens(shop))
+    assert "12.50 USD Paid, thank you" in page
+    assert f"Paid on {day} 12:00 UTC" in page

@@ -13,8 +13,8 @@ from flask_paycheckout import ByHand, Described, Line, Pay
 from tests.conftest import OpenShop
 from tests.payouts.shop import refunds
 from tests.scripted import Shop, refusal
+from tests.views.owner import text_of
 from tests.views.pages import STATUSES, heading, names, opens, presses_pay, reach
-from tests.views.test_owner import text_of
 
 
 def asks(shop: Shop, order_id: str = "o-1") -> dict[str, Any]:
@@ -59,14 +59,14 @@ def test_an_order_that_is_not_to_be_paid_shows_no_button_and_asks_for_nothing(
 
 
 def test_a_payment_that_failed_is_told_apart_from_a_page_that_ran_out(shop: Shop) -> None:
-    shop.totals["o-3"] = Pay("12.50", "USD")
+    shop.costs("12.50", "o-3")
     never, closed, stalled = (shop.starts(f"o-{number}") for number in (1, 2, 3))
     shop.service.says(closed, "failed")
     shop.service.says(stalled, "pending")
     for _ in range(2):
         for checkout_id in (never, closed, stalled):
             shop.settles(checkout_id)
-        shop.clock.advance(hours=25)
+        shop.waits(hours=25)
     shop.settles(never)
     pages = [opens(shop, f"o-{number}").text for number in (1, 2, 3)]
     assert [heading(page) for page in pages] == [
@@ -88,7 +88,7 @@ def test_while_the_payment_page_is_open_it_can_be_gone_back_to_and_nothing_else_
     link = re.search(r'href="([^"]+)">Back to the payment page</a>', page)
     assert link is not None
     assert shop.browser.get(link[1]).location == attempt.url
-    shop.clock.advance(minutes=15)
+    shop.waits(minutes=15)
     over = shop.browser.get(link[1])
     assert (over.status_code, over.location) == (303, link[1].removesuffix("?payment=1")), "no way back to a later page"
 
@@ -103,7 +103,7 @@ def test_the_way_back_to_the_payment_page_leads_there_where_the_shop_adds_to_eac
 
 def test_who_chose_a_method_and_sent_nothing_may_pay_again_once_the_page_is_over(shop: Shop) -> None:
     reach(shop, "pending")
-    shop.clock.advance(minutes=15)
+    shop.waits(minutes=15)
     page = opens(shop).text
     assert page.index("do not pay again") < page.index("<form") < page.index("I have sent nothing: pay again")
     assert 'class="paycheckout-secondary"' in page
@@ -117,24 +117,24 @@ def test_while_the_deposit_cannot_be_read_the_page_warns_and_offers_no_second_pa
     reach(shop, status)
     checkout_id = shop.attempts()[0].checkout_id
     shop.service.fails(checkout_id)
-    shop.clock.advance(minutes=1)
+    shop.waits(minutes=1)
     page = opens(shop).text
     assert "please do not pay again" in page
     assert ("<form" in page) is (status == "created"), "it leads to the page that is open, which is no second one"
-    shop.clock.advance(minutes=15)
+    shop.waits(minutes=15)
     page = opens(shop).text
     assert ("please do not pay again" in page, "<form" in page) == (True, False)
     answer = presses_pay(shop)
     assert (answer.status_code, heading(answer.text)) == (503, "Please wait a moment")
     assert "please do not pay again" in answer.text
     shop.service.says(checkout_id, "pending")
-    shop.clock.advance(minutes=1)
+    shop.waits(minutes=1)
     assert "<form" in opens(shop).text
 
 
 def test_an_order_that_changed_while_money_is_awaited_can_be_paid_anew_and_not_on_the_earlier_page(shop: Shop) -> None:
     reach(shop, "pending")
-    shop.totals["o-1"] = Pay("13.00", "USD")
+    shop.costs("13.00")
     page = opens(shop).text
     assert page.index("do not pay on the earlier payment page") < page.index("<form")
     assert "Back to the payment page" not in page
@@ -148,7 +148,7 @@ def test_an_order_that_changed_while_money_is_awaited_can_be_paid_anew_and_not_o
 
 def test_no_page_but_the_one_that_money_is_awaited_on_is_called_no_second_payment(shop: Shop) -> None:
     reach(shop, "pending")
-    shop.clock.advance(minutes=16)
+    shop.waits(minutes=16)
     assert presses_pay(shop).location == shop.attempts()[-1].url
     page = opens(shop).text
     assert ("do not pay again" in page, "no second payment" in page, "?payment" in page) == (True, False, False)
@@ -156,8 +156,8 @@ def test_no_page_but_the_one_that_money_is_awaited_on_is_called_no_second_paymen
 
 def test_no_payment_page_is_called_open_that_may_be_over_or_ask_for_an_earlier_total(shop: Shop) -> None:
     reach(shop, "created")
-    shop.totals["o-1"] = Pay("13.00", "USD")
-    shop.clock.advance(minutes=15)
+    shop.costs("13.00")
+    shop.waits(minutes=15)
     page = opens(shop).text
     assert (heading(page), "is open" in page) == ("Waiting for your payment", False)
     assert presses_pay(shop).location == shop.attempts()[-1].url
@@ -165,21 +165,18 @@ def test_no_payment_page_is_called_open_that_may_be_over_or_ask_for_an_earlier_t
 
 
 def test_money_that_was_not_accepted_is_told_with_what_becomes_of_it(shop: Shop) -> None:
-    checkout_id = shop.has_held()
-    shop.resolves(checkout_id, accept=False)
+    checkout_id = shop.has_rejected()
     page = opens(shop).text
     assert heading(page) == "Your payment was not accepted"
     assert "Arrived refused $1.00" in text_of(opens(shop))
     assert "has to pay it back to you" in page
     assert page.index("the money that was not accepted is separate") < page.index("<form")
-    with shop.app.app_context():
-        shop.paycheckout.refund(checkout_id, by="Ada", why="too little")
-        shop.db.session.commit()
+    refunds(shop, checkout_id)
     assert "Refund unclaimed $1.00 Open the link" in text_of(opens(shop))
     shop.totals["o-1"] = None
     closed = opens(shop).text
     assert (heading(closed), "<form" in closed, "is separate" in closed) == (heading(page), False, False)
-    shop.totals["o-1"] = Pay("12.50", "USD")
+    shop.costs("12.50")
     shop.starts()
     again = opens(shop).text
     assert "Other money arrived" in again
@@ -188,11 +185,9 @@ def test_money_that_was_not_accepted_is_told_with_what_becomes_of_it(shop: Shop)
 
 @pytest.mark.parametrize(("kept", "said"), [(True, "it keeps this money"), (False, "Refund refunded $1.00")])
 def test_money_that_was_not_accepted_and_is_settled_by_hand_is_told_so(shop: Shop, kept: bool, said: str) -> None:
-    checkout_id = shop.has_held()
-    shop.resolves(checkout_id, accept=False)
+    checkout_id = shop.has_rejected()
     if kept:
-        with shop.app.app_context():
-            shop.paycheckout.keep(checkout_id, by="Ada", why="agreed")
+        shop.calls.keep(checkout_id, by="Ada", why="agreed")
     else:
         refunds(shop, checkout_id, to=ByHand())
     assert said in text_of(opens(shop))
@@ -237,23 +232,22 @@ def test_an_order_whose_total_cannot_be_told_has_a_page_without_a_button(shop: S
 @pytest.mark.parametrize(("status", "cooldown"), [("created", 5), ("abandoned", 20)])
 def test_visits_share_one_read_in_a_cool_down(shop: Shop, status: str, cooldown: int) -> None:
     reach(shop, status)
-    shop.clock.advance(minutes=1)
+    shop.waits(minutes=1)
     shop.service.reads.clear()
     for _ in range(cooldown + 1):
         assert len(shop.service.reads) <= 1
         asks(shop)
-        shop.clock.advance(seconds=1)
+        shop.waits(seconds=1)
     assert len(shop.service.reads) == 2
 
 
 def test_an_abandoned_attempt_that_is_no_longer_watched_is_read_when_its_customer_looks(shop: Shop) -> None:
     checkout_id = shop.has_deposit("failed")
     shop.settles(checkout_id)
-    shop.clock.advance(days=8)
-    shop.reconciles()
+    shop.reconciles(days=8)
     assert shop.attempt(checkout_id).next_read_at is None
     shop.service.says(checkout_id, "completed")
-    shop.clock.advance(days=1)
+    shop.waits(days=1)
     assert asks(shop)["status"] == "paid"
 
 

@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from flask_paycheckout import ConfigurationError, Pay
+from flask_paycheckout import ConfigurationError
 from flask_paycheckout.security.signed_links import PAY, STATUS
 from tests.conftest import OpenShop
 from tests.scripted import SAME_SITE, Shop, refusal
@@ -31,7 +31,7 @@ def test_links_on_our_pages_keep_the_age_of_the_link_that_led_there(shop: Shop) 
     shop.paycheckout.order_url(lambda order_id: "/own")
     with shop.app.app_context():
         pay, status, _ = (urlsplit(url).path for url in urls(shop))
-    shop.clock.advance(days=60)
+    shop.waits(days=60)
 
     def links(page: str) -> list[str]:
         return re.findall(r"/paycheckout/orders/[^\"]+", page)
@@ -42,14 +42,14 @@ def test_links_on_our_pages_keep_the_age_of_the_link_that_led_there(shop: Shop) 
     renewed += links(retry.text)
     shop.totals["o-1"] = None
     renewed += links(shop.browser.post(pay, headers=SAME_SITE).text)
-    shop.totals["o-1"] = Pay("12.50", "USD")
+    shop.costs("12.50")
     shop.has_paid()
     renewed.append(shop.browser.post(pay, headers=SAME_SITE).location)
     assert {urlsplit(link).path.rpartition("/")[2] for link in renewed[:-1]} == {"checkout", "status"}
     assert retry.status_code == 503
-    shop.clock.advance(days=30)
+    shop.waits(days=30)
     assert all(opens(shop, link) != 404 for link in renewed), "as long as the first"
-    shop.clock.advance(seconds=1)
+    shop.waits(seconds=1)
     assert [opens(shop, link) for link in renewed] == [404] * len(renewed)
 
 
@@ -77,7 +77,6 @@ def test_without_an_address_outside_of_a_request_the_key_is_named(open_shop: Ope
 @pytest.mark.parametrize("prefix", ["/", "/pay", "/a/b/"])
 def test_the_prefix_is_where_the_routes_are(open_shop: OpenShop, prefix: str) -> None:
     shop = open_shop(PAYCHECKOUT_URL_PREFIX=prefix)
-    with shop.app.app_context():
-        url = shop.paycheckout.status_url("o-1")
+    url = shop.calls.status_url("o-1")
     assert url.startswith(f"http://localhost{prefix.rstrip('/')}/orders/")
     assert shop.browser.get(url).status_code == 200

@@ -1,4 +1,4 @@
-"""The owner's pages: access, contents, secrets that they never show, and decisions on held payments."""
+"""The owner's pages: who may see them, what they tell of orders, and where the shop registers them."""
 
 from __future__ import annotations
 
@@ -9,68 +9,25 @@ from typing import Any
 
 import pytest
 from flask import Blueprint
-from flask_wtf.csrf import CSRFProtect
 from sqlalchemy import update
-from werkzeug.test import TestResponse
 
-from flask_paycheckout import Alarm, ByHand, ConfigurationError, Pay, order_paid
+from flask_paycheckout import Alarm, ByHand, ConfigurationError, order_paid
 from flask_paycheckout.books.happenings import happenings_of
 from tests.conftest import OpenShop
 from tests.payouts.shop import refunds
 from tests.scripted import SAME_SITE, Shop, number
 from tests.test_bounds import statements
+from tests.views.owner import ROOT, listed, opens, opens_view, order_page, signed, text_of
 from tests.views.pages import names
-
-ROOT = "/paycheckout/owner"
-
-
-def opens_view(shop: Shop, permission: Any = lambda: "Ada") -> Shop:
-    shop.app.register_blueprint(shop.paycheckout.owner_view(permission))
-    return shop
-
-
-def opens(shop: Shop, path: str = "", **query: Any) -> TestResponse:
-    """The answer to a visit of one of the owner's pages."""
-    return shop.browser.get(ROOT + path, query_string=query or None)
-
-
-def text_of(answer: TestResponse) -> str:
-    """The words of a page."""
-    return " ".join(html.unescape(re.sub(r"<[^>]+>", " ", answer.text)).split())
-
-
-def listed(answer: TestResponse) -> list[str]:
-    """The orders on a page of the list."""
-    rows = re.findall(r'<(?:h2|th scope="row")><a href="[^"]*/order\?order_id=[^"]*">([^<]*)</a>', answer.text)
-    return [html.unescape(found) for found in rows]
-
-
-def form_token(shop: Shop, form: str = "held") -> str:
-    """The token in a form of the order's page."""
-    found = re.search(rf'action="[^"]*/{form}/([^"]+)"', opens(shop, "/order?order_id=o-1").text)
-    assert found is not None
-    return found[1]
-
-
-def signed(shop: Shop, form: str, subject: str, who: object = "Ada") -> str:
-    """The token of a form, as the page gives it to this person."""
-    return shop.runtime.signed_links.sign(f"paycheckout_owner.{form}", f"{subject}\n{who}")
-
-
-def decides(shop: Shop, token: str, form: str = "held", **typed: str) -> TestResponse:
-    given = {"decision": "accept", "became": "done", "why": "seen on the statement"} | typed
-    return shop.browser.post(f"{ROOT}/{form}/{token}", data=given, headers=SAME_SITE)
-
 
 # Access
 
 
-def test_whatever_is_unknown_is_answered_by_the_shops_own_page(shop: Shop) -> None:
+def test_whatever_is_unknown_is_answered_by_the_shops_own_page(desk: Shop) -> None:
     """Not by a bare one, which leads nowhere."""
-    opens_view(shop)
-    shop.app.register_error_handler(404, lambda error: (f"Back to the shop. {error.description}", 404))
+    desk.app.register_error_handler(404, lambda error: (f"Back to the shop. {error.description}", 404))
     found = {
-        path: opens(shop, path, order_id="o-9", reference="p-9", checkout="c-9")
+        path: opens(desk, path, order_id="o-9", reference="p-9", checkout="c-9")
         for path in ("/order", "/payout", "/refund")
     }
     assert {path: (answer.status_code, answer.text[:17]) for path, answer in found.items()} == dict.fromkeys(
@@ -134,9 +91,8 @@ def test_a_search_leads_to_the_order(desk: Shop, said: str) -> None:
 
 def test_the_story_of_an_order_is_that_of_the_command(desk: Shop) -> None:
     checkout_id = desk.has_paid()
-    with desk.app.app_context():
-        story = desk.paycheckout.explain("o-1")
-    page = html.unescape(opens(desk, "/order?order_id=o-1").text)
+    story = desk.calls.explain("o-1")
+    page = html.unescape(order_page(desk).text)
     assert checkout_id in page
     assert story.meaning in page
     for happening in happenings_of(story.attempts[0]):
@@ -168,7 +124,7 @@ def test_what_failed_in_a_receiver_is_named_without_its_words(desk: Shop) -> Non
 
     with order_paid.connected_to(ship, sender=desk.app):
         desk.has_paid()
-    page = opens(desk, "/order?order_id=o-1").text
+    page = order_page(desk).text
     assert "a receiver raised RuntimeError" in page
     assert "555 0199" not in page + opens(desk).text
 
@@ -178,12 +134,10 @@ def test_what_failed_in_a_receiver_is_named_without_its_words(desk: Shop) -> Non
 
 def test_an_order_tells_its_money_and_its_refunds(desk: Shop) -> None:
     checkout_id = desk.has_paid()
-    with desk.app.app_context():
-        for amount, to in (("2", ByHand()), ("1.50", None), ("3", None)):
-            made = desk.paycheckout.refund(checkout_id, amount, by="Ada", why="one broke", to=to)
-        desk.db.session.commit()
-        desk.paycheckout.cancel_payout(made.reference, by="Ada", why="found whole")
-    page = text_of(opens(desk, "/order?order_id=o-1"))
+    refunds(desk, checkout_id, "2", to=ByHand())
+    refunds(desk, checkout_id, "1.50")
+    desk.calls.cancel_payout(refunds(desk, checkout_id, "3").reference, by="Ada", why="found whole")
+    page = text_of(order_page(desk))
     money = "Arrived $12.50 Received $12.13 Refunded $2.00 To be refunded $1.50"
     assert f"Due $12.50 {money} Left for refunds $9.00" in page
     assert "Refunded $2.00 Refund it, or a part of it" in page, "beside the payment"
@@ -209,9 +163,9 @@ def test_an_order_tells_what_arrived_in_the_notation_of_the_page(
 
 
 def test_a_part_of_which_nothing_has_to_be_decided_shows_its_form_folded_away(desk: Shop) -> None:
-    desk.totals["o-1"] = Pay("100", "USD", now="30")
+    desk.costs("100", now="30")
     desk.settles(desk.starts(), "completed", inputAmount=number("30"))
-    page = opens(desk, "/order?order_id=o-1").text
+    page = order_page(desk).text
     assert re.search(r"<details>\s*<summary>The rest is not expected any more</summary>\s*<form", page)
 
 
@@ -250,116 +204,6 @@ def test_the_view_may_stand_in_a_blueprint_of_the_shop(shop: Shop) -> None:
     assert shop.attempt(checkout_id).status == "paid"
 
 
-# The decision
-
-
-@pytest.mark.parametrize(("decision", "becomes"), [("accept", "paid"), ("reject", "rejected")])
-def test_a_held_payment_is_decided_with_who_and_why(desk: Shop, decision: str, becomes: str) -> None:
-    checkout_id = desk.has_held()
-    answer = decides(desk, form_token(desk), decision=decision, by="Mallory")
-    assert (answer.status_code, answer.location.partition("&")[0]) == (303, f"{ROOT}/order?order_id=o-1")
-    assert desk.attempt(checkout_id).status == becomes
-    page = html.unescape(desk.browser.get(answer.location).text)
-    assert "Mallory" not in page
-    assert f"Ada {'accepted' if becomes == 'paid' else 'rejected'} the held payment: seen on the statement" in page
-    assert "/held/" not in page
-
-
-def test_a_held_payment_is_accepted_as_a_part_or_without_its_excess(desk: Shop) -> None:
-    part = desk.has_held()
-    page = text_of(opens(desk, "/order?order_id=o-1"))
-    assert "Accept it as a part: $11.50 of the order are left to pay" in page
-    assert "that came too much" not in page
-    decides(desk, form_token(desk), decision="part")
-    assert desk.attempt(part).status == "part"
-    page = text_of(opens(desk, "/order?order_id=o-1"))
-    assert "Paid $1.00 Left $11.50" in page
-    assert "Ada accepted the held payment as a part: seen on the statement" in page
-    more = desk.settles(desk.starts(), "completed", inputAmount=number("12.00")).checkout_id
-    page = text_of(opens(desk, "/order?order_id=o-1"))
-    assert "give back the $0.50 that came too much" in page
-    assert "the order is paid with what arrived" not in page
-    assert decides(desk, form_token(desk), decision="accept").status_code == 409
-    decides(desk, form_token(desk), decision="excess")
-    assert (desk.attempt(more).status, len(desk.runtime.payouts.of_checkout(more))) == ("paid", 1)
-    log = text_of(opens(desk, "/deeds"))
-    assert "Ada accepted a payment of $12.00, order o-1 : seen on the statement" in log
-    assert "Ada accepted as a part a payment of $1.00, order o-1" in log
-
-
-def test_money_that_paid_no_order_is_listed_until_somebody_says_what_became_of_it(desk: Shop) -> None:
-    assert "No money waits" in opens(desk, "/paybacks").text
-    checkout_id = desk.has_held()
-    assert "to be paid back" not in opens(desk, "/order?order_id=o-1").text
-    desk.resolves(checkout_id, accept=False)
-    assert "Give back or keep" in opens(desk).text
-    page = " ".join(html.unescape(opens(desk, "/paybacks").text).split())
-    assert listed(opens(desk, "/paybacks")) == ["o-1"]
-    assert "1 payment paid no order" in page
-    assert "Together: $1.00." in page
-    token = form_token(desk, "paybacks")
-    assert decides(desk, token, "paybacks", why=" ").status_code == 400
-    assert desk.attempt(checkout_id).payback is None
-    answer = decides(desk, token, "paybacks", why="a voucher")
-    assert (answer.status_code, answer.location.partition("&")[0]) == (303, f"{ROOT}/order?order_id=o-1")
-    assert "Ada says that the money is kept: a voucher" in html.unescape(desk.browser.get(answer.location).text)
-    assert "Give back or keep" not in opens(desk).text
-    assert decides(desk, token, "paybacks").status_code == 409
-    log = text_of(opens(desk, "/deeds"))
-    assert "Ada kept a payment of $1.00, order o-1 : a voucher" in log
-    assert "Ada refused a payment of $1.00, order o-1 (by the shop's program)" in log
-
-
-def test_a_decision_that_an_atomic_receiver_refuses_is_not_recorded_and_says_so(desk: Shop) -> None:
-    def close(app: object, **facts: object) -> None:
-        raise RuntimeError("the order is gone")
-
-    checkout_id = desk.has_held()
-    with order_paid.connected_to(desk.paycheckout.atomic(close), sender=desk.app):
-        answer = decides(desk, form_token(desk))
-    assert (answer.status_code, desk.attempt(checkout_id).status) == (503, "held")
-    assert "Nothing was recorded, because receiver" in answer.text
-    assert "the order is gone" in answer.text
-
-
-def test_another_sites_form_decides_nothing(desk: Shop) -> None:
-    checkout_id = desk.has_held()
-    token = signed(desk, "resolve", checkout_id)
-    forms = [rule for rule in desk.app.url_map.iter_rules() if "POST" in (rule.methods or ()) and ROOT in rule.rule]
-    assert {"resolve", "refund"} < {rule.endpoint.partition(".")[2] for rule in forms}
-    for rule in forms:
-        path, given = rule.rule.replace("<token>", token), {"decision": "accept", "why": "mine"}
-        answer = desk.browser.post(path, data=given, headers={"Sec-Fetch-Site": "cross-site"})
-        assert (answer.status_code, "owner&#39;s own page" in answer.text) == (403, True), rule
-    assert desk.attempt(checkout_id).status == "held"
-
-
-def test_a_form_is_good_for_the_person_it_was_made_for_only(desk: Shop) -> None:
-    checkout_id = desk.has_held()
-    of_nobody = desk.runtime.signed_links.sign("paycheckout_owner.resolve", checkout_id)
-    others = (of_nobody, signed(desk, "resolve", checkout_id, "Bob"), signed(desk, "keep", checkout_id))
-    assert [decides(desk, token).status_code for token in others] == [403] * 3
-    assert desk.attempt(checkout_id).status == "held"
-
-
-def test_whoever_comes_second_sees_who_decided(desk: Shop) -> None:
-    checkout_id = desk.has_held()
-    token = form_token(desk)
-    desk.resolves(checkout_id, accept=False, by="Bob")
-    answer = decides(desk, token)
-    assert answer.status_code == 409
-    assert "decided already" in answer.text
-    assert "Bob rejected" in answer.text
-    assert desk.attempt(checkout_id).status == "rejected"
-
-
-def test_beside_flask_wtf_the_decision_needs_no_other_token(desk: Shop) -> None:
-    CSRFProtect(desk.app)
-    checkout_id = desk.has_held()
-    assert decides(desk, form_token(desk)).status_code == 303
-    assert desk.attempt(checkout_id).status == "paid"
-
-
 @pytest.mark.parametrize(
     "written", [{"total_amount": "12,5"}, {"history": "no JSON"}, {"status": "refunded"}, {"reason": "asleep"}], ids=str
 )
@@ -368,7 +212,7 @@ def test_a_row_that_another_program_wrote_hides_no_order(desk: Shop, written: di
     desk.executes(update(desk.runtime.models.checkouts).values(written))
     desk.starts("o-2")
     assert listed(opens(desk)) == ["o-2", "o-1"]
-    assert opens(desk, "/order?order_id=o-1").status_code == 200
+    assert order_page(desk).status_code == 200
 
 
 @pytest.mark.parametrize("parent", [None, Blueprint("admin", __name__, url_prefix="/admin")], ids=["own name", "below"])

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from flask_paycheckout import ByHand, Pay
+from flask_paycheckout import ByHand
 from tests.accounts.conftest import Sellers
 from tests.books.test_export import books
 from tests.checkouts.test_reversals import takes_back
@@ -17,7 +17,7 @@ from tests.conftest import OpenShop
 from tests.payouts.shop import refunds
 from tests.scripted import Shop
 from tests.test_cli import runs
-from tests.views.test_owner import ROOT, opens, opens_view, text_of
+from tests.views.owner import ROOT, opens, opens_view, text_of
 
 
 @pytest.fixture
@@ -50,9 +50,7 @@ def test_months_since_the_first_movement_are_listed(desk: Shop) -> None:
 
 
 def test_a_month_tells_its_sums(desk: Shop) -> None:
-    with desk.app.app_context():
-        desk.paycheckout.refund(desk.has_held("o-2"), by="Ada", why="too little", to=ByHand())
-        desk.db.session.commit()
+    refunds(desk, desk.has_held("o-2"), to=ByHand())
 
     def cells(**query: str) -> list[str]:
         page = opens(desk, "/books", **query).text.partition('class="sums"')[2]
@@ -121,9 +119,8 @@ def test_the_lines_of_a_month_come_to_its_sales_though_money_was_taken_back_or_p
     opens_view(shop)
     shop.has_paid()
     takes_back(shop, shop.has_paid("o-2"), "failed")
-    shop.totals["o-3"] = Pay("12.50", "USD")
-    rejected = shop.has_held("o-3")
-    shop.resolves(rejected, accept=False)
+    shop.costs("12.50", "o-3")
+    rejected = shop.has_rejected("o-3")
     refunds(shop, rejected, "0.40", to=ByHand())
     assert (
         "Sales $12.50 not said, 2 $25.00 taken back by the payments service -$12.50 Refunds of sales $0.00 Fees $0.00"

@@ -13,7 +13,7 @@ from flask_paycheckout import Described, Pay, Person
 from tests.conftest import OpenShop
 from tests.payouts.shop import committing, payout, payouts, refunds
 from tests.scripted import SAME_SITE, Shop
-from tests.views.test_owner import ROOT, opens, opens_view, text_of
+from tests.views.owner import ROOT, opens, opens_view, order_page, text_of
 
 ASK = {"amount": "80.00", "currency": "usd", "note": "jars sold", "to": "ask"}
 BANK = {"account_name": "Zoë Quist", "account_number": "4000 1234", "bank_name": "River Bank", "bank_code": "river"}
@@ -34,23 +34,21 @@ def mail_in(page: str) -> tuple[str, dict[str, list[str]]]:
     return unquote(mails[0].path), parse_qs(mails[0].query)
 
 
-def test_a_receiver_is_paid_once_for_each_form_after_an_approval(shop: Shop) -> None:
-    opens_view(shop)
-    action = form_of(shop)
+def test_a_receiver_is_paid_once_for_each_form_after_an_approval(desk: Shop) -> None:
+    action = form_of(desk)
     for _ in range(2):
-        answer = pays(shop, action, to="bank", **BANK)
+        answer = pays(desk, action, to="bank", **BANK)
         assert answer.status_code == 303
-    (made,) = payouts(shop)
+    (made,) = payouts(desk)
     assert (made.status, made.exact_amount, made.currency, made.asked_by) == ("waiting", "80.00", "USD", "Ada")
-    page = text_of(shop.browser.get(answer.location))
+    page = text_of(desk.browser.get(answer.location))
     assert "It waits for an approval" in page
     assert "Send $80.00 to Zoë Quist?" in page
 
 
-def test_a_receiver_may_be_asked_and_gets_a_link(shop: Shop) -> None:
-    opens_view(shop)
-    page = shop.browser.get(pays(shop, form_of(shop)).location).text
-    assert [each.status for each in payouts(shop)] == ["claimable"]
+def test_a_receiver_may_be_asked_and_gets_a_link(desk: Shop) -> None:
+    page = desk.browser.get(pays(desk, form_of(desk)).location).text
+    assert [each.status for each in payouts(desk)] == ["claimable"]
     assert "Send its receiver the link below" in page
     assert "/paycheckout/refunds/" in mail_in(page)[1]["body"][0]
 
@@ -65,11 +63,10 @@ def test_a_receiver_may_be_asked_and_gets_a_link(shop: Shop) -> None:
         ({"account": "nobody"}, "nobody"),
     ],
 )
-def test_what_cannot_be_paid_is_said_and_nothing_is_made(shop: Shop, typed: dict[str, str], words: str) -> None:
-    opens_view(shop)
-    answer = pays(shop, form_of(shop), **typed)
+def test_what_cannot_be_paid_is_said_and_nothing_is_made(desk: Shop, typed: dict[str, str], words: str) -> None:
+    answer = pays(desk, form_of(desk), **typed)
     assert (answer.status_code, words.lower() in text_of(answer).lower()) == (400, True)
-    assert payouts(shop) == []
+    assert payouts(desk) == []
 
 
 def test_who_may_not_pay_gets_neither_link_nor_form(shop: Shop) -> None:
@@ -90,13 +87,12 @@ def test_after_a_refund_the_page_writes_to_the_customer(shop: Shop) -> None:
     assert payout(shop, refund.reference).status == "claimable"
 
 
-def test_an_unpaid_order_has_a_link_to_pay_and_a_paid_one_has_none(shop: Shop) -> None:
-    opens_view(shop)
-    shop.starts()
-    page = opens(shop, "/order", order_id="o-1").text
+def test_an_unpaid_order_has_a_link_to_pay_and_a_paid_one_has_none(desk: Shop) -> None:
+    desk.starts()
+    page = order_page(desk).text
     assert "/paycheckout/orders/" in mail_in(page)[1]["body"][0]
-    shop.has_paid("o-2")
-    assert "mailto" not in opens(shop, "/order", order_id="o-2").text
+    desk.has_paid("o-2")
+    assert "mailto" not in order_page(desk, "o-2").text
 
 
 def test_a_request_has_a_mail_to_its_customer_in_the_language_of_the_shop_while_it_can_be_paid(
@@ -122,5 +118,5 @@ def test_errors_stand_in_the_frame_of_the_pages_and_nobody_is_led_to_the_login(s
     nobody = opens(shop)
     assert (nobody.status_code, 'href="/in">Log in' in nobody.text, "Requests" in nobody.text) == (403, True, False)
     people.append("Ada")
-    unknown = opens(shop, "/order", order_id="o-9")
+    unknown = order_page(shop, "o-9")
     assert (unknown.status_code, f'href="{ROOT}/requests"' in unknown.text) == (404, True)

@@ -9,11 +9,11 @@ from flask_paycheckout import Described, Line, payment_reminder
 from tests.conftest import OpenShop
 from tests.payouts.shop import refunds
 from tests.scripted import Shop
-from tests.views.test_owner import opens, opens_view, text_of
+from tests.views.owner import opens, opens_view, order_page, text_of
 
 
 def story(shop: Shop) -> str:
-    return text_of(opens(shop, "/order", order_id="o-1")).partition("Technical history")[0]
+    return text_of(order_page(shop)).partition("Technical history")[0]
 
 
 def test_a_reminder_is_told_when_the_shop_has_sent_it(open_shop: OpenShop) -> None:
@@ -26,16 +26,13 @@ def test_a_reminder_is_told_when_the_shop_has_sent_it(open_shop: OpenShop) -> No
             raise ConnectionError("no mail server")
 
     shop.starts()
-    shop.clock.advance(hours=1)
-    shop.reconciles()
+    shop.reconciles(hours=1)
     assert "reminde" not in story(shop), "nobody has listened to it"
     with payment_reminder.connected_to(writes, sender=shop.app):
-        shop.clock.advance(minutes=10)
-        shop.reconciles()
+        shop.reconciles(minutes=10)
         assert "A reminder for Ines Carvalho could not be sent yet" in story(shop)
         works[0] = True
-        shop.clock.advance(hours=1)
-        shop.reconciles()
+        shop.reconciles(hours=1)
     assert "The shop reminded Ines Carvalho to pay" in story(shop)
     assert "could not be sent" not in story(shop)
 

@@ -10,8 +10,8 @@ import pytest
 from flask_paycheckout import ConfigurationError, Person
 from tests.checkouts.test_requests import asks
 from tests.payouts.shop import pays_out, refunds, stands
-from tests.scripted import SAME_SITE, Shop, number
-from tests.views.test_owner import ROOT, opens, opens_view, signed
+from tests.scripted import SAME_SITE, Shop
+from tests.views.owner import ROOT, opens, opens_view, order_page, signed
 
 #: Each endpoint's request, and the ability that it wants.
 WANTED = {
@@ -80,13 +80,13 @@ def test_who_may_not_look_sees_no_page_and_no_link_for_the_customer_without_refu
 def test_who_may_not_refund_cannot_give_back_an_excess_by_deciding(shop: Shop) -> None:
     person = [Person("Bo")]
     opens_view(shop, lambda: person[0])
-    checkout_id = shop.has_deposit("completed", inputAmount=number("20.00"))
+    checkout_id = shop.has_arrived("20.00")
     shop.settles(checkout_id)
     token = signed(shop, "resolve", checkout_id, "Bo")
     answers = []
     for may in ({"look", "decide"}, {"look", "decide", "refund"}):
         person[0] = Person("Bo", may=frozenset(may))
-        shown = 'value="excess"' in opens(shop, "/order?order_id=o-1").text
+        shown = 'value="excess"' in order_page(shop).text
         answer = shop.browser.post(f"{ROOT}/held/{token}", data={"decision": "excess", "why": "x"}, headers=SAME_SITE)
         answers.append((shown, answer.status_code, shop.attempt(checkout_id).status))
     assert answers == [(False, 403, "held"), (True, 303, "paid")]

@@ -16,12 +16,11 @@ from flask_paycheckout.views import order
 from tests.checkouts.test_requests import asks, withdraws
 from tests.conftest import OpenShop
 from tests.scripted import SAME_SITE, Shop
-from tests.views.test_owner import ROOT, opens, text_of
+from tests.views.owner import ROOT, opens, text_of
 
 
 def path_of(shop: Shop, reference: str) -> str:
-    with shop.app.app_context():
-        return urlsplit(shop.paycheckout.request_url(reference)).path
+    return urlsplit(shop.calls.request_url(reference)).path
 
 
 def looks(shop: Shop, reference: str) -> TestResponse:
@@ -75,7 +74,7 @@ def test_what_has_ended_says_so_and_cannot_be_paid_by_an_old_button(shop: Shop, 
     made = asks(shop, expires=timedelta(days=1))
     button = form_of(shop, made.reference)
     if ends == "expires":
-        shop.clock.advance(days=1)
+        shop.waits(days=1)
     else:
         withdraws(shop, made.reference)
     page = looks(shop, made.reference)
@@ -97,8 +96,7 @@ def test_it_is_paid_to_its_own_account_by_links_of_that_tenant(shop: Shop) -> No
     keys = Account(client_id="bo", client_secret="bo-secret", public_url="https://bo.example")
     shop.paycheckout.account(lambda name: keys if name == "bo" else None)
     made = asks(shop, account="bo")
-    with shop.app.app_context():
-        url = shop.paycheckout.request_url(made.reference)
+    url = shop.calls.request_url(made.reference)
     assert url.startswith("https://bo.example/paycheckout/requests/")
     shop.starts(made.order_id)
     assert shop.attempts(made.order_id)[0].account == "bo"

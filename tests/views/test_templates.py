@@ -5,8 +5,8 @@ from __future__ import annotations
 from jinja2 import DictLoader, StrictUndefined
 
 from tests.scripted import Shop
+from tests.views.owner import ROOT
 from tests.views.pages import button, fails_to_pay, opens
-from tests.views.test_owner import ROOT
 
 
 def writes(shop: Shop, **templates: str) -> None:
