@@ -91,7 +91,10 @@ class OwnerTelling:
         try:
             with self.wiring.app.app_context():
                 self.wiring.call_shop(self.wiring.callbacks.tell_owner, began, over)
-        except Exception as error:
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:
+            # What ends the shop's function must not end the round.
             self.wiring.log.exception("tell_owner", "tell_owner failed; the next round calls it again", extra=about())
             return type(error).__name__
         return None

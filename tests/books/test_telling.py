@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from datetime import timedelta
 from functools import partial
@@ -106,6 +107,13 @@ def test_a_function_that_raises_is_called_again_and_report_says_so(shop: Shop) -
     shop.reconciles()
     assert told == [(["held-payments"], [])] * 3, "that it failed is told by nobody"
     assert "owner-not-told" not in alarms_of(shop)
+
+
+def test_a_function_that_ends_its_process_ends_no_round(shop: Shop) -> None:
+    shop.paycheckout.tell_owner(lambda began, over: sys.exit("no mail today"))
+    shop.has_held()
+    shop.reconciles()
+    assert examples(shop, "owner-not-told") == ["tell_owner raised SystemExit; the log of reconcile has the rest"]
 
 
 def test_an_alarm_that_ended_before_it_could_be_told_leaves_no_trouble(shop: Shop) -> None:
