@@ -243,6 +243,8 @@ class Retries(msgspec.Struct, frozen=True):
         if type(self.count) is not int or self.count < 0:
             kind = ValueError if type(self.count) is int else TypeError
             raise kind(f"retries must be a whole number from 0 on, not {self.count!r}")
+        if isinstance(self.budget, bool) or not isinstance(self.budget, (int, float)):
+            raise TypeError(f"timeout must be a number of seconds, not {type(self.budget).__name__}")
         # Sockets do not take much longer times.
         if not 0 < self.budget < 10**9:
             raise ValueError(f"timeout must be a positive number of seconds below 10**9, not {self.budget}")

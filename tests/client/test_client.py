@@ -24,6 +24,7 @@ if TYPE_CHECKING:
         ({"access_token": 5}, TypeError, "ask must be a function that returns an access token, not int"),
         ({"timeout": float("nan")}, ValueError, "timeout must be"),
         ({"timeout": 1e10}, ValueError, "timeout must be"),
+        ({"timeout": "5"}, TypeError, "timeout must be a number of seconds, not str"),
         ({"retries": "2"}, TypeError, "retries must be a whole number from 0 on, not '2'"),
     ],
 )
