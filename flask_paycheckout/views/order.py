@@ -331,9 +331,10 @@ def paycheckout_button(order_id: str, label: str | None = None, total: Total | N
 
 
 def _status_of(order_id: str) -> str | None:
-    asked: dict[str, str] = (runtime().web_request() or {}).get(STATUSES, {})
+    shop = runtime()
+    asked: dict[str, str] = (shop.web_request() or {}).get(STATUSES, {})
     try:
-        return asked.get(runtime().requests.require_order(order_id)) or runtime().order_statuses([order_id])[order_id]
+        return asked.get(shop.requests.require_order(order_id)) or shop.order_statuses([order_id])[order_id]
     except SQLAlchemyError:
         # The form asks again when it is sent, so a database that is away costs no shop its page.
         return None
