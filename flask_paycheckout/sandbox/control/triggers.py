@@ -26,7 +26,7 @@ from flask_paycheckout.sandbox.outgoing.webhooks import Webhook
 from flask_paycheckout.sandbox.recipients.tables import Recipient
 from flask_paycheckout.sandbox.wire.callers import CallRefused
 from flask_paycheckout.sandbox.wire.envelope import FieldError, Record, Timestamp
-from flask_paycheckout.sandbox.wire.field_types import Amount, Request, Text, choice, declared_fields
+from flask_paycheckout.sandbox.wire.field_types import Amount, Code, Request, Text, choice, declared_fields
 from flask_paycheckout.sandbox.world.accounts import Account
 from flask_paycheckout.sandbox.world.context import current_time, world
 from flask_paycheckout.sandbox.world.database import transaction
@@ -163,7 +163,7 @@ class Trigger(Request):
     id: Text | None = None
     account: Text | None = None
     amount: Amount | None = None
-    currency: Text | None = None
+    currency: Code | None = None
     payment_method: Text | None = None
 
 

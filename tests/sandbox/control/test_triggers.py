@@ -67,6 +67,7 @@ def test_a_refund_goes_out_once(tester: Tester) -> None:
     [
         ({"event": "nothing"}, (400, "event")),
         ({"event": "paid", "paymentMethod": "nothing"}, (400, "paymentMethod")),
+        ({"event": "paid", "currency": "nothing"}, (400, "currency")),
         ({"event": "paid", "account": "nobody"}, (404, "account")),
         ({"event": "refund", "id": "nothing"}, (404, "checkout")),
     ],
