@@ -212,6 +212,9 @@ class ServiceRecord:
             for (account, operation), calls in list(here.calls.items()):
                 if calls.failures or calls.failing:
                     self._write_one(here, {"account": account, "operation": operation}, calls)
+                else:
+                    # An answer before a series that is loaded later must not seem to end it.
+                    calls.answered_at = None
         except SQLAlchemyError as error:
             text, words = "the record of failing calls could not be stored: %s", first_line(error)[:_MAX_WORDS]
             self.wiring.log.warning("records of failing calls", text, words, extra=about(), error=error)

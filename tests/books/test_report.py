@@ -173,6 +173,20 @@ def test_starts_that_another_process_makes_are_starts_that_succeed(shop: Shop, o
     assert "failing-service" in urgent(shop)
 
 
+def test_an_answer_ends_the_failures_of_another_process_though_an_older_one_was_not_needed(
+    shop: Shop, open_shop: OpenShop
+) -> None:
+    other = open_shop()
+    other.starts()
+    shop.waits(seconds=1)
+    starts_in_vain(shop, CLOSED)
+    other.reconciles(minutes=2)
+    other.starts("o-2")
+    with shop.engine.connect() as connection:
+        failing = connection.execute(text("SELECT count FROM paycheckout_service WHERE operation = 'start'"))
+        assert failing.scalar_one() == 0
+
+
 def test_keys_that_another_process_was_refused_are_tried_by_a_round(shop: Shop, open_shop: OpenShop) -> None:
     starts_in_vain(shop, refusal(401, "bad signature"))
     other = open_shop()
