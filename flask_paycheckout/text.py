@@ -1,4 +1,4 @@
-"""Conversion of values to text for people, and to JSON values for programs; the check of order ids. Pure.
+"""Conversion of values to text for people and to JSON values for programs, and the check of order ids. Pure.
 
 Every call that takes an order id checks it before the id reaches the database or a log.
 """

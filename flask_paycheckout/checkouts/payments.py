@@ -247,7 +247,7 @@ class NotMadeByThisClient(NotFound):
 
 
 def says_absent(error: NotFound) -> bool:
-    """Whether this 404 is the service's own, so that the deposit does not exist for this client id."""
+    """Whether the service itself sent this 404, which proves that the client id has no such deposit."""
     return (error.message or "").strip().rstrip(".").lower() == _NOT_FOUND
 
 

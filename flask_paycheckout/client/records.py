@@ -1,4 +1,4 @@
-"""Records of the service, and how they are read: leniently, but for the fields that a record cannot be without.
+"""Records of the service, and the reader that makes them: lenient about all fields but the required ones.
 
 The annotation of a field says what it may hold. A value of another kind counts as missing, so that one malformed field
 never hides the others. A missing field gets its default: None, an empty tuple for lists, or `GIVEN`. Without a default

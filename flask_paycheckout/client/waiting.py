@@ -130,7 +130,7 @@ class Connections(httpx.BaseTransport):
             self._pools().close()
 
 
-# The exchange of each thread: the `Limits` of its request, and whether something was written since something was read.
+# For each thread: the `Limits` of its current request, and whether it has written since it last read.
 _exchange = threading.local()
 
 

@@ -107,7 +107,7 @@ class ShopTransaction(Guard):
         return result
 
     def ask(self, function: Callable[..., Any], *arguments: Any) -> Any:
-        """Call a function of the shop that only says something.
+        """Call a function of the shop that only returns a value, such as `order_total`.
 
         One that ends the transaction fails also where that has no connection yet. It would be refused later, in the
         transaction that moves a checkout, when its customer has paid.

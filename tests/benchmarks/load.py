@@ -1,4 +1,4 @@
-"""Prints what a shop feels under load: python -m tests.benchmarks.load
+"""Prints response times of a shop under load: python -m tests.benchmarks.load
 
 Customers press "Pay" while the service takes a tenth of a second for each call, and a thousand webhooks come within a
 second while others look at the shop. Two workers of gunicorn have 16 threads each.

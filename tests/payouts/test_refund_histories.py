@@ -1,4 +1,4 @@
-"""Random histories of the refunds of one payment: never more than what arrived, by a rule on whole cents."""
+"""Random histories of the refunds of one payment, whose sum never exceeds what arrived, reckoned in whole cents."""
 
 from __future__ import annotations
 

@@ -84,7 +84,7 @@ class Exchange:
 
 
 def exchanged(token: Token, currency: str, rate: Decimal, amount: Decimal, *, buys: bool = False) -> Exchange:
-    """Exchange an amount of a token for a currency; or, if it `buys`, an amount of the currency for the token."""
+    """Convert an amount of a token to a currency or, if it `buys`, an amount of the currency to the token."""
     kind, paid, received = (ONRAMP, currency, token.id) if buys else (OFFRAMP, token.id, currency)
     exchange_fee, platform_fee = (
         rounded(share_of(amount, percentage), paid) for percentage in (EXCHANGE_PERCENTAGE, PLATFORM_PERCENTAGE)
