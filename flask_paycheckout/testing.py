@@ -35,7 +35,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from datetime import datetime
-from decimal import Decimal
+from decimal import Decimal, InvalidOperation
 from threading import Thread
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
@@ -207,7 +207,7 @@ class SandboxControl:
             `config`.
         :raises AssertionError: it cannot be made; the text says why.
         """
-        status, answer = self._ask("GET", f"accounts/{quote(name, safe='')}", {})
+        status, answer = self._ask("GET", f"accounts/{quote(str(name), safe='')}", {})
         if status == 200:
             shown = json.loads(answer)
         else:
@@ -229,7 +229,7 @@ class SandboxControl:
         return self._deposit(checkout_id, "pick", paymentMethod=payment_method)
 
     def pay(
-        self, checkout_id: str, amount: Decimal | int | str | float | None = None, *, after_minutes: float = 0
+        self, checkout_id: str, amount: Decimal | int | str | float | None = None, *, after_minutes: Decimal | float = 0
     ) -> PaymentStep:
         """Pay as the customer, by default the exact amount; a payment method is picked first if none was.
 
@@ -239,11 +239,11 @@ class SandboxControl:
         :returns: `paymentMethod` with its code, and `deposit` as the service shows it.
         :raises AssertionError: the sandbox refused it; the text says why.
         """
-        if after_minutes:
+        exact, minutes = None if amount is None else _exact("amount", amount), _exact("after_minutes", after_minutes)
+        if minutes:
             # Ignore a refusal: the method may be picked already, and other faults are reported by the payment itself.
-            self._ask("POST", f"checkouts/{checkout_id}/pick", {})
-            self.advance(after_minutes)
-        exact = None if amount is None else Decimal(str(amount))
+            self._ask("POST", _of_checkout(checkout_id, "pick"), {})
+            self.advance(minutes)
         return self._deposit(checkout_id, "pay", amount=exact)
 
     def pay_twice(self, first_id: str, second_id: str) -> tuple[PaymentStep, PaymentStep]:
@@ -285,7 +285,7 @@ class SandboxControl:
         :raises AssertionError: the sandbox refused it, for instance because it is paid; the text says why.
         """
         # Ignore a refusal: the method may be picked already, and other faults are reported by the failure itself.
-        self._ask("POST", f"checkouts/{checkout_id}/pick", {})
+        self._ask("POST", _of_checkout(checkout_id, "pick"), {})
         return self._deposit(checkout_id, "fail")
 
     def abandon(self, checkout_id: str) -> datetime:
@@ -297,7 +297,7 @@ class SandboxControl:
         :returns: the new time, as aware UTC.
         :raises AssertionError: a method was picked, or there is no such checkout; the text says why.
         """
-        self.control("POST", f"checkouts/{checkout_id}/leave")
+        self.control("POST", _of_checkout(checkout_id, "leave"))
         return self.advance(minutes=2)
 
     def request(
@@ -338,12 +338,14 @@ class SandboxControl:
         """The current time of the sandbox, and of a shop with its transport, as aware UTC."""
         return datetime.fromisoformat(self.control("GET", "clock")["now"])
 
-    def advance(self, minutes: float = 16, *, seconds: float = 0) -> datetime:
+    def advance(self, minutes: Decimal | float = 16, *, seconds: Decimal | float = 0) -> datetime:
         """Move the clock of sandbox and shop forward; the sandbox then does all that has become due.
 
         :returns: the new time, as aware UTC.
+        :raises AssertionError: it is no time, or goes back; the text says why.
         """
-        answer = self.control("POST", "clock", advanceSeconds=minutes * 60 + seconds)
+        by = _exact("minutes", minutes) * 60 + _exact("seconds", seconds)
+        answer = self.control("POST", "clock", advanceSeconds=by)
         return datetime.fromisoformat(answer["now"])
 
     def fault(self, operation: str, kind: str, times: int = 1, **details: Any) -> None:
@@ -447,7 +449,7 @@ class SandboxControl:
     def _disbursement_id(self, payout: RequestedPayout | PayoutMixin | str) -> str:
         if isinstance(payout, RequestedPayout):
             return payout.disbursement_id
-        reference = payout if isinstance(payout, str) else payout.service_reference
+        reference = getattr(payout, "service_reference", payout)
         payouts = self.payouts
         for one in payouts:
             if one.reference == reference:
@@ -464,7 +466,11 @@ class SandboxControl:
         """
         from flask_paycheckout.client.bodies import wire_name
 
-        given = {wire_name(name): value for name, value in body.items() if value is not None}
+        given = {}
+        for name, value in body.items():
+            if value is not None:
+                # JSON has no word for what is no number: a float would be sent as null, which counts as left out.
+                given[wire_name(name)] = _exact(name, value) if isinstance(value, float | Decimal) else value
         if method == "GET":
             path = f"{path}?{urlencode(given)}".rstrip("?")
         return json.loads(self._taken(method, path, given))
@@ -492,8 +498,23 @@ class SandboxControl:
         return send(url, method, target, headers, body)
 
     def _deposit(self, checkout_id: str, act: str, **body: Any) -> PaymentStep:
-        answer: PaymentStep = self.control("POST", f"checkouts/{checkout_id}/{act}", **body)
+        answer: PaymentStep = self.control("POST", _of_checkout(checkout_id, act), **body)
         return answer
+
+
+def _of_checkout(checkout_id: str, act: str) -> str:
+    return f"checkouts/{quote(str(checkout_id), safe='')}/{act}"
+
+
+def _exact(field: str, number: object) -> Decimal:
+    """A number with all of its digits. :raises AssertionError: it is none."""
+    try:
+        exact = Decimal(str(number))
+    except InvalidOperation:
+        exact = Decimal("NaN")
+    if not exact.is_finite():
+        raise AssertionError(f"{field} must be a number, not {number!r}; write it like 12.5; nothing was changed")
+    return exact
 
 
 class Sandbox(SandboxControl):

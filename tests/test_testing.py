@@ -228,6 +228,40 @@ def test_an_account_is_made_once_and_has_settings_and_payouts_of_its_own(paychec
         paycheckout_sandbox.account("../clock")
 
 
+@pytest.mark.parametrize(
+    ("does", "told"),
+    [
+        (lambda sandbox, made: sandbox.pay(made, "x"), r"amount must be a number, not 'x'; write it like"),
+        (lambda sandbox, made: sandbox.pay(made, float("nan")), "amount must be a number, not nan"),
+        (lambda sandbox, made: sandbox.pay(made, "-5"), "amount.*must be a positive number"),
+        (lambda sandbox, made: sandbox.pay(made, after_minutes="16m"), "after_minutes must be a number"),
+        (lambda sandbox, made: sandbox.advance("16m"), "minutes must be a number"),
+        (lambda sandbox, made: sandbox.advance(0, seconds=Decimal("Infinity")), "seconds must be a number"),
+        (lambda sandbox, made: sandbox.advance(-1), "advanceSeconds.*must be a number from 0"),
+        (lambda sandbox, made: sandbox.fault(OPERATION, "error", float("nan")), "times must be a number"),
+        (lambda sandbox, made: sandbox.fault(OPERATION, "error", 0), "times.*must be a whole number from 1"),
+        (
+            lambda sandbox, made: sandbox.control("POST", "trigger", event="paid", amount=Decimal("NaN")),
+            "amount must be",
+        ),
+        (lambda sandbox, made: sandbox.control("POST", "trigger", event="paid", currency="usd"), "currency.*must be"),
+        (lambda sandbox, made: sandbox.pick("../clock?x"), "POST /_sandbox/checkouts/.*404"),
+        (lambda sandbox, made: sandbox.pay("nobody?x"), "checkout.*does not exist.*Make one"),
+        (lambda sandbox, made: sandbox.abandon(None), "checkout.*does not exist"),
+        (lambda sandbox, made: sandbox.account(None), "name.*is required"),
+        (lambda sandbox, made: sandbox.finish(None, "completed"), "no payout with the reference None"),
+    ],
+)
+def test_a_wrong_value_is_refused_by_its_name_and_nothing_changes(
+    paycheckout_sandbox: Sandbox, does: Callable[[Any, str], object], told: str
+) -> None:
+    made = paycheckout_sandbox.control("POST", "trigger", event="checkout")["id"]
+    before = paycheckout_sandbox.control("GET", "events", after=f"0{'-0' * 3}")
+    with pytest.raises(AssertionError, match=told):
+        does(paycheckout_sandbox, made)
+    assert paycheckout_sandbox.control("GET", "events", after=before["cursor"])["events"] == []
+
+
 def test_the_fields_of_a_reading_call_select_what_it_gives(paycheckout_sandbox: Sandbox) -> None:
     for email in ("a+1@example.com", "b@example.com"):
         client(paycheckout_sandbox).auth.register(email, "password", "Ada")
