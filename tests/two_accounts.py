@@ -14,10 +14,10 @@ import httpx
 import msgspec
 
 from flask_paycheckout import Account
-from flask_paycheckout.testing import Sandbox
 
 if TYPE_CHECKING:
     from flask_paycheckout import PayCheckout
+    from flask_paycheckout.testing import Sandbox
     from tests.scripted import Shop
 
 SECOND = "second"
