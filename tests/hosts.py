@@ -14,7 +14,6 @@ from zlib import crc32
 from flask import Flask
 from flask.globals import app_ctx
 from flask_sqlalchemy import SQLAlchemy
-from flask_sqlalchemy_lite import SQLAlchemy as LiteSQLAlchemy
 from sqlalchemy import Engine, MetaData, StaticPool, create_engine, make_url
 from sqlalchemy.orm import Session, scoped_session, sessionmaker
 
@@ -71,6 +70,9 @@ def database_on(host: str, app: Flask) -> Any:
     metadata = MetaData()
     address, options = app.config["SQLALCHEMY_DATABASE_URI"], app.config.get("SQLALCHEMY_ENGINE_OPTIONS", {})
     if host == LITE:
+        # Imported for the shops that have it, as it loads asyncio and unittest.
+        from flask_sqlalchemy_lite import SQLAlchemy as LiteSQLAlchemy
+
         app.config["SQLALCHEMY_ENGINES"] = {"default": {"url": address} | options}
         lite = LiteSQLAlchemy(app)
         return OtherDatabase(metadata, lambda: lite.engine, lambda: lite.session, {"db": lite, "metadata": metadata})

@@ -10,19 +10,21 @@ from decimal import Decimal
 from itertools import repeat
 from json import loads
 from threading import Lock
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import httpx
 import msgspec
-from click.testing import Result
 from flask import Flask
-from flask.testing import FlaskClient
 from sqlalchemy import Engine, select
 
 from flask_paycheckout import Pay, PayCheckout, Receive
 from flask_paycheckout.rounds.reconcile import ReconcileReport
 from flask_paycheckout.runtime import KEY, Runtime
 from flask_paycheckout.signals import Signal
+
+if TYPE_CHECKING:
+    from click.testing import Result
+    from flask.testing import FlaskClient
 
 BASE_URL = "https://api.example.com"
 CLIENT_SECRET = "canary-secret-77aa"

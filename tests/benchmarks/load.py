@@ -63,6 +63,10 @@ def _burst(database: str, site: Ours) -> None:
     seconds = time.perf_counter() - began
     _print(database, f"{_WEBHOOKS} webhooks, answered within {sent:.1f} s, settled within {seconds:.1f} s", answers)
     _print(database, "other pages meanwhile", visits)
+    print(
+        f"| {database} | memory of the two workers and gunicorn: {site.server.mebibytes():.0f} MiB | | | | |",
+        flush=True,
+    )
 
 
 Answer = tuple[float, str]

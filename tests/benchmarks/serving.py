@@ -46,6 +46,11 @@ class Server:
         seconds, spent = time.perf_counter() - began, self._spent() - before
         return {PER_SECOND: len(requests) / seconds, CPU_MS: 1000 * spent / len(requests)}
 
+    def mebibytes(self) -> float:
+        """The memory of gunicorn and its workers; what several share counts once."""
+        rolls = [Path(f"/proc/{pid}/smaps_rollup").read_text() for pid in (self.pid, *self.workers())]
+        return sum(int(roll.partition("Pss:")[2].split()[0]) for roll in rolls) / 1024
+
     def _spent(self) -> float:
         return sum(processor_seconds(pid) for pid in self.workers())
 
