@@ -79,6 +79,8 @@ WRONG = [
     ("CHECKOUT_ORIGINS", ["https://pay.example/checkout"], "path", "https://pay.example"),
     ("URL_PREFIX", "//pay", "path", "/paycheckout"),
     ("URL_PREFIX", "/<token>", "path", "/paycheckout"),
+    ("URL_PREFIX", "/.", "path", "/paycheckout"),
+    ("URL_PREFIX", "/pay/../here", "path", "/paycheckout"),
     ("WEBHOOK_SECRET", f"{CANARY}/x", "letters", "token_urlsafe"),
     ("WEBHOOK_SECRET", ["good", f"{CANARY}/x"], "letters", "token_urlsafe"),
     ("WEBHOOK_SECRET", [], "empty list", "list one"),
@@ -145,6 +147,11 @@ def test_a_sandbox_is_allowed_in_debug_and_testing_and_where_the_shop_says_so() 
 def test_this_machine_is_refused_in_production_in_any_spelling(host: str) -> None:
     with pytest.raises(ConfigurationError, match=r"^PAYCHECKOUT_BASE_URL .*PAYCHECKOUT_ALLOW_SANDBOX"):
         load(relaxed=False, PAYCHECKOUT_BASE_URL=f"https://{host}/", SERVER_NAME="shop.example")
+
+
+def test_a_scheme_in_capitals_is_the_same_one() -> None:
+    url = "HTTPS://api.example.com"
+    assert load(relaxed=False, PAYCHECKOUT_BASE_URL=url, SERVER_NAME="shop.example").base_url == url
 
 
 @pytest.mark.parametrize("host", ["10.0.0.1", "[::ffff:10.0.0.1]", "[::2]", "localhost.example", "localhost.example."])

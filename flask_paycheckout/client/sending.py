@@ -30,7 +30,7 @@ SECRETS = "flask_paycheckout.secrets"
 PATH = r"(/(?!\.{0,2}(/|$))[A-Za-z0-9._~!$&'()*+,;=:@%-]+)"
 """A segment of a path, as it is sent."""
 
-_ADDRESS = re.compile(rf"https?://([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(:[0-9]+)?{PATH}*")
+_ADDRESS = re.compile(rf"(?i:https?)://([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(:[0-9]+)?{PATH}*")
 
 # The signature's id and time are none.
 _HARMLESS = {"x-client-id", "x-timestamp"}

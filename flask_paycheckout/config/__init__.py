@@ -255,14 +255,15 @@ def require_real_service(settings: Settings, key: str) -> None:
     :param key: names the address in the error.
     :raises ConfigurationError: with what to do.
     """
-    host = urlsplit(settings.base_url).hostname or ""
+    address = urlsplit(settings.base_url)
+    host = address.hostname or ""
     if is_loopback(host) and not settings.allow_sandbox:
         raise ConfigurationError(
             f"{key} is an address of this machine, but the app runs neither in debug nor in testing."
             " Set the real service's address. For a sandbox run the app in debug (FLASK_DEBUG=1), or set"
             " PAYCHECKOUT_ALLOW_SANDBOX = True for a demo."
         )
-    if not is_loopback(host) and not settings.base_url.startswith("https://"):
+    if not is_loopback(host) and address.scheme != "https":
         raise ConfigurationError(
             f"{key} is not https. Use the service's https address; plain http is for this machine only."
         )

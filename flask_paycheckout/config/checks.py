@@ -43,6 +43,8 @@ _EMAIL = re.compile(r"[^\s@/:?&#%]+@[^\s@/:?&#%]+")
 _COLOUR = re.compile("#[0-9A-Fa-f]{6}")
 # A scheme of an app's own, and a host.
 _APP_ORIGIN = re.compile(r"(?!https?:)[a-z][a-z0-9+.-]*://[a-z0-9.-]+(:[0-9]+)?")
+# Browsers and servers take an empty or dotted segment out of an address.
+_PREFIX = re.compile(r"/|(/(?!\.{1,2}(/|$))[^/<>?#\\ ]+)+/?")
 
 
 class Fault(Exception):
@@ -229,7 +231,7 @@ def _words(value: object, kind: str, example: str) -> list[str]:
 
 def check_prefix(value: object) -> str:
     text = check_text(value)
-    if not text.startswith("/") or text.startswith("//") or any(c in text for c in "<>?#\\ "):
+    if not _PREFIX.fullmatch(text):
         raise Fault("is not a path. Write it like '/paycheckout'.")
     return text.rstrip("/")
 

@@ -42,6 +42,7 @@ def test_a_useless_base_url_is_refused_with_the_rule(base_url: str) -> None:
         ("https://api.example.com", "https://api.example.com/v1/deposit/"),
         ("https://api.example.com:8443/pay/b//", "https://api.example.com:8443/pay/b/v1/deposit/"),
         ("http://[::1]:8790", "http://[::1]:8790/v1/deposit/"),
+        ("HTTPS://API.example.com", "https://api.example.com/v1/deposit/"),
     ],
 )
 def test_calls_go_below_the_base_url_and_are_signed_as_sent(base_url: str, url: str) -> None:
