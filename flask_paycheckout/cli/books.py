@@ -57,6 +57,8 @@ def export(start: str | None, end: str | None, account: str | None, form: str, d
     """
     period, chosen = read_period(start, end, account), Format(form)
     _require_delimiter(delimiter, chosen)
+    if sys.stdout is None:
+        raise click.ClickException("standard output is closed. Write the export into a file: ... > books.csv")
     shop, unreadable = for_reading("the export"), ""
     books, now = shop.books, shop.clock()
     books.record_export(period, system_user())

@@ -183,7 +183,7 @@ def progress_bar(label: str, count: Callable[[], int]) -> Iterator[Callable[[int
 
     :param count: counts the steps; not called without a terminal.
     """
-    length = count() if sys.stderr.isatty() else 0
+    length = count() if sys.stderr and sys.stderr.isatty() else 0
     if not length:
         yield None
         return

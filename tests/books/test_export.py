@@ -5,12 +5,14 @@ from __future__ import annotations
 import csv
 import io
 import json
+import sys
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
 import pytest
+from flask.cli import ScriptInfo
 from sqlalchemy import select, update
 
 from flask_paycheckout import order_paid
@@ -38,6 +40,20 @@ def exported(shop: Shop, *arguments: str, code: int = 0) -> list[dict[str, str]]
 
 def moneys(lines: list[dict[str, str]]) -> list[str]:
     return [" ".join([line["kind"], line["gross"], line["fee"], line["net"], line["currency"]]) for line in lines]
+
+
+@pytest.mark.parametrize(("stream", "code"), [("stdout", 1), ("stderr", 0)])
+def test_a_closed_stream_is_told_or_done_without(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], stream: str, code: int
+) -> None:
+    shop.has_paid()
+    group, script = shop.app.cli.commands["paycheckout"], ScriptInfo(create_app=lambda: shop.app)
+    monkeypatch.setattr(sys, stream, None)
+    with pytest.raises(SystemExit) as ended:
+        group.main(["export"], obj=script)
+    written = capfd.readouterr()
+    assert ended.value.code == code
+    assert "standard output is closed" in written.err if code else "payment,o-1" in written.out
 
 
 def books(shop: Shop, count: int, amount: str = "-1", **columns: Any) -> None:
