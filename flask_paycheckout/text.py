@@ -33,7 +33,11 @@ _BLANK = rf"(?<=[^\s{_UNSEEN_CHARACTERS}])[\u3000\u00a0\u202f](?=[^\s{_UNSEEN_CH
 # Joiners of Persian and Indic scripts, and of emoji, where one may also stand behind a selector of the emoji's form. In
 # Latin text they would only let two names look alike.
 _JOINED = "[^\x00-\x7f\\s{}]".format(_UNSEEN_CHARACTERS.replace("\ufe0f", "\ufe0e"))
-_TYPED = re.compile(rf"{_BLANK}|(?<={_JOINED})[\u200c\u200d](?={_JOINED})")
+_JOINER = rf"(?<={_JOINED})[\u200c\u200d](?={_JOINED})"
+_TYPED = re.compile(f"{_BLANK}|{_JOINER}")
+_UNSEEN_BUT_JOINERS = re.compile(f"({_JOINER})|[{_UNSEEN_CHARACTERS}]")
+# The addresses that pages link to: http(s), or a path of the shop.
+_ADDRESS = re.compile(r"(https?://|/(?!/))[^\s\x00-\x1f\\]*", re.IGNORECASE)
 # A spreadsheet runs a cell that begins like this; some also look behind spaces, and read the wide forms of Asian fonts.
 # Some split a line at semicolons and tabs, too. An apostrophe, which a spreadsheet takes for the mark of a text, is
 # doubled, so that each cell can be read back.
@@ -112,8 +116,21 @@ def trimmed(text: str) -> str:
 
 
 def drawn(text: str) -> str:
-    """A text as a reader sees it: without characters that are drawn as nothing, and with one space for many blanks."""
-    return _SPACES.sub(" ", _UNSEEN.sub("", text)).strip()
+    """A text as a reader sees it: without characters that are drawn as nothing, and with one space for many blanks.
+
+    Joiners stay where scripts need them.
+    """
+    return _SPACES.sub(" ", _UNSEEN_BUT_JOINERS.sub(r"\1", text)).strip()
+
+
+def unjoined(text: str) -> str:
+    """A text to compare with others: as it is drawn, and without joiners, which few people type."""
+    return _UNSEEN.sub("", drawn(text))
+
+
+def is_address(text: str) -> bool:
+    """Whether pages may link to this address: an http(s) address, or a path."""
+    return _ADDRESS.fullmatch(text) is not None
 
 
 def storable(text: str) -> str:

@@ -6,7 +6,6 @@ in a log or a `repr`.
 
 from __future__ import annotations
 
-import re
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,7 +17,7 @@ from flask import has_request_context, request
 
 from flask_paycheckout.checkouts.order_problems import OrderProblems, ProblemKind
 from flask_paycheckout.shop_functions import name_of, personal
-from flask_paycheckout.text import is_order_id, request_of
+from flask_paycheckout.text import is_address, is_order_id, request_of
 from flask_paycheckout.wiring import Wiring
 from flask_paycheckout.wiring.logs import about
 
@@ -29,7 +28,6 @@ PATIENCE = 0.3
 _PATIENT = 5.0
 # The most calls of the shop's functions at once in one process. More threads would not help when the shop hangs.
 _AT_ONCE = threading.BoundedSemaphore(8)
-_ADDRESS = re.compile(r"(https?://|/(?!/))[^\s\x00-\x1f\\]*", re.IGNORECASE)
 
 
 @dataclass(frozen=True, repr=False)
@@ -83,7 +81,7 @@ class Described:
     @property
     def link(self) -> str | None:
         """The address of the shop's own page, where it can be linked to."""
-        return self.url if self.url is not None and _ADDRESS.fullmatch(self.url) else None
+        return self.url if self.url is not None and is_address(self.url) else None
 
 
 class WrongAnswer(TypeError):

@@ -22,7 +22,7 @@ from flask_paycheckout.config.accounts import Account
 from flask_paycheckout.database.database_errors import is_passing
 from flask_paycheckout.database.transactions import ShopTransaction, ShopTransactions
 from flask_paycheckout.errors import ConfigurationError
-from flask_paycheckout.text import first_line, request_of, require_account_name
+from flask_paycheckout.text import first_line, is_address, request_of, require_account_name
 from flask_paycheckout.totals import NothingToPay, Pay, Receive, Total, plain_total
 from flask_paycheckout.wiring import Wiring, without_request
 from flask_paycheckout.wiring.logs import about
@@ -163,6 +163,8 @@ class ShopAnswers:
             url = self.wiring.call_shop(self.wiring.callbacks.order_url, order_id)
         if url is not None and not isinstance(url, str):
             raise TypeError(f"order_url must return a string or None, not {type(url).__name__}")
+        if url and not is_address(url):
+            raise ValueError("order_url must return an http(s) address, or a path that begins with one slash")
         return url
 
 

@@ -120,10 +120,15 @@ def test_what_an_order_costs_and_whose_it_is_does_not_depend_on_a_request(shop: 
     assert shop.service.created == []
 
 
-@pytest.mark.parametrize("order_url", [fails, lambda order_id: 7], ids=["raises", "is no string"])
+@pytest.mark.parametrize(
+    "order_url",
+    [fails, lambda order_id: 7, lambda order_id: "javascript:alert(1)", lambda order_id: "//evil.example/"],
+    ids=["raises", "is no string", "is a script", "is another host's path"],
+)
 def test_a_link_back_that_fails_is_an_alarm_until_it_can_be_made(shop: Shop, order_url: Any) -> None:
     shop.paycheckout.order_url(order_url)
-    assert opens(shop).status_code == 200
+    page = opens(shop)
+    assert (page.status_code, "Back to your order" in page.text) == (200, False)
     shop.waits(minutes=6)
     assert urgent(shop) == {"failing-functions:order_url"}
     shop.paycheckout.order_url(lambda order_id: f"{request.host_url}own/{order_id}")
