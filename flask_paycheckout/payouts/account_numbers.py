@@ -11,7 +11,7 @@ from types import MappingProxyType
 from unicodedata import normalize
 
 from flask_paycheckout.client.hidden import AccountNumber
-from flask_paycheckout.text import drawn
+from flask_paycheckout.text import unjoined
 
 MAX_ACCOUNT_NUMBER = 64
 _FORM = re.compile(r"[0-9A-Za-z][0-9A-Za-z ./-]*")
@@ -39,7 +39,7 @@ def countries() -> Mapping[str, str]:
 def pasted(number: str) -> AccountNumber:
     """An account number as it is judged and sent: without the word IBAN before it, with spaces for all blanks."""
     # NFKC: Asian keyboards write digits in a wide form.
-    return AccountNumber(_WORD.sub("", " ".join(normalize("NFKC", drawn(number)).split()), count=1))
+    return AccountNumber(_WORD.sub("", " ".join(normalize("NFKC", unjoined(number)).split()), count=1))
 
 
 def is_account_number(number: str) -> bool:

@@ -10,7 +10,7 @@ from flask_paycheckout.client import FiatPaymentMethod, PaymentsError
 from flask_paycheckout.per_process import Guarded
 from flask_paycheckout.service.accounts import Accounts
 from flask_paycheckout.service.calls import BANKS, Service
-from flask_paycheckout.text import drawn
+from flask_paycheckout.text import unjoined
 from flask_paycheckout.wiring import Wiring
 
 _FOR = timedelta(hours=1)
@@ -39,8 +39,8 @@ class Banks:
 
     def lacks(self, account: str, currency: str, bank: str) -> bool:
         """Whether the service lists banks, and none of this name."""
-        known = {name.casefold() for name in self.named(account, currency).values()}
-        return bool(known) and drawn(bank).casefold() not in known
+        known = {unjoined(name).casefold() for name in self.named(account, currency).values()}
+        return bool(known) and unjoined(bank).casefold() not in known
 
     def _listed(self, account: str) -> Sequence[FiatPaymentMethod]:
         now = self.wiring.clock()

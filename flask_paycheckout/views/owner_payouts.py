@@ -26,7 +26,7 @@ from flask_paycheckout.payouts.refund_limits import refundable
 from flask_paycheckout.payouts.refunds import UnseenRefund
 from flask_paycheckout.runtime import runtime
 from flask_paycheckout.service.calls import ESTIMATE
-from flask_paycheckout.text import drawn, payout_sum_text
+from flask_paycheckout.text import payout_sum_text, unjoined
 from flask_paycheckout.totals import amount_to_type, is_token, positive_amount, typed_amount
 from flask_paycheckout.views.order_urls import claim_url
 from flask_paycheckout.views.owner_forms import (
@@ -200,7 +200,7 @@ def _payee_text(payout: PayoutMixin, described: Described | None) -> str:
     customer = described and described.customer
     if not name or not customer:
         return question
-    is_same = drawn(name).casefold() == drawn(customer).casefold()
+    is_same = unjoined(name).casefold() == unjoined(customer).casefold()
     return f"{question} The order's customer, {customer}, has {'the same' if is_same else 'another'} name."
 
 

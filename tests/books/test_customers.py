@@ -90,6 +90,14 @@ def test_the_orders_page_tells_what_was_ordered_and_leads_to_the_shops_own(shop:
     assert 'href="/paycheckout/static/pico.min.css">See the order' in page.text
 
 
+def test_a_name_with_and_without_its_joiners_is_one_name(shop: Shop) -> None:
+    shop.paycheckout.describe_orders(lambda order_ids: dict.fromkeys(order_ids, Described("علی\u200cرضا")))
+    opens_view(shop)
+    refund = refunds(shop, shop.has_paid(), "5.00", to=bank("علیرضا"))
+    shop.executes(shop.runtime.models.payouts.update().values(status="waiting", state="waiting"))
+    assert "has the same name." in text_of(payout_page(shop, refund.reference))
+
+
 @pytest.mark.parametrize(("name", "words"), [("INES  Carvalho", "the same name"), ("Yuri Dahl", "another name")])
 def test_whoever_approves_is_told_whether_payee_and_customer_have_one_name(
     shop: Shop, asked: list[list[str]], name: str, words: str

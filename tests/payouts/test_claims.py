@@ -96,6 +96,14 @@ def test_an_iban_is_sent_as_one_and_the_approver_sees_the_country_and_the_bank_t
     )
 
 
+def test_a_name_keeps_the_joiners_that_its_script_needs_and_a_number_none(shop: Shop) -> None:
+    customer, name, digits = refunded(shop), "علی\u200cرضا", "\uff14\u200d\uff10001234"
+    assert customer.sends(account_name=f"{name}\u200c", account_number=digits).status_code == 303
+    [recipient] = recipients(shop)
+    assert (recipient["bank"]["accountName"], recipient["bank"]["accountNumber"]) == (name, "40001234")
+    assert customer.refund.destination.startswith(f"Name: {name}\n")
+
+
 @pytest.mark.on_each_database
 def test_a_bank_account_becomes_a_recipient_of_the_service_and_no_number_is_stored(shop: Shop) -> None:
     customer = refunded(shop)
