@@ -1,4 +1,7 @@
-"""The work of a shop's developer with each part of the service, told through the client alone."""
+"""The work of a shop's developer with each part of the service, told through the client alone.
+
+It computes with the fields that a record always has, so that type checkers see that none of them may be missing.
+"""
 
 from __future__ import annotations
 
@@ -59,10 +62,11 @@ def logs_in(desk: Desk) -> None:
     auth = desk.client.auth
     token = auth.register("new@example.com", "a long pass phrase 1", "New Person", country="France", national_id="N1")
     first = auth.verify_login(token, desk.otp_of("new@example.com"))
-    assert first.user is not None
     assert (first.user.email, first.user.country) == ("new@example.com", "France")
     token = auth.login("merchant@example.com", "sandbox-password")
     login = auth.verify_login(token, desk.otp_of("merchant@example.com"), disable_expire=True)
+    assert login.user.organization_id.org_name.lower()
+    assert login.user.created_at.year
     client = desk.client.authorized(token_header(login.access_token, desk.unknowns))
     assert client.fiat_disbursements.payment_methods()
     assert "canary" not in str(refuses(lambda: auth.login("merchant@example.com", "canary password")))
@@ -76,6 +80,10 @@ def follows_a_checkout(desk: Desk) -> None:
     assert desk.client.deposits.get(link.id).status == "pending"
     paid = desk.client.deposits.sandbox_update(link.id, "completed")
     assert (paid.deposit_id, paid.status, paid.input_amount) == (link.id, "completed", Decimal("12.5"))
+    assert paid.output_amount + paid.fee.amount + paid.fee.percentage + paid.exchange_info.exchange_rate
+    assert min(paid.created_at, paid.activity_history[0].updated_at) < paid.expired_at
+    assert paid.payment_fiat
+    assert paid.payment_fiat.bank_name.lower() + paid.input_currency.lower()
 
 
 def make_recipient(desk: Desk, name: str = "Zoë Łukasz") -> Recipient:
@@ -102,6 +110,9 @@ def keeps_recipients(desk: Desk) -> None:
     assert {made.id, *others} <= set(everyone)
     assert len(everyone) == len(set(everyone)) == recipients.list().total_docs
     assert made.id in {found.id for found in recipients.iterate(currency="USD", country="United States", limit=3)}
+    following = desk.client.next_page(recipients.list(limit=1))
+    assert following
+    assert (len(following), following.offset) == (1, 1)
     assert recipients.delete(made.id).id == made.id
     refuses(lambda: recipients.get(made.id))
 
@@ -109,6 +120,7 @@ def keeps_recipients(desk: Desk) -> None:
 def pays_out(desk: Desk) -> None:
     fiat = desk.client.fiat_disbursements
     method = fiat.payment_methods("USD")[0]
+    assert method.max_amount - method.min_amount + method.fee_flat + method.fee_percentage
     recipient = make_recipient(desk)
     bank = PayoutBank(
         bank_name=method.bank_name or "", account_name="Bo", account_number="000123", bank_code=method.bank_code
@@ -120,14 +132,17 @@ def pays_out(desk: Desk) -> None:
     batch = fiat.create("USD", items)
     assert (batch.total_recipient, batch.sum_amount) == (2, Decimal("35.5"))
     first, second = batch.disburse_data
+    assert batch.sum_fees + first.amount + first.fee_amount
+    assert second.recipient.bank.bank_name + second.recipient.bank.bank_code
     assert (first.reference, first.amount, first.status) == ("pay-1", Decimal("10.5"), "pending")
     refuses(lambda: fiat.create("USD", [replace(item, amount=11) for item in items]))
     refuses(lambda: fiat.report(first.disbursement_id))
     fiat.sandbox_update(first.disbursement_id, "completed")
     done = fiat.get(first.disbursement_id)
-    assert done.status == "completed"
+    assert (done.status, done.created_at.year > 2000, done.created_by.lower() != "") == ("completed", True, True)
     assert fiat.report(first.disbursement_id).startswith(b"%PDF")
     old = fiat.create_v1([FiatItemV1(amount=n + 10, currency="USD", recipient_id=recipient.id) for n in range(12)])
+    assert {each.currency: each.total_amount * 2 for each in old.sum_amount} == {"USD": 372}
     found = [item.disbursement_id for item in fiat.iterate(limit=5)]
     assert {item.disbursement_id for item in (*batch.disburse_data, *old.disburse_data)} <= set(found)
     assert len(found) == len(set(found))
@@ -136,20 +151,23 @@ def pays_out(desk: Desk) -> None:
 
 def pays_out_tokens(desk: Desk) -> None:
     crypto = desk.client.crypto_disbursements
-    assert crypto.estimate("usdc-polygon", 100).amount == Decimal(100)
+    estimate = crypto.estimate("usdc-polygon", 100)
+    assert estimate.amount == Decimal(100)
     receiver = CryptoReceiver(amount="10.123456", receiver_wallet_address=WALLET, reference="token-1", note="hello")
     batch = crypto.create("usdc-polygon", [receiver])
     (made,) = batch.disburse_data
+    assert estimate.fee + batch.sum_fees + made.fee_config.fee_network + made.token_decimal + batch.total_receiver
     assert (made.amount, made.status, made.reference) == (Decimal("10.123456"), "pending", "token-1")
     desk.client.fiat_disbursements.sandbox_update(made.disbursement_id, "completed")
 
 
 def looks_things_up(desk: Desk) -> None:
     references = desk.client.references
-    assert "USD" in {currency.currency for currency in references.currencies()}
-    assert 0 < len(references.cryptos(blockchain_type="STELLAR")) < len(references.cryptos())
-    assert 0 < len(references.banks(limit=3, disbursment_available=True).docs) <= 3
-    assert references.payment_methods(for_deposit=True)
+    assert {currency.currency: currency.symbol.lower() for currency in references.currencies()}["USD"] == "$"
+    chains = [crypto.chain_id + crypto.decimal for crypto in references.cryptos(blockchain_type="STELLAR")]
+    assert 0 < len(chains) < len(references.cryptos())
+    assert 0 < len([bank.payment_code.lower() for bank in references.banks(limit=3, disbursment_available=True)]) <= 3
+    assert sum(method.flat_fee_amount for method in references.payment_methods(for_deposit=True))
 
 
 def uses_old_payments(desk: Desk) -> None:
@@ -169,7 +187,10 @@ def uses_old_payments(desk: Desk) -> None:
         )
         for number in (100, 50, 51)
     ]
+    assert quote.rate_amount * quote.amount + quote.total_fee_amount
+    assert made[0].input_amount_exact + made[0].exchange_fees
     seen = payments.get(made[0].payment_id)
+    assert seen.sender.name.lower() + seen.receiver.email.lower()
     assert (seen.reason, seen.status, seen.input_amount) == ("salary", "pending", Decimal(100))
     page = payments.list(status="pending", min_input_amount=100, max_input_amount="100.00", reason="salary")
     assert made[0].payment_id in {found.payment_id for found in page.docs}

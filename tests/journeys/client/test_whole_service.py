@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 from flask import Flask, request, request_started
 
+from flask_paycheckout import Pay
+from flask_paycheckout.client import AsyncPaymentsClient
+from flask_paycheckout.testing import Sandbox
 from tests.journeys.client.conftest import SetUp
 from tests.journeys.client.stories import STORIES
-from tests.journeys.unknowns import settings
+from tests.journeys.unknowns import settings, signer_of
 
 pytestmark = pytest.mark.filterwarnings(r"ignore:client\.:DeprecationWarning")
 
@@ -45,3 +50,19 @@ def test_whatever_the_interface_leaves_open_the_client_works(set_up: SetUp, unkn
     desk = set_up(**unknowns)
     for story in STORIES:
         story(desk)
+
+
+def test_calls_that_are_awaited_at_once_each_get_their_answer(paycheckout_sandbox: Sandbox) -> None:
+    async def starts() -> list[str]:
+        client = AsyncPaymentsClient(
+            paycheckout_sandbox.base_url,
+            signer=signer_of({}),
+            transport=paycheckout_sandbox.async_transport,
+            timeout=60,
+        )
+        async with client:
+            made = [client.checkouts.create(Pay(amount, "USD")) for amount in (12, 20)]
+            return [link.id for link in await asyncio.gather(*made)]
+
+    links = asyncio.run(starts())
+    assert [paycheckout_sandbox.pay(link)["deposit"]["inputAmount"] for link in links] == [12, 20]
