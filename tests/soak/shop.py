@@ -16,24 +16,9 @@ from flask import Blueprint, Flask, Response, abort, current_app, jsonify, rende
 from sqlalchemy import Connection, Engine, event, text, update
 from sqlalchemy.exc import SQLAlchemyError
 
-from flask_paycheckout import (
-    Pay,
-    Receive,
-    checkout_created,
-    claim_wanted,
-    order_abandoned,
-    order_paid,
-    order_pending,
-    payment_held,
-    payment_resolved,
-    payment_reversed,
-    payout_cancelled,
-    payout_completed,
-    payout_failed,
-    payout_sent,
-    payout_unknown,
-    refund_claimed,
-)
+from flask_paycheckout import Pay, Receive, order_paid
+from flask_paycheckout.signals import BY_NAME
+from tests.crash.record import Record
 from tests.soak.clock import clock_of
 from tests.soak.money_out import money_out
 from tests.soak.tables import Fulfilment, Note, Order, Version, db, paycheckout
@@ -193,32 +178,17 @@ def tell_warehouse(app: Flask, *, order_id: str, event_id: str, **extra: Any) ->
     """An effect outside of the database, by somebody who is not always there."""
     if _CHANCE.random() < WAREHOUSE_DOWN:
         raise WarehouseDown("before it took the order")
-    told = json.dumps({"order_id": order_id, "event_id": event_id}) + "\n"
-    file = os.open(app.config["EFFECTS_FILE"], os.O_WRONLY | os.O_APPEND | os.O_CREAT)
-    try:
-        os.write(file, told.encode())
-    finally:
-        os.close(file)
+    Record(Path(app.config["EFFECTS_FILE"])).add("told", order_id=order_id, event_id=event_id)
     if _CHANCE.random() < WAREHOUSE_DOWN:
         raise WarehouseDown("after it took the order")
 
 
-@checkout_created.connect
-@order_pending.connect
-@order_paid.connect
-@order_abandoned.connect
-@payment_held.connect
-@payment_resolved.connect
-@refund_claimed.connect
-@claim_wanted.connect
-@payout_cancelled.connect
-@payment_reversed.connect
-@payout_sent.connect
-@payout_completed.connect
-@payout_failed.connect
-@payout_unknown.connect
 def note_down(app: Flask, *, order_id: str, event_id: str, **extra: Any) -> None:
     """Keep every piece of news."""
     db.session.add(Note(event_id=event_id, order_id=order_id))
     db.session.flush()
     _now_and_then_breaks()
+
+
+for signal in BY_NAME.values():
+    signal.connect(note_down)

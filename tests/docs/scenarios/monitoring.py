@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from typing import Any
+from unittest.mock import MagicMock
 
 import pytest
 import requests
@@ -38,21 +39,8 @@ def tell_owner(
     scene: Scene, make_shop: MakeShop, paycheckout_sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A held payment is mailed, and that it was decided."""
-    mails: list[str] = []
-
-    class Server:
-        def __init__(self, host: str, timeout: float) -> None:
-            assert (host, timeout) == ("localhost", 10)
-
-        def __enter__(self) -> Server:
-            return self
-
-        def __exit__(self, *error: object) -> None: ...
-
-        def send_message(self, message: Any) -> None:
-            mails.append(f"{message['Subject']}\n{message.get_content()}")
-
-    monkeypatch.setattr("smtplib.SMTP", Server)
+    server = MagicMock()
+    monkeypatch.setattr("smtplib.SMTP", server)
     shop = make_shop(scene["tell.py"])
     held = shop.paycheckout.start("1").checkout_id
     paycheckout_sandbox.pay(held, "1.00")
@@ -60,7 +48,9 @@ def tell_owner(
     shop.paycheckout.reconcile()
     shop.paycheckout.resolve(held, True, by="Ada", why="close enough")
     shop.paycheckout.reconcile()
-    began, over = mails
+    server.assert_called_with("localhost", timeout=10)
+    sent = [call.args[0] for call in server.return_value.__enter__.return_value.send_message.call_args_list]
+    began, over = (f"{message['Subject']}\n{message.get_content()}" for message in sent)
     assert "1 new, 0 over\nTODAY: 1 held payment waits for your decision. Look into one" in began
     assert over == "Payments: 0 new, 1 over\nOver: 1 held payment waits for your decision.\n"
 
