@@ -100,14 +100,6 @@ def test_what_an_old_attempt_brought_decides_though_it_is_not_read(shop: Shop, s
     assert ("chk-old-0" in shop.service.reads) is False
 
 
-def test_older_attempts_are_left_to_reconcile(shop: Shop) -> None:
-    has_attempts(shop, 10)
-    shop.service.says("chk-old-0", "completed")
-    assert opens(shop, suffix="/status").get_json()["status"] == "abandoned"
-    shop.reconciles()
-    assert opens(shop, suffix="/status").get_json()["status"] == "paid"
-
-
 # Start
 
 

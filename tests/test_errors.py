@@ -8,16 +8,15 @@ from decimal import Decimal
 
 import pytest
 
-from flask_paycheckout import Pay, errors
+from flask_paycheckout import Pay, client, errors
 from flask_paycheckout.books.export import UnreadableBookings
-from flask_paycheckout.client import Invalid
 from flask_paycheckout.errors import PayCheckoutError
 
 ERRORS: list[Exception] = [
     errors.ConfigurationError("PAYCHECKOUT_TIMEOUT is 0."),
     errors.UncommittedChanges("start('o-1')", "Order"),
     errors.OrderNotPayable("o-1", "order_total returned None"),
-    errors.AmountRefused("o-1", Pay("1", "USD"), Invalid("POST /v1/checkout", 400, "Bad Request", "too small")),
+    errors.AmountRefused("o-1", Pay("1", "USD"), client.Invalid("POST /v1/checkout", 400, "Bad Request", "too small")),
     errors.OrderSettled("o-1", "paid"),
     errors.UnknownCheckout("chk-1"),
     errors.TransitionRefused("chk-1", "paid", "a person keeps the money", "refunds cover it"),
@@ -33,6 +32,10 @@ ERRORS: list[Exception] = [
     errors.StartContended("o-1", locked=True),
     errors.TooManyAttempts("o-1", 20, 60.0),
     UnreadableBookings(range(99)),
+    client.TransportFailed("GET /x", "gone", 3.0, request_sent=False),
+    client.OutcomeUnknown("POST /x", "gone"),
+    client.NotFound("GET /x", 404, "Not Found", "Deposit not found"),
+    client.RateLimited("GET /x", 429, None, None, 7.5),
 ]
 
 

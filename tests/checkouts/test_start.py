@@ -216,13 +216,6 @@ def test_a_payment_that_nobody_has_read_is_found_before_its_page_is_replaced(sho
     assert (shop.service.reads, len(shop.service.created)) == ([first], 1)
 
 
-def test_a_page_that_is_over_is_replaced_after_one_read_that_finds_no_money(shop: Shop) -> None:
-    first = shop.starts()
-    shop.waits(minutes=15)
-    second = shop.starts()
-    assert (shop.service.reads, second) == ([first], "chk-2")
-
-
 @pytest.mark.parametrize("picked", [False, True])
 @pytest.mark.parametrize("answer", [refusal(500), garbage()], ids=["the service fails", "no answer"])
 def test_no_second_page_is_made_before_the_first_that_is_over_can_be_read(

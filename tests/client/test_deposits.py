@@ -23,11 +23,6 @@ def read(**changed: Any) -> Deposit:
     return Shop(Script(success({**DEPOSIT, **changed})), count=0).deposits.get("chk_1")
 
 
-def test_only_id_and_status_are_certain() -> None:
-    body = success({"depositId": "chk_1", "status": "pending"})
-    assert Shop(Script(body)).deposits.get("chk_1") == Deposit("chk_1", "pending")
-
-
 @pytest.mark.parametrize(
     ("changed", "field", "value"),
     [

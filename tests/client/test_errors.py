@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import pickle
 from collections.abc import Callable
 
 import httpx
@@ -10,7 +9,6 @@ from flask_paycheckout import Pay
 from flask_paycheckout.client import (
     Invalid,
     NotFound,
-    OutcomeUnknown,
     PaymentsError,
     RateLimited,
     RequestRefused,
@@ -20,22 +18,6 @@ from flask_paycheckout.client import (
 )
 from tests.client.samples import ITEMS
 from tests.client.wire import Script, Shop, refusal
-
-ERRORS = [
-    TransportFailed("GET /x", "gone", 3.0, request_sent=False),
-    OutcomeUnknown("POST /x", "gone"),
-    NotFound("GET /x", 404, "Not Found", "Deposit not found"),
-    RateLimited("GET /x", 429, None, None, 7.5),
-]
-
-
-@pytest.mark.parametrize("error", ERRORS, ids=lambda error: type(error).__name__)
-def test_errors_survive_a_queue(error: PaymentsError) -> None:
-    twin = pickle.loads(pickle.dumps(error))  # noqa: S301
-    assert type(twin) is type(error)
-    assert vars(twin) == vars(error)
-    assert str(twin) == str(error)
-
 
 _KINDS: dict[str | int, type[RequestRefused]] = {
     **dict.fromkeys((400, 409, 422, 499), Invalid),
