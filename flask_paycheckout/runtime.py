@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from flask import Flask, current_app, has_app_context
+from flask import Flask, current_app, has_app_context, has_request_context, request
 from sqlalchemy import Engine, QueuePool
 from sqlalchemy.exc import SQLAlchemyError
 
@@ -67,8 +67,8 @@ from flask_paycheckout.payouts.refund_limits import RefundLimits
 from flask_paycheckout.payouts.refunds import Refunds
 from flask_paycheckout.payouts.sealing import Sealing
 from flask_paycheckout.payouts.sending import PayoutSender
-from flask_paycheckout.rounds.key_probe import KeyProbe
-from flask_paycheckout.rounds.reconcile import ProblemRound, Reconciler
+from flask_paycheckout.rounds.problem_checks import ProblemChecks
+from flask_paycheckout.rounds.reconcile import Reconciler, RefusedKeys
 from flask_paycheckout.rounds.reminders import Reminders
 from flask_paycheckout.security.signed_links import SignedLinks
 from flask_paycheckout.service.accounts import Accounts, AccountUnavailable, Clients
@@ -266,7 +266,7 @@ class Runtime(Wiring):
 
     @made_once
     def checkouts(self) -> Checkouts:
-        return Checkouts(self.engine, self.models, self, self.bookings.book_checkout)
+        return Checkouts(self.engine, self.models, self.claim, self.bookings.book_checkout)
 
     @made_once
     def requests(self) -> PaymentRequests:
@@ -310,18 +310,21 @@ class Runtime(Wiring):
 
     @made_once
     def reconciler(self) -> Reconciler:
-        limits = AccountLimits(self.settings.reconcile_readers)
-        collaborators = (
+        reminding = self.event_writer, self.shop_transactions
+        return Reconciler(
+            self,
             self.settlement,
             self.outbox,
-            self.reminders,
-            self.problem_round,
+            self.installation,
+            Reminders(self, self.checkouts, self.requests, self.answers, *reminding),
+            self.order_problems,
+            ProblemChecks(self, self.order_problems, self.answers, self.starter, self.customers),
             self.payout_sender,
             self.month_audits,
             self.owner_telling,
-            KeyProbe(self, self.service),
+            RefusedKeys(self, self.service),
+            AccountLimits(self.settings.reconcile_readers),
         )
-        return Reconciler(self, *collaborators, limits)
 
     @made_once
     def owner_telling(self) -> OwnerTelling:
@@ -338,15 +341,6 @@ class Runtime(Wiring):
                 self.settlement.settle(finding.checkout_id, again=True)
             elif finding.kind is Kind.DISBURSEMENT and finding.reference is not None:
                 self.payout_sender.read_again(finding.reference)
-
-    @made_once
-    def problem_round(self) -> ProblemRound:
-        return ProblemRound(self, self.order_problems, self.answers, self.starter, self.customers)
-
-    @made_once
-    def reminders(self) -> Reminders:
-        collaborators = self.event_writer, self.shop_transactions, self.installation
-        return Reminders(self, self.checkouts, self.requests, self.answers, *collaborators)
 
     # The books
 
@@ -459,8 +453,9 @@ def for_writing(call: str) -> Runtime:
     """
     found = runtime()
     found.sessions.refuse_uncommitted(call)
-    # The pay buttons of this request ask again.
-    (found.web_request() or {}).pop(STATUSES, None)
+    if has_request_context():
+        # The pay buttons of this request ask again.
+        request.environ.pop(STATUSES, None)
     return found
 
 

@@ -60,9 +60,7 @@ class OwnerTelling:
     url_of: Callable[[Alarm], str]
 
     def tell(self) -> None:
-        """Tell what has changed since the last call that succeeded, where the shop wants to know."""
-        if self.wiring.callbacks.tell_owner is None:
-            return
+        """Tell what has changed since the last call that succeeded, to a shop that wants to know."""
         standing = {alarm.key: alarm for alarm in find_alarms(self.look()) if alarm.kind != _ITSELF}
         told, problem = self._told()
         if not any(_changes(standing, told)) and problem is None:

@@ -11,7 +11,7 @@ import time
 from collections import Counter, deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from concurrent.futures import Executor, Future
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from queue import Empty, SimpleQueue
 from typing import Any, Generic, TypeVar
@@ -50,6 +50,7 @@ class _Answers:
     """The reads that may be under way: one more after each answer, and half after each failure, like TCP's window."""
 
 
+@dataclass(eq=False)
 class AccountLimits:
     """The reads that one process may have under way, of each merchant account, and of all together.
 
@@ -59,15 +60,14 @@ class AccountLimits:
     :param most: the upper limit for all accounts together.
     """
 
-    def __init__(self, most: int) -> None:
-        self.most = most
-        self._answers: dict[str, _Answers] = {}
-        self._under_way: Counter[str] = Counter()
-        self._late: Counter[str] = Counter()
-        """The reads under way whose answers are late; `_under_way` counts the others."""
+    most: int
+    _answers: dict[str, _Answers] = field(default_factory=dict, init=False)
+    _under_way: Counter[str] = field(default_factory=Counter, init=False)
+    _late: Counter[str] = field(default_factory=Counter, init=False)
+    """The reads under way whose answers are late; `_under_way` counts the others."""
 
-        self._working: set[str] = set()
-        """The accounts of this round that may have more to read."""
+    _working: set[str] = field(default_factory=set, init=False)
+    """The accounts of this round that may have more to read."""
 
     def begin_round(self, accounts: Collection[str]) -> None:
         """Begin a round that reads deposits of these accounts."""
@@ -167,6 +167,7 @@ class AccountLimits:
 class DueRound(Generic[Result]):
     """One round over everything that was due when it began.
 
+    :param accounts: those with reads that are due.
     :param reads: the threads that read.
     :param settles: the threads that apply what was read.
     :param reading: returns the function that makes a checkout's read, to be run in a thread.
@@ -178,6 +179,7 @@ class DueRound(Generic[Result]):
     checkouts: Checkouts
     clock: Clock
     limits: AccountLimits
+    accounts: Sequence[str]
     reads: Executor
     settles: Executor
     reading: Callable[[CheckoutMixin], Callable[[], Deposit | None]]
@@ -187,7 +189,7 @@ class DueRound(Generic[Result]):
 
     def __post_init__(self) -> None:
         # The account whose turn it is to claim comes first; an account of which nothing is left has none.
-        self._turns = deque(self.checkouts.due_accounts(self.clock()))
+        self._turns = deque(self.accounts)
         self._left = sys.maxsize if self.limit is None else self.limit
         self._count_due()
         self._reading: dict[Read, tuple[CheckoutMixin, datetime]] = {}
@@ -201,7 +203,7 @@ class DueRound(Generic[Result]):
         self._awaited: set[Read] | None = None
         """The reads that were under way when everything due at the beginning was claimed."""
 
-        self.limits.begin_round(self._turns)
+        self.limits.begin_round(self.accounts)
 
     def run(self) -> Iterator[Result]:
         """Make the reads; yields the result of each, in the order in which they are applied."""

@@ -6,7 +6,7 @@ payment, since the order became cheaper, or a refund of a part was cancelled.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
@@ -28,9 +28,6 @@ from flask_paycheckout.events.outbox import Outbox
 from flask_paycheckout.totals import Pay, Total
 from flask_paycheckout.wiring import Wiring
 from flask_paycheckout.wiring.logs import about
-
-# The orders that are looked up together.
-_PAGE = 100
 
 
 class _NotReached(Exception):
@@ -129,21 +126,6 @@ class PartPayments:
             text = "the parts of order %s reach its total, which could not be stored"
             self.wiring.log.exception("settling payments", text, order_id, extra=about(order_id))
             return False
-
-    def complete_due(self) -> Iterator[Delivery | None]:
-        """Complete the orders that are due to be asked about; gives the deliveries of each, None where it failed."""
-        due_by, after = self.wiring.clock(), ""
-        while found := self.checkouts.part_orders(due_by, after, _PAGE):
-            for after in found:
-                try:
-                    completed = self.complete(after)
-                except Exception:
-                    text = "it could not be settled whether the parts of order %s reach its total"
-                    self.wiring.log.exception("settling payments", text, after, extra=about(after))
-                    yield None
-                else:
-                    if completed is not None:
-                        yield completed
 
     def _look_again(self, order_id: str, at: datetime | None, **failure: Any) -> None:
         with lost_races_ignored(), begin_limited(self.wiring.engine()) as connection:

@@ -6,7 +6,7 @@ processes exactly one makes each read. Moves between states are in `checkouts.mo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from decimal import Decimal
@@ -37,7 +37,6 @@ from flask_paycheckout.checkouts.states import COUNTED, OPEN, UNFINISHED, Reason
 from flask_paycheckout.database.connections import begin_limited, lost_races_ignored
 from flask_paycheckout.database.state_table import Book, Entry, StateTable, appended, is_of, line
 from flask_paycheckout.errors import UnknownCheckout
-from flask_paycheckout.wiring import Wiring
 
 NEWEST = 3
 """The number of an order's newest checkouts whose deposits a visit of its page may read; reconcile reads the others."""
@@ -56,13 +55,17 @@ class Arrival(NamedTuple):
 
 # The most orders in one query; every database accepts so many parameters.
 _MOST_AT_ONCE = 500
+# The orders with parts that one query returns.
+_PAGE = 100
 
 
 @dataclass(frozen=True, eq=False)
 class Checkouts(StateTable[CheckoutMixin]):
     """The stored checkouts of one app's orders."""
 
-    wiring: Wiring
+    claim: timedelta
+    """The time for which a process has a claimed read to itself."""
+
     book: Book
 
     mapped = "Checkout"
@@ -180,14 +183,15 @@ class Checkouts(StateTable[CheckoutMixin]):
         payments = _payments_of(self.rows(self._lock_order_payments, connection, of_order_id=order_id))
         return lambda: payments
 
-    def part_orders(self, due_by: datetime, after: str, limit: int) -> list[str]:
-        """The unpaid orders with parts whose total is to be asked for again, in the order of their ids.
-
-        :param after: the last id of the page before; empty for the first page.
-        """
+    def part_orders(self, due_by: datetime) -> Iterator[str]:
+        """The unpaid orders with parts whose total is to be asked for again, read page by page."""
         c = self.table.c
-        due = select(c.order_id).where(c.next_read_at <= due_by, c.status == Status.PART.value, c.order_id > after)
-        return [*chain.from_iterable(self.rows(due.distinct().order_by(c.order_id).limit(limit)))]
+        due = select(c.order_id).where(c.next_read_at <= due_by, c.status == Status.PART.value)
+        page = due.distinct().order_by(c.order_id).limit(_PAGE)
+        found = self.rows(page)
+        while found:
+            yield from chain.from_iterable(found)
+            found = self.rows(page.where(c.order_id > found[-1].order_id))
 
     def look_at_parts(
         self, connection: Connection, order_id: str, at: datetime | None, **failure: str | datetime | int | None
@@ -234,9 +238,7 @@ class Checkouts(StateTable[CheckoutMixin]):
         They are planned for later than any read of their state, or of what it abandoned were read in the future.
         """
         c = self.table.c
-        planned = and_(
-            c.status.in_([Status.CREATED, Status.PENDING]), c.next_read_at > now + self.wiring.claim + HOURLY
-        )
+        planned = and_(c.status.in_([Status.CREATED, Status.PENDING]), c.next_read_at > now + self.claim + HOURLY)
         abandoned = and_(c.status == Status.ABANDONED, c.moved_at > now, c.last_read_at > now)
         misplanned = select(c.id).where(or_(planned, abandoned))
         # A query first, as SQLite has one writer.
@@ -267,7 +269,7 @@ class Checkouts(StateTable[CheckoutMixin]):
     ) -> Sequence[CheckoutMixin]:
         """Claim due reads, and return their checkouts, oldest first.
 
-        If the claimant dies, its claim expires after `Wiring.claim`.
+        If the claimant dies, its claim expires after `claim`.
 
         :param due_by: claim reads that were due at this time.
         :param account: claim only reads of this merchant account.
@@ -348,7 +350,7 @@ class Checkouts(StateTable[CheckoutMixin]):
         """Claim reads, and return their checkouts; the cool-down of a webhook begins with the read that it caused."""
         c = self.table.c
         hinted = c.webhook_due_at.is_not(None), literal(now, c.webhook_read_at.type)
-        read_at, until = case(hinted, else_=c.webhook_read_at), now + self.wiring.claim
+        read_at, until = case(hinted, else_=c.webhook_read_at), now + self.claim
         due_at = case((c.status.in_(OPEN), None), else_=literal(until, c.webhook_due_at.type))
         planned = claiming.values(next_read_at=until, webhook_read_at=read_at, webhook_due_at=due_at)
         return self.claimed(planned.returning(*c))

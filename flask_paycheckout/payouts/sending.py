@@ -115,11 +115,6 @@ class PayoutSender:
         results = PayoutResults(self.wiring, self.moves, self.outbox, lambda: False)
         self._take_steps(results, self.following.read_due)
 
-    def idle(self) -> PayoutReport | None:
-        """The report of a round that finds nothing due; None when something is."""
-        due, ready = self.due.backlog(self.wiring.clock())
-        return None if due else PayoutReport(left=ready)
-
     @property
     def _setting(self) -> AccessToken | None:
         """The access token of the settings; a function is called in a context of its own, as threads have none."""

@@ -5,42 +5,47 @@ It finds payments without webhooks.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from threading import Event
 from typing import TYPE_CHECKING, Any
+from uuid import uuid4
 
 from sqlalchemy import SingletonThreadPool, StaticPool
 
-from flask_paycheckout.books.customers import Customers
 from flask_paycheckout.checkouts.checkout_model import CheckoutMixin, about_checkout
 from flask_paycheckout.checkouts.due_reading import AccountLimits, DueRound
-from flask_paycheckout.checkouts.order_problems import OrderProblem, OrderProblems, ProblemKind
+from flask_paycheckout.checkouts.payments import says_absent
 from flask_paycheckout.checkouts.ruling import ReadCause
 from flask_paycheckout.checkouts.settlement import Settlement
-from flask_paycheckout.checkouts.shop_answers import ShopAnswers
-from flask_paycheckout.checkouts.start import Starter
 from flask_paycheckout.checkouts.states import FoundBy
-from flask_paycheckout.client import Deposit, PaymentsError
-from flask_paycheckout.errors import OrderNotPayable, OrderSettled
+from flask_paycheckout.client import Deposit, NotFound, PaymentsError
+from flask_paycheckout.clock import EPOCH
 from flask_paycheckout.events.events import Delivery
 from flask_paycheckout.events.outbox import Outbox
 from flask_paycheckout.payouts.results import PayoutReport
+from flask_paycheckout.service.calls import READ
+from flask_paycheckout.service.record import READS, SIGNED, failing_calls
 from flask_paycheckout.wiring import Wiring
 from flask_paycheckout.wiring.logs import about
 
 if TYPE_CHECKING:
     from flask_paycheckout.books.audit.months import MonthAudits
     from flask_paycheckout.books.telling import OwnerTelling
+    from flask_paycheckout.checkouts.order_problems import OrderProblems
     from flask_paycheckout.payouts.sending import PayoutSender
-    from flask_paycheckout.rounds.key_probe import KeyProbe
+    from flask_paycheckout.rounds.problem_checks import ProblemChecks
     from flask_paycheckout.rounds.reminders import Reminders
+    from flask_paycheckout.service.calls import Service
+    from flask_paycheckout.wiring.installation import Installation
 
 # Seconds that a round of a watch waits for its payouts before it leaves them to the next one.
 _PATIENCE = 1.0
+# How often refused keys are tried again, and the accounts that one round tries, so that many broken ones keep no round.
+_KEYS_AGAIN, _MOST_KEYS = timedelta(minutes=10), 5
 # A second thread works while the first waits for the database; more than two would mostly wait for each other.
 _SETTLERS = 2
 
@@ -89,12 +94,14 @@ class Reconciler:
     wiring: Wiring
     settlement: Settlement
     outbox: Outbox
+    installation: Installation
     reminders: Reminders
-    problems: ProblemRound
+    problems: OrderProblems
+    problem_checks: ProblemChecks
     payouts: PayoutSender
     months: MonthAudits
     telling: OwnerTelling
-    keys: KeyProbe
+    keys: RefusedKeys
     limits: AccountLimits
     """The limits of this process's reads."""
 
@@ -133,9 +140,39 @@ class Reconciler:
         :param limit: the most checkouts to read; None for all.
         :param progress: called with the report so far, after each read.
         """
-        report = _delivered(self.outbox.deliver_due())
-        self.settlement.checkouts.bring_forward(self.wiring.clock())
-        self.reminders.read_first()
+        report, checkouts = _delivered(self.outbox.deliver_due()), self.settlement.checkouts
+        checkouts.bring_forward(self.wiring.clock())
+        # Asked in any case, so that each round finds out whether its shop is a copy.
+        reminds = self.installation.is_here() and bool(self.wiring.settings.remind_after)
+        if reminds:
+            self.reminders.read_first()
+        if accounts := checkouts.due_accounts(self.wiring.clock()):
+            report = self._read(accounts, limit, progress, report)
+        for order_id in checkouts.part_orders(self.wiring.clock()):
+            report += self._complete_parts(order_id)
+        self.problems.look_again(self.problem_checks.is_over)
+        self.settlement.service.record.write()
+        # After the reads: what they have found needs no reminder.
+        for reminder in self.reminders.store() if reminds else ():
+            report += _delivered(self.outbox.deliver([reminder]))
+        tasks = [("refused keys", self.keys.run), ("audits of months", self.months.compare_some)]
+        if self.wiring.callbacks.tell_owner is not None:
+            tasks.append(("tell_owner", self.telling.tell))
+        for name, task in tasks:
+            try:
+                task()
+            except Exception:
+                # None keeps the others, nor a round, from its end.
+                self.wiring.log.exception(name, "a part of the round failed", extra=about())
+        return report
+
+    def _read(
+        self, accounts: Sequence[str], limit: int | None, progress: Progress | None, report: ReconcileReport
+    ) -> ReconcileReport:
+        """Read the deposits that are due, of these accounts first.
+
+        :param report: the report so far; returned with what was read.
+        """
         most = self.wiring.settings.reconcile_readers
         settlers = 1 if self.wiring.engine().dialect.name == "sqlite" else min(most, _SETTLERS)
         # Late answers of one account may wait beside the others' reads.
@@ -144,6 +181,7 @@ class Reconciler:
                 self.settlement.checkouts,
                 self.wiring.clock,
                 self.limits,
+                accounts,
                 reads,
                 settles,
                 self.settlement.reading,
@@ -154,27 +192,17 @@ class Reconciler:
                 report += settled
                 if progress is not None:
                     progress(report)
-        for completed in self.settlement.part_payments.complete_due():
-            if completed is None:
-                report += ReconcileReport(failed=1)
-            else:
-                report += ReconcileReport(changed=1) + _delivered(completed)
-        self.problems.run()
-        self.settlement.service.record.write()
-        # After the reads: what they have found needs no reminder.
-        for reminder in self.reminders.store():
-            report += _delivered(self.outbox.deliver([reminder]))
-        for name, task in (
-            ("refused keys", self.keys.run),
-            ("audits of months", self.months.compare_some),
-            ("tell_owner", self.telling.tell),
-        ):
-            try:
-                task()
-            except Exception:
-                # None keeps the others, nor a round, from its end.
-                self.wiring.log.exception(name, "a part of the round failed", extra=about())
         return report
+
+    def _complete_parts(self, order_id: str) -> ReconcileReport:
+        """Let the parts of an order pay it, where they reach what it costs now."""
+        try:
+            completed = self.settlement.part_payments.complete(order_id)
+        except Exception:
+            text = "it could not be settled whether the parts of order %s reach its total"
+            self.wiring.log.exception("settling payments", text, order_id, extra=about(order_id))
+            return ReconcileReport(failed=1)
+        return ReconcileReport() if completed is None else ReconcileReport(changed=1) + _delivered(completed)
 
     def settle(self, checkout: CheckoutMixin, read: Future[Deposit | None], at: datetime) -> ReconcileReport:
         """Apply a finished read that was begun at a time, and deliver its events."""
@@ -191,41 +219,39 @@ class Reconciler:
         return counts + _delivered(self.outbox.deliver(settled.events))
 
 
-@dataclass(frozen=True)
-class ProblemRound:
-    """Asks the functions of one app's shop again that failed for an order."""
+@dataclass(eq=False)
+class RefusedKeys:
+    """Tries keys that the service refused again, so that their alarm ends though nobody pays meanwhile."""
 
     wiring: Wiring
-    problems: OrderProblems
-    answers: ShopAnswers
-    starter: Starter
-    customers: Customers
+    service: Service
+    _tried_at: datetime = field(default=EPOCH, init=False)
 
     def run(self) -> None:
-        """Look at the problems that are due, and remove those that are over."""
-        self.problems.look_again(self._is_over)
+        """Try the accounts with which no call was made for ten minutes, by a signed read."""
+        now = self.wiring.clock()
+        if self._tried_at > now - _KEYS_AGAIN:
+            return
+        self._tried_at, last = now, dict[str, datetime]()
+        for calls in failing_calls(self.wiring.engine(), self.wiring.models.services, now):
+            if calls.operation in SIGNED:
+                last[calls.account] = max(last.get(calls.account, EPOCH), calls.last_failure_at)
+        if last:
+            for account in sorted(account for account, at in last.items() if at <= now - _KEYS_AGAIN)[:_MOST_KEYS]:
+                self._try(account)
+            self.service.record.write()
 
-    def _is_over(self, problem: OrderProblem) -> bool | None:
-        if problem.kind in (ProblemKind.PERMISSION, ProblemKind.FIND_ORDERS):
-            # Nobody is logged in here, or looks for anything: the next person at the owner's pages shows it.
-            return None
-        if problem.kind == ProblemKind.DESCRIBE_ORDERS:
-            return self.customers.describes(problem.order_id)
-        if problem.kind == ProblemKind.UNAVAILABLE and problem not in self.problems.of_order(problem.order_id):
-            return True
-        of_service = problem.kind in (ProblemKind.REFUSED, ProblemKind.UNAVAILABLE)
+    def _try(self, account: str) -> None:
+        record = self.service.record
         try:
-            if problem.kind == ProblemKind.ORDER_URL:
-                # It makes an address, which a request gives it elsewhere too.
-                with self.wiring.app.test_request_context():
-                    self.answers.ask_order_url(problem.order_id)
-                return True
-            due = self.starter.due_now(problem.order_id)
-        except (OrderNotPayable, OrderSettled):
-            return True
-        except Exception:
-            return None if of_service else False
-        return True if not of_service or (problem.kind == ProblemKind.REFUSED and str(due) != problem.due) else None
+            with self.service.permit(READ, account) as permit:
+                permit.ask(lambda client: client.deposits.get(f"no-such-deposit-{uuid4().hex}"))
+        except PaymentsError as error:
+            if not (isinstance(error, NotFound) and says_absent(error)):
+                record.on_outcome(READS, account, error)
+                return
+        for operation in SIGNED:
+            record.on_answer(operation, account)
 
 
 @dataclass
@@ -268,9 +294,10 @@ class PayoutThread:
             return
         # The round itself meets the same error, and tells it.
         with suppress(Exception):
-            if (idle := self._sender.idle()) is not None:
+            due, ready = self._sender.due.backlog(wiring.clock())
+            if not due:
                 self._done = Future()
-                self._done.set_result(ReconcileReport(payouts=idle))
+                self._done.set_result(ReconcileReport(payouts=PayoutReport(left=ready)))
                 return
         # The process waits for its thread: one that ends in the middle of a call would leave payouts in doubt.
         thread = ThreadPoolExecutor(1, "paycheckout-payouts")

@@ -30,7 +30,6 @@ from flask_paycheckout.database.transactions import ShopTransactions
 from flask_paycheckout.events.events import HeldEvent, NewEvent
 from flask_paycheckout.events.receivers import EventWriter
 from flask_paycheckout.wiring import Wiring
-from flask_paycheckout.wiring.installation import Installation
 from flask_paycheckout.wiring.logs import about
 
 # The most rows of each table that a round looks at; the others stay due for the next one.
@@ -55,13 +54,9 @@ class Reminders:
     answers: ShopAnswers
     events: EventWriter
     transactions: ShopTransactions
-    installation: Installation
 
     def read_first(self) -> None:
         """Make the reads due of the orders that are to be reminded, but for those whose last read failed."""
-        # In this order, so that each round finds out whether its shop is a copy.
-        if not self.installation.is_here() or not self.wiring.settings.remind_after:
-            return
         now, c = self.wiring.clock(), self.checkouts.table.c
         due = {one.order_id: one.remind_at for one in self._due_rows(now)}
         if not due:
@@ -79,8 +74,6 @@ class Reminders:
 
         Of several times that have passed meanwhile, the last one counts: nobody is reminded twice at once.
         """
-        if not self.wiring.settings.remind_after or not self.installation.is_here():
-            return
         now = self.wiring.clock()
         for one in self._due_rows(now):
             if (event := self._attempt(one, now)) is not None:

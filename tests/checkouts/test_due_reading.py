@@ -78,6 +78,7 @@ class World:
             cast(Any, self),
             lambda: BEGAN + timedelta(seconds=self.now),
             self.limits,
+            self.due_accounts(),
             cast(Any, SimpleNamespace(submit=self.read)),
             cast(Any, SimpleNamespace(submit=self.stores)),
             lambda attempt: cast(Any, attempt),

@@ -33,7 +33,7 @@ class Late:
         return checkout_id
 
     def reminds(self) -> None:
-        list(self.shop.runtime.reminders.store())
+        list(self.shop.runtime.reconciler.reminders.store())
 
     def told(self) -> dict[str, bool]:
         """The order's events, each stored once, and whether it was delivered."""

@@ -44,7 +44,7 @@ _BEFORE, _BEHIND = timedelta(hours=14), timedelta(hours=12)
 _FROM_THE_BEGINNING = msgspec.json.encode(Comparison()).decode()
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class MonthAudits:
     """Compares the months of one app with the service, and keeps the results.
 
@@ -57,16 +57,16 @@ class MonthAudits:
     calls: PayoutCalls
     read_deposit: Callable[[CheckoutMixin], Callable[[], Deposit | None]]
     heal: Callable[[Finding], object]
-    _idle_until: list[datetime] = field(default_factory=lambda: [EPOCH], init=False)
+    _idle_until: datetime = field(default=EPOCH, init=False)
 
     def compare_some(self) -> None:
         """Compare a part of a closed month that was not compared yet, or is to be compared again."""
-        now, idle_until = self.wiring.clock(), self._idle_until
-        if idle_until[0] > now:
+        now = self.wiring.clock()
+        if self._idle_until > now:
             return
         row = self._taken(now)
         if row is None:
-            idle_until[0] = now + _IDLE
+            self._idle_until = now + _IDLE
         else:
             self._go_on(row)
 
@@ -120,7 +120,8 @@ class MonthAudits:
                 taken = self._changed(month, now, seen=row["next_at"], next_at=now + _LEASE)
                 return {**row, "next_at": now + _LEASE} if taken else None
         if self.wiring.settings.audit_months and only is None:
-            for month in self.books.months():
+            # The newest one is under way.
+            for month in self.books.months()[1:]:
                 if month not in rows and self.books.is_closed(_period_of(month), now):
                     return self._begin(month, now, now + _LEASE)
         return None
