@@ -38,8 +38,10 @@ _PAY_BACK_OR_KEEP = "The refunds that give it back: flask paycheckout show ORDER
 def unsettled_payments(look: Look) -> Waiting:
     """Completed deposits that could not be applied."""
     what, c = "completed at the service, and neither paid nor held here", look.checkouts
-    # Of a part, the order that it could not pay; not the deposit of a part that could not be looked at again.
-    open_or_part = c.status.in_(OPEN) | ((c.status == Status.PART) & c.webhook_due_at.is_(None))
+    # Of a part, the order that it could not pay; not the deposit of a part that could not be looked at again, or that
+    # came otherwise.
+    of_order = c.webhook_due_at.is_(None), c.payback.is_distinct_from(ANOTHER_AMOUNT)
+    open_or_part = c.status.in_(OPEN) | and_(c.status == Status.PART, *of_order)
     # Not by the plain column, along whose index SQLite would read all payments.
     completed = func.coalesce(c.payment_completed_at, EPOCH) > EPOCH
     return _checkouts(

@@ -19,7 +19,7 @@ from sqlalchemy.exc import IntegrityError
 
 from flask_paycheckout.checkouts.checkout_model import ANOTHER_AMOUNT, CheckoutMixin, total_columns
 from flask_paycheckout.checkouts.payments import EXACT, amount_of, whole_units
-from flask_paycheckout.checkouts.ruling import Balance, OrderPayments, comes_otherwise
+from flask_paycheckout.checkouts.ruling import Balance, OrderPayments
 from flask_paycheckout.checkouts.states import LIVE, OPEN, Reason, Status
 from flask_paycheckout.checkouts.stored import Checkouts, change_excess
 from flask_paycheckout.database.connections import lost_races_ignored
@@ -150,10 +150,13 @@ def reverse(checkout: CheckoutMixin, entry: str, values: Values) -> Move:
     return Move(Status(checkout.status), entry, ("payment_reversed",), values | {"payback": None}, checkout.reason)
 
 
-def restore(checkout: CheckoutMixin, entry: str, values: Values) -> Move:
-    """What the service had taken back has arrived after all, or another amount in its place."""
+def restore(checkout: CheckoutMixin, entry: str, values: Values, *, otherwise: bool) -> Move:
+    """What the service had taken back has arrived after all.
+
+    :param otherwise: whether it is another amount than the one that had paid the order.
+    """
     paid = amount_of(values["payment_paid_amount"], values["payment_paid_currency"])
-    payback = ANOTHER_AMOUNT if comes_otherwise(checkout, values) else None
+    payback = ANOTHER_AMOUNT if otherwise else None
     if payback is None and paid is not None and paid.amount > 0:
         left = EXACT.subtract(paid.amount, Decimal(checkout.refunded_amount or 0))
         payback = None if whole_units(left, paid.currency) else "refunded"

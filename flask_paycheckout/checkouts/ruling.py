@@ -208,15 +208,6 @@ class ReadCause(msgspec.Struct):
         return "" if self.webhook_at is None else line(self.webhook_at, Entry.WEBHOOK)
 
 
-def comes_otherwise(checkout: CheckoutMixin, money: Mapping[str, Any]) -> bool:
-    """Whether a payment that paid its order was taken back, and another amount has arrived for it since.
-
-    :param money: the columns for the money of the completed deposit.
-    """
-    came = amount_of(money["payment_paid_amount"], money["payment_paid_currency"])
-    return checkout.paid_order_id is not None and checkout.taken_back not in (None, came)
-
-
 class Reading(msgspec.Struct):
     """A read of a checkout's deposit, while it is applied to the checkout as it was loaded."""
 
@@ -231,6 +222,9 @@ class Reading(msgspec.Struct):
     schedule: Schedule
     closed_statuses: Collection[str]
     """Deposit statuses that end a deposit without a payment, in lower case."""
+
+    pays_order: bool = False
+    """Whether its money is decided, and is all or a part of what has paid its order."""
 
     columns: dict[str, Any] = {}
     """The columns that the read sets, whether it moves the checkout or not."""
@@ -300,12 +294,17 @@ class Reading(msgspec.Struct):
         return Evidence.DEPOSIT_RESTORED if is_here else Evidence.DEPOSIT_REVERSED
 
     @property
+    def comes_otherwise(self) -> bool:
+        """Whether a payment that paid its order was taken back, and another amount has arrived for it since."""
+        return self.pays_order and self.checkout.taken_back not in (None, self._amount("paid"))
+
+    @property
     def problem(self) -> str | None:
         """A warning about this read for people, although it is applied."""
         checkout, status = self.checkout, self.status
         if self.is_in_doubt:
             return None
-        if status == COMPLETED and (checkout.came_otherwise or comes_otherwise(checkout, self.money)):
+        if status == COMPLETED and (checkout.came_otherwise or self.comes_otherwise):
             return "the service took the payment back, and reports another amount since: ask it why"
         if checkout.payment_paid_amount is not None and status != COMPLETED:
             paid = f"{checkout.payment_paid_amount} {checkout.payment_paid_currency}"

@@ -276,7 +276,10 @@ class Settlement:
         """Apply a read of a deposit whose money has arrived: it stays, was taken back, or came after all."""
         for _ in range(_MAX_ROUNDS):
             closed = self.wiring.settings.closed_deposit_statuses
-            reading = Reading(checkout, deposit, cause, self.wiring.clock(), self._schedule, closed)
+            pays = checkout.paid_order_id is not None or (
+                checkout.status == Status.PART and self.checkouts.order_status(checkout.order_id) == Status.PAID
+            )
+            reading = Reading(checkout, deposit, cause, self.wiring.clock(), self._schedule, closed, pays)
             columns = reading.columns_of_read() | {"webhook_due_at": None}
             is_here = columns.get("payment_completed_at", checkout.payment_completed_at) is not None
             columns["next_read_at"] = self._next_look(checkout, reading.now) if is_here else None
@@ -287,10 +290,13 @@ class Settlement:
                 noted = self.checkouts.note(checkout, reading.entry(Entry.READ), **columns)
                 stored = None if noted is None else Moved(noted, ())
             else:
-                verb = reverse if evidence is Evidence.DEPOSIT_REVERSED else restore
                 try:
                     entry = reading.entry(Entry.MOVED, to=checkout.status, rule=evidence)
-                    stored = self.moves.move(checkout, verb(checkout, entry, columns), reading.now)
+                    if evidence is Evidence.DEPOSIT_REVERSED:
+                        move = reverse(checkout, entry, columns)
+                    else:
+                        move = restore(checkout, entry, columns, otherwise=reading.comes_otherwise)
+                    stored = self.moves.move(checkout, move, reading.now)
                 except ReceiverFailed as error:
                     self.log_unsettled(checkout)
                     noted = self._note_unread(checkout, error, cause.columns, cause)

@@ -224,6 +224,23 @@ def test_a_part_that_is_taken_back_is_told_until_it_comes_after_all(shop: Shop, 
     assert shop.attempt(first.checkout_id).next_read_at is not None
 
 
+def test_a_part_of_a_paid_order_that_comes_again_as_another_amount_is_told_until_it_is_dealt_with(shop: Shop) -> None:
+    opens_view(shop)
+    shop.costs("100", parts=True)
+    first, last = (shop.settles(shop.has_arrived(each)) for each in ("60", "40"))
+    assert last.status == "paid"
+    takes_back(shop, first.checkout_id)
+    shop.service.says(first.checkout_id, "completed", inputAmount=number("5"))
+    shop.waits(minutes=1)
+    shop.hears_of(first.checkout_id)
+    assert {"reversed-payments", "unsettled-payments"} & urgent(shop) == {"reversed-payments"}
+    assert "another amount" in shop.runs("show", "o-1").output
+    assert "It is dealt with" in order_page(shop).text
+    shop.calls.keep(first.checkout_id, by="Ada", why="the rest came in cash")
+    assert "reversed-payments" not in urgent(shop)
+    assert "differs 0" in shop.runs("audit").output
+
+
 def test_an_excess_that_is_gone_is_no_excess(shop: Shop) -> None:
     shop.costs("100", parts=True)
     first, _ = (shop.settles(shop.has_arrived(each)) for each in ("50", "10"))
