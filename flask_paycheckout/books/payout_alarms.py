@@ -173,7 +173,10 @@ def slow_transfers(look: Look) -> Waiting:
 
 @alarm(Severity.TODAY)
 def repeated_transfers(look: Look) -> Waiting:
-    """Payouts in tokens that were sent again after a person said that they had come back, until a person has looked."""
+    """Payouts in tokens that were sent again, or in place of one, after a person said that it had come back.
+
+    Until a person has looked.
+    """
     c = look.payouts
     return _payouts(
         look,

@@ -31,10 +31,10 @@ from flask_paycheckout.payouts.payout_states import (
     PayoutState,
     PayoutStatus,
 )
-from flask_paycheckout.payouts.payout_table import Payouts, had_come_back
+from flask_paycheckout.payouts.payout_table import Payouts
 from flask_paycheckout.payouts.refund_limits import RefundLimits
 
-_SENT_AGAIN = "it was sent again after a person said that it had come back; compare it with the chain"
+_SENT_AGAIN = "it, or a refund before it, was said to have come back; compare its transfers with the chain"
 # A service that is away for months must not make histories grow without end.
 _ROUTINE = frozenset({PayoutEvidence.NOT_CARRIED_OUT, PayoutEvidence.ANSWER_LOST, PayoutEvidence.MISSED})
 # How often it is tried to mark a failed refund as replaced, since a concurrent note may change its row.
@@ -126,7 +126,7 @@ class PayoutMoves:
             PayoutStatus.SENT: None if is_token else now + FIRST_READ,
         }
         # Nobody but a person can see that only one of its transfers was carried out.
-        is_again = status == PayoutStatus.SENT and is_token and had_come_back(payout)
+        is_again = status == PayoutStatus.SENT and is_token and self.payouts.had_come_back(payout, connection)
         values = {
             "due_at": planned.get(status),
             "missed_at": None,

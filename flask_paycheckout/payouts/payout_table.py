@@ -15,7 +15,7 @@ import secrets
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from itertools import count
+from itertools import chain, count
 from typing import Any, NamedTuple
 
 import msgspec
@@ -34,6 +34,8 @@ _ROW = {"account": "", "operation": "installation key"}
 
 # Characters of the shop's reference that the service's contains, so that people recognise it.
 _SHOWN = 16
+# In these states another refund may count the money of one that came back.
+_PASSED_ON = (PayoutState.REPLACED, PayoutState.CANCELLED)
 _TRANSFER = re.compile("[A-Za-z0-9-]+-([0-9]{1,6})-[0-9a-f]{16}")
 
 
@@ -100,6 +102,16 @@ class Payouts(StateTable[PayoutMixin]):
         )
         earlier = {each.service_reference for row in rows for each in tries_of(row.earlier)}
         return earlier | {row.service_reference for row in rows if row.taken_at is not None}
+
+    def had_come_back(self, payout: PayoutMixin, connection: Connection | None = None) -> bool:
+        """Whether an earlier try came back by a person's word, or an earlier refund of the payment that has ended did.
+
+        :param connection: as for `find`.
+        """
+        refunds = self.of_checkout(payout.refund_of, connection) if payout.refund_of else ()
+        ended = [one for one in refunds if one.state in _PASSED_ON and one.id != payout.id]
+        tries = [*tries_of(payout.earlier), *chain.from_iterable(map(all_tries, ended))]
+        return any(each.doubt == Doubt.DENIED for each in tries)
 
     def renumber(self, connection: Connection, payout_id: int, reference: str) -> None:
         """Give a refund a service reference of its payment, and its own to the unsent refund that had it."""
@@ -196,11 +208,6 @@ def tries_of(text: str | None) -> tuple[Try, ...]:
 def all_tries(payout: PayoutMixin) -> tuple[Try, ...]:
     """The tries of a payout, oldest first."""
     return (*tries_of(payout.earlier), present_try(payout))
-
-
-def had_come_back(payout: PayoutMixin) -> bool:
-    """Whether an earlier try was sent, and came back by a person's word."""
-    return any(each.doubt == Doubt.DENIED for each in tries_of(payout.earlier))
 
 
 def references_of(payouts: Iterable[PayoutMixin]) -> set[str]:

@@ -177,8 +177,8 @@ def _trouble_text(payout: PayoutMixin) -> str:
         return f"{problem[:1].upper()}{problem[1:]}{'' if problem.endswith('.') else '.'}"
     if payout.status == PayoutStatus.SENT and payout.is_token:
         return (
-            "It was sent again after a person said that it had come back, so it may have been paid twice. Compare it"
-            " with the chain, and say what you found."
+            "It was sent after a person said that it, or a refund before it, had come back, so it may have been paid"
+            " twice. Compare both transfers with the chain, and say what you found."
         )
     if payout.status != PayoutStatus.FAILED:
         return _TROUBLES.get(PayoutStatus(payout.status), "It needs a look.")

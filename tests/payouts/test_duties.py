@@ -27,7 +27,7 @@ from tests.payouts.shop import (
     sends as sends_payouts,
     stands,
 )
-from tests.scripted import Shop, refusal
+from tests.scripted import Shop, number, refusal
 from tests.views.owner import opens, opens_view, payout_page, sends
 
 
@@ -102,6 +102,27 @@ def test_a_token_payout_that_one_person_sends_again_is_told_until_it_is_compared
     assert (alarm.severity, alarm.count, len(books.paid)) == ("today", 1, 2)
     assert decides(shop, "resolve", "maker-1", True, by="Bo")
     assert (payout(shop).status, "repeated-transfers" in alarms_of(shop)) == ("completed", False)
+
+
+@pytest.mark.parametrize("given_up", [False, True], ids=["replaced", "given up"])
+def test_a_refund_in_tokens_in_place_of_one_that_came_back_is_told_until_it_is_compared_with_the_chain(
+    open_shop: OpenShop, books: Books, given_up: bool
+) -> None:
+    shop = open_shop(**CONFIG)
+    shop.costs("12.5", currency=TOKEN)
+    checkout_id = shop.has_deposit("completed", inputCurrency=TOKEN, inputAmount=number("12.5"))
+    shop.settles(checkout_id)
+    first = refunds(shop, checkout_id, to=WALLET)
+    sends_payouts(shop)
+    assert decides(shop, "resolve", first.reference, False, by="Bo")
+    if given_up:
+        assert decides(shop, "cancel", first.reference, by="Bo")
+    second = refunds(shop, checkout_id, to=WALLET)
+    sends_payouts(shop)
+    assert (alarms_of(shop)["repeated-transfers"].count, len(books.paid)) == (1, 2)
+    assert "Compare it with the chain" in shop.runs("audit").output
+    assert decides(shop, "resolve", second.reference, True, by="Bo")
+    assert (payout(shop, second.reference).status, "repeated-transfers" in alarms_of(shop)) == ("completed", False)
 
 
 def test_who_reports_the_return_of_tokens_does_not_say_alone_that_they_were_paid_once(

@@ -34,7 +34,6 @@ from flask_paycheckout.database.state_table import Row
 from flask_paycheckout.payouts.calls import PayoutCalls
 from flask_paycheckout.payouts.payout_model import PayoutMixin
 from flask_paycheckout.payouts.payout_states import PayoutStatus
-from flask_paycheckout.payouts.payout_table import had_come_back
 from flask_paycheckout.service.record import PAYOUT
 from flask_paycheckout.wiring import Wiring
 
@@ -215,7 +214,8 @@ class Audit:
     def _not_proved(self, page: Sequence[Row]) -> Collection[Finding]:
         """The findings about payouts in tokens that were sent again, and not compared with the chain since."""
         payouts = self.rows.find(self.rows.models.Payout, "id", [row["id"] for row in page]).values()
-        again = (each for each in payouts if had_come_back(each) and each.status != PayoutStatus.COMPLETED)
+        had_come_back = self.calls.payouts.had_come_back
+        again = (each for each in payouts if each.status != PayoutStatus.COMPLETED and had_come_back(each))
         return list(map(not_proved, again))
 
 

@@ -259,8 +259,8 @@ def compare_other(payout: PayoutMixin, made: FiatDisbursement) -> Finding:
 def not_proved(payout: PayoutMixin) -> Finding:
     """The finding about a payout in tokens that was sent more than once; the service does not show those again."""
     remedy = (
-        "It was sent, tried again after a person said that it had not arrived, and may have been paid twice. Compare it"
-        " with the chain."
+        "It was sent after a person said that it, or a refund before it, had not arrived, and may have been paid twice."
+        " Compare it with the chain."
     )
     return _agreed_payout(payout, None).says(Verdict.UNREADABLE, (), remedy)
 

@@ -71,9 +71,9 @@ class AuditRows:
         return paid_out.where(c.to_kind.is_distinct_from("hand"), token if tokens else ~token), order
 
     def retried_tokens(self) -> Ordered:
-        """Payouts of the period in tokens that were tried again."""
+        """Payouts of the period in tokens that were tried again, and refunds, which may be made in place of others."""
         (paid_out, order), c = self.payouts(tokens=True), self.models.payouts.c
-        return paid_out.where(c.earlier.is_not(None)), order
+        return paid_out.where(c.earlier.is_not(None) | c.refund_of.is_not(None)), order
 
     def count(self, *sources: Ordered) -> int:
         """The number of rows."""
