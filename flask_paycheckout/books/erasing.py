@@ -157,8 +157,10 @@ class Erasing:
         found = self.payouts.find(reference)
         about, of_payout = deeds.subject == reference, events.payout_reference == reference
         if found is not None and found.refund_of is not None:
-            # The deed of asking for a refund names the payment; both are stored with one time.
+            # The deeds of asking for a refund, and of rejecting a held payment by it, name the payment; all are stored
+            # with one time, and so is the event.
             about |= (deeds.subject == found.refund_of) & (deeds.at == found.created_at)
+            of_payout |= (events.checkout_id == found.refund_of) & (events.occurred_at == found.created_at)
         return _Subject(None, reference, [], [found] if found else [], about, of_payout)
 
     def _is_stored(self, about: _Subject) -> bool:
@@ -179,6 +181,12 @@ class Erasing:
             facts = json.loads(extra or "{}")
             told = json.dumps(facts | {"why": ""}) if "why" in facts else extra
             connection.execute(update(events).filter_by(id=number).values(last_error=None, extra=told))
+        for refund in (one for one in about.payouts if one.refund_of is not None):
+            # Its reason stands in the history of the payment, if it rejected that.
+            of_payment, c = self.checkouts.table.c.checkout_id == refund.refund_of, self.checkouts.table.c
+            history = connection.execute(select(c.history).where(of_payment).with_for_update()).scalar_one()
+            emptied = reduced(history, _FACTS, refund.created_at)
+            connection.execute(update(self.checkouts.table).where(of_payment).values(history=emptied))
         if about.order_id is not None:
             request = update(self.requests.table).filter_by(reference=request_of(about.order_id))
             connection.execute(request.values(title="", note=None))

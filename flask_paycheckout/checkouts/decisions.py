@@ -6,7 +6,6 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
-from decimal import Decimal
 from functools import partial
 from typing import Any
 
@@ -69,8 +68,8 @@ class Resolutions:
     moves: Moves
     outbox: Outbox
     totals: OrderTotals
-    refund: Callable[[str, Decimal, str, str, None], object]
-    """Adds a claimable refund of a checkout to the running transaction: id, amount, by, why."""
+    refund: Callable[..., object]
+    """Adds a claimable refund of a checkout to the running transaction: id, amount, by, why, now."""
 
     def resolve(
         self, checkout_id: str, accepted: bool, by: str, why: str, *, as_part: bool = False, refund_excess: bool = False
@@ -178,7 +177,7 @@ class Resolutions:
         then = None
         if refund_excess:
             back = whole_units(min(excess, arrived.amount), arrived.currency)
-            then = partial(self.refund, checkout.checkout_id, back, decision.by, decision.why, None)
+            then = partial(self.refund, checkout.checkout_id, back, decision.by, decision.why, now=now)
         if payments.is_paid or not isinstance(basis, Pay):
             return plan(Evidence.ACCEPTED, excess=excess, then=then)
         evidence = Evidence.ACCEPTED_AS_PART if as_part and excess < 0 else Evidence.ACCEPTED

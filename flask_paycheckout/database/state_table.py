@@ -243,9 +243,13 @@ class Entry(StrEnum):
 
 def line(at: datetime, what: Entry, **facts: object) -> str:
     """Encode one entry: its time, its kind, and the facts, each a short text, number or list."""
-    entry: dict[str, object] = {"at": at.isoformat(timespec="milliseconds"), "what": what}
+    entry: dict[str, object] = {"at": _moment(at), "what": what}
     entry |= {name: fact if isinstance(fact, (int, list)) else str(fact) for name, fact in facts.items() if fact}
     return _encode(entry) + "\n"
+
+
+def _moment(at: datetime) -> str:
+    return at.isoformat(timespec="milliseconds")
 
 
 def appended(column: Column[str], entry: str | ColumnElement[str], *, always: bool) -> ColumnElement[str]:
@@ -259,11 +263,19 @@ def lines(history: str) -> list[dict[str, Any]]:
     return [_read(entry) for entry in history.splitlines()]
 
 
-def reduced(history: str, facts: frozenset[str]) -> str:
-    """The history with only these facts of each entry; what another program wrote goes."""
-    entries = (_read(entry) for entry in history.splitlines())
-    kept = ({name: fact for name, fact in entry.items() if name in facts} for entry in entries if "line" not in entry)
-    return "".join(_encode(entry) + "\n" for entry in kept)
+def reduced(history: str, facts: frozenset[str], at: datetime | None = None) -> str:
+    """The history with only these facts of each entry; what another program wrote goes.
+
+    :param at: the time of the entries that are reduced, while all others stay as they are; None for all.
+    """
+    kept, moment = list[str](), at and _moment(at)
+    for each in history.splitlines():
+        entry = _read(each)
+        if moment not in (None, entry.get("at")):
+            kept.append(each)
+        elif "line" not in entry:
+            kept.append(_encode({name: fact for name, fact in entry.items() if name in facts}))
+    return "".join(f"{each}\n" for each in kept)
 
 
 def _read(entry: str) -> dict[str, Any]:

@@ -74,7 +74,7 @@ class PayoutRequests:
         transaction = self.shop.within(self.wiring.sessions.of_context())
         key = self.payout_moves.payouts.installation_key(transaction.connection)
         row["service_reference"] = service_reference(key, account, reference, 1)
-        stored = self.add(transaction, row, exact, to, state, by=asked_by)
+        stored = self.add(transaction, row, exact, to, state, self.wiring.clock(), by=asked_by)
         if stored is not None:
             return stored
         asked = {"kind": PayoutKind.PAYOUT, "currency": currency, "account": account}
@@ -99,6 +99,7 @@ class PayoutRequests:
         sent: Amount,
         to: Destination | ByHand | None,
         state: PayoutState,
+        now: datetime,
         **facts: str | None,
     ) -> PayoutMixin | None:
         """Insert a payout; None when its reference is taken, also by a transaction that was committed meanwhile.
@@ -106,7 +107,7 @@ class PayoutRequests:
         :param facts: for the first line of the history; `why` also for the deed of the person who asked for it.
         """
         model: Any = self.wiring.models.Payout
-        connection, now = transaction.connection, self.wiring.clock()
+        connection = transaction.connection
         values = row | {
             "exact_amount": f"{sent.amount:f}",
             "currency": sent.currency,

@@ -54,12 +54,14 @@ class Refunds:
         reference: str | None = None,
         replaces: str | None = None,
         seen: str | None = None,
+        now: datetime | None = None,
     ) -> PayoutMixin:
         """Add a refund to `db.session`, and reject the payment if it is held. One by hand is completed at once.
 
         :param reference: the shop's own; the stored refund with it is returned if it has the same content.
         :param replaces: the reference of a failed refund of this payment in whose place it is made.
         :param seen: the number of the checkout's refunds that the person saw.
+        :param now: the time of the decision that it is a part of; None for a refund by itself.
         :raises UnseenRefund: there are others by now.
         """
         by, why = who_and_why(by, why)
@@ -85,7 +87,9 @@ class Refunds:
         if seen not in (None, str(len(earlier))):
             raise UnseenRefund
         self.limits.take(connection, payment, counted.amount)
-        self._reject_held(transaction, payment.checkout, by, why, self.wiring.clock())
+        # One time for all that it records, by which erasing finds its reason again.
+        now = now or self.wiring.clock()
+        self._reject_held(transaction, payment.checkout, by, why, now)
         replaced = _replaced(earlier, EXACT.subtract(left, counted.amount), replaces)
         key = self.payout_moves.payouts.installation_key(connection)
         name = reference or refund_reference(key, checkout_id, len(earlier) + 1)
@@ -105,14 +109,14 @@ class Refunds:
         approve = False if isinstance(to, ByHand) else None
         state = self.requests.first_state(to, approve, counted, sent)
         counts = None if send is None else str(counted)
-        stored = self.requests.add(transaction, row, sent, to, state, counts=counts, by=by, why=why)
+        stored = self.requests.add(transaction, row, sent, to, state, now, counts=counts, by=by, why=why)
         if stored is None:
             raise PayoutConflict(name, "content")
         for failed in replaced:
-            self.payout_moves.replace(connection, failed, stored, self.wiring.clock())
+            self.payout_moves.replace(connection, failed, stored, now)
         if isinstance(to, ByHand):
             move = PayoutMove(PayoutEvidence.BY_HAND, facts={"by": by, "why": why})
-            self.payout_moves.move_in(connection, transaction, stored, move, self.wiring.clock(), leased=False)
+            self.payout_moves.move_in(connection, transaction, stored, move, now, leased=False)
             transaction.session.expire(stored)
             self.requests.stored(transaction, name)
         return stored

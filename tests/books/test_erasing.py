@@ -11,6 +11,7 @@ import pytest
 from sqlalchemy import event
 
 from flask_paycheckout import Erased, TransitionRefused, order_paid
+from flask_paycheckout.database.state_table import lines
 from flask_paycheckout.payouts.payout_states import PayoutStatus
 from tests.books.conftest import contents
 from tests.payouts.claiming import FORM, Customer, refunded
@@ -229,6 +230,26 @@ def test_a_refund_that_is_erased_by_its_reference_leaves_no_reason_and_those_of_
         payer.shop.paycheckout.erase(reference="jar-1", by="Ada", why="she asked")
     told = json.loads(payer.shop.runs("deeds", "--json").stdout)
     assert [one["why"] for one in told if one["why"]] == ["Zoë broke jar-2", "she asked"]
+
+
+@pytest.mark.parametrize("status", ["rejected", "paid"])
+def test_a_refund_that_decided_a_held_payment_leaves_no_reason_there(payer: Payer, status: str) -> None:
+    shop = payer.shop
+    checkout_id = payer.is_paid(amount="20")
+    if status == "rejected":
+        refunds(shop, checkout_id, why="Zoe paid another sum")
+    else:
+        shop.resolves(checkout_id, accept=True, refund_excess=True, why="Zoe paid another sum")
+    decided = shop.attempt(checkout_id)
+    assert (decided.status, "Zoe" in decided.history) == (status, True)
+    [refund] = payouts(shop)
+    payer.sandbox.advance(seconds=1)
+    payer.decides("cancel_payout", reference=refund.reference)
+    shop.calls.erase(reference=refund.reference, by="Ada", why="she asked")
+    assert "Zoe" not in str(contents(shop))
+    history = lines(shop.attempt(checkout_id).history)
+    assert [one["what"] for one in history] == [one["what"] for one in lines(decided.history)]
+    assert history[0]["total"], "entries of other times stay as they are"
 
 
 def test_what_is_not_stored_is_not_found_and_leaves_no_deed(shop: Shop) -> None:
