@@ -21,14 +21,6 @@ def hooks(shop: Shop, checkout_id: str, **more: object) -> TestResponse:
     return shop.browser.post(PATH, json={"orderId": checkout_id, **more})
 
 
-def test_a_hint_about_a_known_checkout_is_stored_and_read(shop: Shop) -> None:
-    checkout_id = shop.has_deposit("completed")
-    answer = hooks(shop, checkout_id)
-    assert (answer.status_code, answer.get_json()) == (200, {"received": True})
-    attempt = shop.attempt(checkout_id)
-    assert (attempt.status, attempt.found_by, attempt.webhooks) == ("paid", "webhook", 1)
-
-
 def test_what_the_webhook_itself_says_is_not_evidence(shop: Shop) -> None:
     checkout_id = shop.has_deposit("pending")
     hooks(shop, checkout_id, status="completed", amount=12.5)
