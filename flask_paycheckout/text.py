@@ -39,9 +39,9 @@ _UNSEEN_BUT_JOINERS = re.compile(f"({_JOINER})|[{_UNSEEN_CHARACTERS}]")
 # The addresses that pages link to: http(s), or a path of the shop.
 _ADDRESS = re.compile(r"(https?://|/(?!/))[^\s\x00-\x1f\\]*", re.IGNORECASE)
 # A spreadsheet runs a cell that begins like this; some also look behind spaces, and read the wide forms of Asian fonts.
-# Some split a line at semicolons and tabs, too. An apostrophe, which a spreadsheet takes for the mark of a text, is
-# doubled, so that each cell can be read back.
-_FORMULA = re.compile(r"(^|[;\t\r\n])(?=\s*[=+\-@\uff1d\uff0b\uff0d\uff20\u2212]|')")
+# Some split a line at commas, semicolons and tabs, whichever the file has between its columns. An apostrophe, which a
+# spreadsheet takes for the mark of a text, is doubled, so that each cell can be read back.
+_FORMULA = re.compile(r"(^|[,;\t\r\n])(?=\s*[=+\-@\uff1d\uff0b\uff0d\uff20\u2212]|')")
 
 
 Show = Callable[[Decimal, str], str]

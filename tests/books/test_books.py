@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime
 from decimal import localcontext
 from typing import Any
@@ -81,6 +82,8 @@ def test_net_is_exact_however_many_digits_an_amount_has() -> None:
 
 FORMULAS = [
     "x;=1",
+    "x,=1",
+    "x, =1",
     "=1+1",
     "@SUM(A1)",
     "  =1",
@@ -97,7 +100,7 @@ def test_no_text_cell_is_a_formula(text: str) -> None:
     for line in (lines()[0]._replace(**names, method=text, received_currency=text), sent()._replace(**names)):
         found = dict(zip(COLUMNS, csv_cells(line), strict=True))
         for name in ("order_id", "account", "currency"):
-            # Some spreadsheets split at semicolons.
-            cell = found[name].rpartition(";")[2]
-            assert cell[0] in "'\\", "an apostrophe marks a text, and a control character is escaped"
+            # Spreadsheets of some countries split at commas, those of others at semicolons.
+            for cell in re.split("[,;]", found[name]):
+                assert cell.lstrip()[0] not in "=@\uff1d", "an apostrophe marks a text"
         assert found["gross"] in ("12.50", "-80.00"), "amounts stay numbers"
