@@ -250,6 +250,7 @@ def error_page(error: HTTPException) -> Response | HTTPException | Page:
         "name": error.name,
         "text": visible(error.description or ""),
         "is_nobody": error.code == 403 and PERSON not in request.environ,
+        "done": None,
         # To count what waits takes twenty queries.
         "number_waiting": lambda: 0,
     }

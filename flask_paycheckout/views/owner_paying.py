@@ -23,14 +23,14 @@ from flask_paycheckout.views.owner_forms import (
 )
 
 _WAYS = ("ask", "bank", "wallet")
-# Without the account number, which no page shows again.
 _TYPED = ("amount", "currency", "note", "account", "to", "wallet_address", "account_name", "bank_name", "bank_code")
 
 
 def ask_to_pay(fault: Fault | None = None) -> Page:
     """Show the form that pays somebody."""
     shop = runtime()
-    typed = {name: request.form.get(name, "") for name in _TYPED}
+    # No page shows an account number again.
+    typed = {name: request.form.get(name, "") for name in _TYPED} | {"account_number": ""}
     return owner_page(
         "pay",
         fault,

@@ -39,5 +39,6 @@ def test_a_shop_in_whose_templates_nothing_may_be_undefined_has_the_same_pages_a
     desk.has_paid()
     assert "see your receipt" in button(desk)
     assert "Paid, thank you" in opens(desk).text
-    for path in ("", "/order?order_id=o-1", "/payouts", "/requests", "/books", "/deeds", "/paybacks"):
+    for path in ("", "/order?order_id=o-1", "/payouts", "/pay", "/requests", "/books", "/deeds", "/paybacks"):
         assert desk.browser.get(ROOT + path).status_code == 200
+    assert "To the payments" in desk.browser.get(ROOT + "/order?order_id=o-2").text
