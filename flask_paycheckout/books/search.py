@@ -18,7 +18,7 @@ from sqlalchemy import ColumnElement, Engine, Select, Table, func, select
 
 from flask_paycheckout.database.connections import read_rows
 from flask_paycheckout.database.models import Models
-from flask_paycheckout.text import is_order_id, order_of_request
+from flask_paycheckout.text import is_order_id, order_of_request, request_of
 from flask_paycheckout.totals import decimals_of, exact_decimal
 
 MOST_HITS = 25
@@ -74,7 +74,7 @@ class _Search:
         checkouts, requests = self.models.checkouts.c, self.models.requests.c
         orders = self._first(select(checkouts.order_id).where(checkouts.order_id == text).limit(1))
         orders += self._first(select(checkouts.order_id).where(checkouts.checkout_id == text))
-        asked = self._first(select(requests.reference).where(requests.reference == text))
+        asked = self._first(select(requests.reference).where(requests.reference == (request_of(text) or text)))
         return list(dict.fromkeys([*orders, *map(order_of_request, asked)]))
 
     def stored(self, order_ids: Sequence[str]) -> list[str]:

@@ -32,7 +32,7 @@ def test_each_id_finds_its_order_or_payout(shop: Shop) -> None:
     assert finds(shop, refund.reference) == finds(shop, refund.service_reference) == ([], [refund.reference])
     for known in (payout.reference, payout.service_reference, "d-1", "maker-1-0001"):
         assert finds(shop, known) == ([], ["maker-1"])
-    assert finds(shop, request) == ([f"request:{request}"], [])
+    assert finds(shop, request) == finds(shop, f"request:{request}") == ([f"request:{request}"], [])
     assert finds(shop, "o-2") == ([], [])
 
 
