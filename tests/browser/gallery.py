@@ -127,8 +127,8 @@ class Gallery:
             self.payouts["unknown"] = "thanks-to-puddle"
             paycheckout.pay_out(self.payouts["unknown"], 5, USDC, ToWallet(WALLET), order_id=self.orders["refunded"])
             db.session.commit()
-            for reference, currency in (("prize", "USD"), ("tip", USDC)):
-                paycheckout.pay_out(reference, 5, currency, by="Ada")
+            for reference, amount, currency in (("prize", "5", "USD"), ("tip", "0.123456789012345678", USDC)):
+                paycheckout.pay_out(reference, amount, currency, by="Ada")
             self.claim_url, self.payouts["claimed-by-receiver"] = paycheckout.claim_url("prize"), "prize"
             self.wallet_url = paycheckout.claim_url("tip")
             db.session.commit()
@@ -163,7 +163,11 @@ class Gallery:
                 if state == "withdrawn":
                     paycheckout.withdraw_request(made.reference, by="Ada", why="The wedding is off.")
             paycheckout.request(Pay("9" * 12, "USD"), title=_LONG[:255], note=_LONG[:1000])
+            foreign = paycheckout.request(Pay("30.00", "EUR"), title="Weather for a wedding, abroad")
             db.session.commit()
+            checkout_id = paycheckout.start(foreign.order_id).checkout_id
+        self.tester.picks(checkout_id)
+        self.tester.pays(checkout_id)
 
     def _starts(self, state: str, jars: int = 2) -> None:
         self.orders[state] = self.shopper.orders(first_snow=jars)
