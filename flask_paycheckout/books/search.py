@@ -14,7 +14,7 @@ from itertools import chain
 from typing import Any
 from unicodedata import category
 
-from sqlalchemy import ColumnElement, Engine, Select, Table, func, select
+from sqlalchemy import ColumnElement, Engine, Select, Table, func, or_, select
 
 from flask_paycheckout.database.connections import read_rows
 from flask_paycheckout.database.models import Models
@@ -93,7 +93,7 @@ class _Search:
     def orders_like(self, text: str) -> list[str]:
         checkouts, requests = self.models.checkouts.c, self.models.requests.c
         amounts = _written(text)
-        titled = requests.title.icontains(text, autoescape=True) | requests.total_amount.in_(amounts)
+        titled = _has(requests.title, text) | requests.total_amount.in_(amounts)
         asked = self._first(self._newest(self.models.requests, requests.reference, titled))
         paid = checkouts.total_amount.in_(amounts) | checkouts.payment_paid_amount.in_(amounts)
         orders = self._first(self._newest(self.models.checkouts, checkouts.order_id, paid)) if amounts else []
@@ -102,7 +102,7 @@ class _Search:
     def payouts_like(self, text: str) -> list[str]:
         c = self.models.payouts.c
         # A reference that an earlier try had stands on a bank statement, too.
-        like = c.destination.icontains(text, autoescape=True) | c.earlier.contains(f'"{text}"', autoescape=True)
+        like = _has(c.destination, text) | c.earlier.contains(f'"{text}"', autoescape=True)
         return self._first(self._newest(self.models.payouts, c.reference, like | c.amount.in_(_written(text))))
 
     def _newest(self, table: Table, column: ColumnElement[Any], where: ColumnElement[bool]) -> Select[Any]:
@@ -111,6 +111,13 @@ class _Search:
 
     def _first(self, statement: Select[Any]) -> list[str]:
         return [found for (found,) in read_rows(self.engine, statement)]
+
+
+def _has(column: ColumnElement[Any], text: str) -> ColumnElement[bool]:
+    """Whether a column contains a text, without regard to case."""
+    # SQLite, and PostgreSQL in the locale C, know the case of ASCII letters only.
+    forms = {text} if text.isascii() else {text.lower(), text.upper(), text.title()}
+    return or_(*(column.icontains(form, autoescape=True) for form in sorted(forms)))
 
 
 def _written(text: str) -> list[str]:
