@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Callable
 
 import httpx
@@ -33,26 +32,6 @@ def test_one_extension_object_serves_two_apps_with_two_databases(clock: Clock, s
             db.engine.dispose()
     with pytest.raises(ConfigurationError, match="application context"):
         _ = paycheckout.Checkout
-
-
-def test_a_factory_used_twice_with_one_module_level_db(clock: Clock, service: Service) -> None:
-    db, paycheckout = SQLAlchemy(), PayCheckout()
-    paycheckout.order_total({"o-1": Pay("1", "USD")}.get)
-
-    def create_app() -> Flask:
-        app = make_app()
-        db.init_app(app)
-        paycheckout.init_app(app, db, transport=httpx.MockTransport(service), clock=clock)
-        return app
-
-    for _ in range(3):
-        app = create_app()
-        with app.app_context():
-            db.create_all()
-            assert paycheckout.start("o-1").status == "created"
-            db.engine.dispose()
-        del app
-        gc.collect()
 
 
 def register(paycheckout: PayCheckout, amount: str) -> None:
