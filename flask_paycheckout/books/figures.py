@@ -18,6 +18,7 @@ from flask_paycheckout.books.periods import Period, moment_of
 from flask_paycheckout.checkouts.payments import EXACT, number_of
 from flask_paycheckout.checkouts.states import Status
 from flask_paycheckout.clock import as_utc
+from flask_paycheckout.database.connections import read_rows
 from flask_paycheckout.database.models import Models
 
 _REFUNDS = (LineKind.REFUND, LineKind.REFUND_RETURNED)
@@ -59,51 +60,58 @@ class Figures:
     """The sum of the payments of each day with one."""
 
 
-def figures_of(
-    engine: Engine, models: Models, period: Period, zone: tzinfo, *, with_checkouts: bool = True
-) -> list[Figures]:
+def figures_of(engine: Engine, models: Models, period: Period, zone: tzinfo) -> list[Figures]:
     """The figures of a period by currency, in alphabetical order.
 
     :param zone: the time zone of the days.
-    :param with_checkouts: also what was begun, whether it was paid or not; else this is 0.
     """
     found: dict[str, Figures] = {}
     _add_lines(engine, models, period, zone, found)
-    if with_checkouts:
-        _add_checkouts(engine, models, period, found)
+    _add_checkouts(engine, models, period, found)
     return [found[currency] for currency in sorted(found)]
+
+
+def payments_in(engine: Engine, models: Models, period: Period) -> dict[str, Figures]:
+    """The payments of a period, and nothing else of it, by currency: sums and numbers, also by method."""
+    c, found = models.bookings.c, dict[str, Figures]()
+    within = c.kind == LineKind.PAYMENT, *period.conditions(models.bookings, c.booked_at)
+    payments = select(c.currency, c.method, _listed(c.gross), func.count()).where(*within)
+    for currency, method, gross, number in read_rows(engine, payments.group_by(c.currency, c.method)):
+        _add_payments(_of(found, currency), sum_of(gross), method or "", number)
+    return found
 
 
 def _add_lines(engine: Engine, models: Models, period: Period, zone: tzinfo, found: dict[str, Figures]) -> None:
     c = models.bookings.c
     kinds = c.kind.in_((LineKind.PAYMENT, *_REFUNDS))
+    of_account = [] if period.account is None else [c.account == period.account]
     # The statement is the same for each day, so that it is compiled once.
-    within = c.booked_at >= bindparam("start"), c.booked_at < bindparam("end"), *_of_account(c, period)
+    within = c.booked_at >= bindparam("start"), c.booked_at < bindparam("end"), *of_account
     same = c.kind, c.currency, c.method, c.received_currency
     amounts = _listed(c.gross), _listed(c.fee), _listed(c.received)
     lines = select(*same, *amounts, func.count()).where(kinds, *within).group_by(*same)
     # Each by itself, which SQLite finds along an index.
-    ends = (select(end(c.booked_at)).where(*_of_account(c, period)) for end in (func.min, func.max))
-    booked = select(*(end.scalar_subquery() for end in ends))
+    ends = [select(end(c.booked_at)).where(*of_account).scalar_subquery() for end in (func.min, func.max)]
     with engine.connect() as connection:
-        first, last = connection.execute(booked).one()
+        first, last = connection.execute(select(*ends)).one()
         for day, start, end in () if first is None else _days(period, as_utc(first), as_utc(last), zone):
             rows = connection.execute(lines, {"start": start, "end": end})
             for kind, currency, method, other, gross, fees, counts, number in rows:
                 if kind == LineKind.PAYMENT:
-                    _add_payments(_of(found, currency), sum_of(gross), sum_of(fees), method or "", day, number)
+                    figures, amount = _of(found, currency), sum_of(gross)
+                    _add_payments(figures, amount, method or "", number)
+                    figures.fees = EXACT.add(figures.fees, sum_of(fees))
+                    figures.by_day[day] = EXACT.add(figures.by_day.get(day, _ZERO), amount)
                 else:
                     figures = _of(found, other or currency)
                     figures.refunded = EXACT.subtract(figures.refunded, sum_of(counts if other else gross))
 
 
-def _add_payments(figures: Figures, amount: Decimal, fees: Decimal, method: str, day: date, payments: int) -> None:
+def _add_payments(figures: Figures, amount: Decimal, method: str, payments: int) -> None:
     figures.taken = EXACT.add(figures.taken, amount)
     figures.payments += payments
-    figures.fees = EXACT.add(figures.fees, fees)
     count, before = figures.by_method.get(method, (0, _ZERO))
     figures.by_method[method] = count + payments, EXACT.add(before, amount)
-    figures.by_day[day] = EXACT.add(figures.by_day.get(day, _ZERO), amount)
 
 
 def _add_checkouts(engine: Engine, models: Models, period: Period, found: dict[str, Figures]) -> None:
@@ -144,10 +152,6 @@ def sum_of(amounts: str | None) -> Decimal:
 def _of(found: dict[str, Figures], currency: str | None) -> Figures:
     """The figures of a currency; the figures of a line without one count nowhere."""
     return Figures("") if currency is None else found.setdefault(currency, Figures(currency))
-
-
-def _of_account(c: Any, period: Period) -> list[ColumnElement[bool]]:
-    return [] if period.account is None else [c.account == period.account]
 
 
 def _days(period: Period, first: datetime, last: datetime, zone: tzinfo) -> Iterator[tuple[date, datetime, datetime]]:

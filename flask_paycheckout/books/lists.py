@@ -15,7 +15,6 @@ from typing import Any, Generic, NamedTuple, TypeVar
 from sqlalchemy import ColumnElement, Engine, Select, exists, func, literal, select, tuple_, union, union_all
 
 from flask_paycheckout.books.periods import ALWAYS, Period
-from flask_paycheckout.checkouts.checkout_model import CheckoutMixin
 from flask_paycheckout.checkouts.payments import Amount, amount_of
 from flask_paycheckout.checkouts.requests import ShownRequest
 from flask_paycheckout.checkouts.states import BEST_FIRST, Status, best_of
@@ -86,11 +85,11 @@ def place_of(row: Row, order: Sequence[str]) -> Place:
 
 @dataclass(frozen=True)
 class ListedOrder:
-    """One order with its attempts, newest first, without their URLs and histories."""
+    """One order with the rows of its attempts, newest first, without their URLs and histories."""
 
     order_id: str
     status: str
-    attempts: Sequence[CheckoutMixin]
+    attempts: Sequence[Any]
 
 
 def page_of_orders(
@@ -204,13 +203,13 @@ def _read_place(place: str | None, *, by_time: bool) -> tuple[Any, ...] | None:
     return *at, int(match[2])
 
 
-def _attempts(checkouts: Checkouts, order_ids: Sequence[str]) -> dict[str, list[CheckoutMixin]]:
+def _attempts(checkouts: Checkouts, order_ids: Sequence[str]) -> dict[str, list[Any]]:
     """The attempts of each of these orders, newest first."""
-    c = checkouts.table.c
+    c, attempts = checkouts.table.c, dict[str, list[Any]]()
     # Without the URL, with which anybody could pay, and the long history.
-    columns = [literal("").label(column.name) if column.name in ("url", "history") else column for column in c]
-    attempts: dict[str, list[CheckoutMixin]] = {}
-    for attempt in checkouts.loaded(select(*columns).where(c.order_id.in_(order_ids)).order_by(c.id.desc())):
+    columns = [column for column in c if column.name not in ("url", "history")]
+    newest_first = select(*columns).where(c.order_id.in_(order_ids)).order_by(c.id.desc())
+    for attempt in read_rows(checkouts.single, newest_first):
         attempts.setdefault(attempt.order_id, []).append(attempt)
     return attempts
 

@@ -215,9 +215,11 @@ class PaymentRequests(StateTable[RequestMixin]):
     def titles(self, order_ids: Iterable[str]) -> dict[str, str]:
         """The titles of requests by their order's id; without those that are none, or were erased."""
         references = {reference: order_id for order_id in order_ids if (reference := request_of(order_id))}
+        if not references:
+            return {}
         c = self.table.c
         rows = select(c.reference, c.title).where(c.reference.in_([*references]), c.title != "")
-        return {references[row.reference]: row.title for row in read_rows(self.single, rows)} if references else {}
+        return {references[row.reference]: row.title for row in read_rows(self.single, rows)}
 
     def of_an_order(self, order_id: str, connection: Connection | None = None) -> RequestMixin | None:
         """The request whose order id this is; None for an order of the shop, and where there is none.

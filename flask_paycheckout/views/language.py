@@ -32,7 +32,7 @@ from flask_paycheckout.wiring.logs import about
 if TYPE_CHECKING:
     from babel import Locale
 
-_SETTINGS = "flask_paycheckout.settings"
+_SETTINGS, _FORMAT = "flask_paycheckout.settings", "flask_paycheckout.format"
 _UNKNOWN = "flask_paycheckout.unknown_locale"
 # Browsers send a tenth of it. Servers let up to 256 KiB pass, which would take a fifth of a second to parse.
 _MAX_PREFERENCES = 1000
@@ -44,6 +44,7 @@ def use_settings(find: Callable[[], Settings]) -> None:
     :param find: returns them; called when the page first needs them, as JSON seldom does.
     """
     request.environ[_SETTINGS] = find
+    request.environ.pop(_FORMAT, None)
 
 
 def page_settings() -> Settings:
@@ -136,38 +137,46 @@ def format_amount(amount: Decimal, currency: str, language: Language | None = No
     :param currency: an ISO 4217 code, or a token id of the service, which is appended unchanged.
     :param language: another language than the page's.
     """
-    return _notation(_locale(language), currency)(amount)
+    return (page_format() if language is None else _amount_format(language))(amount, currency)
 
 
-def amount_format() -> Show:
-    """`format_amount` for a page of many amounts: its language is found once, and the notation of each currency."""
-    locale = cache(_locale)
-    notation = cache(lambda currency: _notation(locale(), currency))
-    return lambda amount, currency: notation(currency)(amount)
+def page_format() -> Show:
+    """`format_amount` for a page of many amounts: its language is found once, with the first one."""
+    found: Show | None = request.environ.get(_FORMAT)
+    if found is None:
+        request.environ[_FORMAT] = found = _amount_format()
+    return found
 
 
-def _notation(locale: Locale | None, currency: str) -> Callable[[Decimal], str]:
-    """A function that formats amounts of a currency."""
-    if locale is None:
-        return lambda amount: f"{amount:f}{_NO_BREAK}{currency}"
-    from babel.numbers import format_currency, format_decimal, parse_pattern
+def _amount_format(language: Language | None = None) -> Show:
+    """A function that formats amounts in the notation of this language, by default the page's."""
+    locale_of, places_of = cache(_locale), cache(_places)
 
-    try:
-        places, shown = decimals_of(currency), currency
-    except ValueError:
-        # The service reported it, and nobody knows it.
-        places, shown = None, visible(currency)
-    pattern = parse_pattern(locale.currency_formats["standard"].pattern)
+    def show(amount: Decimal, currency: str) -> str:
+        locale = locale_of(language)
+        if locale is None:
+            return f"{amount:f}{_NO_BREAK}{currency}"
+        from babel.numbers import format_currency, format_decimal, parse_pattern
 
-    def formatted(amount: Decimal) -> str:
+        places = places_of(currency)
         with localcontext(EXACT):
             if places is None:
-                return f"{format_decimal(amount, locale=locale, decimal_quantization=False)}{_NO_BREAK}{shown}"
+                number = format_decimal(amount, locale=locale, decimal_quantization=False)
+                return f"{number}{_NO_BREAK}{visible(currency)}"
+            pattern = parse_pattern(locale.currency_formats["standard"].pattern)
             # The decimals of ISO 4217: Babel's own tables have fewer for some currencies, and would round.
             pattern.frac_prec = (places, max(places, -int(amount.as_tuple().exponent)))
             return format_currency(amount, currency, pattern, locale, currency_digits=False)
 
-    return formatted
+    return show
+
+
+def _places(currency: str) -> int | None:
+    """The decimals of a currency; None for a code that the service reported, and that nobody knows."""
+    try:
+        return decimals_of(currency)
+    except ValueError:
+        return None
 
 
 def decimal_mark() -> str:

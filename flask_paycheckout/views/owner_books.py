@@ -10,7 +10,7 @@ from flask import request
 from werkzeug.wrappers import Response
 
 from flask_paycheckout.books.export import Format
-from flask_paycheckout.books.figures import figures_of
+from flask_paycheckout.books.figures import payments_in
 from flask_paycheckout.books.periods import month_period
 from flask_paycheckout.runtime import runtime
 from flask_paycheckout.views.language import decimal_mark
@@ -64,7 +64,7 @@ def _days_of(name: str, account: str | None) -> dict[str, Any]:
     """A month, its first and last day, and what its story tells of it besides its sums."""
     if not name:
         return {"month": None}
-    shop, zone, first = runtime(), runtime().books.zone_of(account), date.fromisoformat(f"{name}-01")
+    shop, first = runtime(), date.fromisoformat(f"{name}-01")
     month = shop.books.month(name, account)
     accounts = sorted({of for of, _ in month.sums.totals})[:_BY_METHOD]
     return {
@@ -73,10 +73,10 @@ def _days_of(name: str, account: str | None) -> dict[str, Any]:
         "last_day": (first + timedelta(days=31)).replace(day=1) - timedelta(days=1),
         "told_accounts": accounts,
         "by_method": {
-            (of, each.currency): each.by_method
+            (of, currency): figures.by_method
             for of in accounts
             for period in [replace(month.period, account=of)]
-            for each in figures_of(shop.engine(), shop.models, period, zone, with_checkouts=False)
+            for currency, figures in payments_in(shop.engine(), shop.models, period).items()
         },
         "given_back": shop.books.given_back(month.period),
     }

@@ -42,7 +42,7 @@ from flask_paycheckout.text import order_text, payout_sum_text, stored_sum_text,
 from flask_paycheckout.totals import typed_amount
 from flask_paycheckout.translations.catalogues import choose
 from flask_paycheckout.views.headers import HTML, nonce
-from flask_paycheckout.views.language import amount_format, format_amount, page_settings, shop_shown, use_settings
+from flask_paycheckout.views.language import format_amount, page_format, page_settings, shop_shown, use_settings
 from flask_paycheckout.wiring.logs import about
 
 Page = tuple[str, int, dict[str, str]]
@@ -204,7 +204,7 @@ def frame(home: str | None, logout: str | None, wanted: Mapping[str, str], **mor
     :param wanted: the ability that each endpoint wants.
     :param more: further ones.
     """
-    who, show, zone = request.environ.get(PERSON), amount_format(), page_settings().time_zone
+    who, show, zone = request.environ.get(PERSON), page_format(), page_settings().time_zone
 
     def can(endpoint: str) -> bool:
         """Whether the person may use an endpoint of these pages; templates show nothing else."""

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import date, datetime, timedelta
+from datetime import date, datetime, timedelta, tzinfo
+from decimal import Decimal
 from itertools import chain
+from typing import Any
 
 from flask import request
+from sqlalchemy import Engine
 from werkzeug.wrappers import Response
 
 from flask_paycheckout.books.alarms import Severity
 from flask_paycheckout.books.customers import Described
+from flask_paycheckout.books.figures import Figures, figures_of, payments_in
 from flask_paycheckout.books.lists import (
     ListedOrder,
     Page as OrderPage,
@@ -20,15 +24,16 @@ from flask_paycheckout.books.lists import (
     page_of_orders,
     refunds_of_orders,
 )
+from flask_paycheckout.books.periods import Period, moment_of
 from flask_paycheckout.books.search import MOST_HITS, Hits, search
-from flask_paycheckout.checkouts.checkout_model import CheckoutMixin
-from flask_paycheckout.checkouts.payments import Amount, Payment, amount_of, arrived_of, sums_of
+from flask_paycheckout.checkouts.payments import Amount, Payment, amount_of, arrived_of, payment_of, sums_of
 from flask_paycheckout.checkouts.states import Status
+from flask_paycheckout.clock import as_utc
+from flask_paycheckout.database.models import Models
 from flask_paycheckout.payouts.payout_states import PayoutStatus
 from flask_paycheckout.runtime import runtime
 from flask_paycheckout.views.language import page_settings
 from flask_paycheckout.views.owner_forms import Page, asked_for, chosen, go_to, owner_page, shown, sum_in_sentence
-from flask_paycheckout.views.owner_overview import overviews
 from flask_paycheckout.views.owner_tasks import alarms_of_page, orders_of, tasks_of
 
 _FILTERS = ("search", "status", "from", "to", "after")
@@ -40,6 +45,9 @@ _WAITING = (
     PayoutStatus.UNKNOWN,
 )
 _PAID_BACK = (PayoutStatus.SENT, PayoutStatus.COMPLETED)
+_ONE_DAY = timedelta(days=1)
+# The drawing of the days: the height of the longest bar, and the width of a day, in units of the drawing.
+_HEIGHT, _WIDTH = 80, 20
 
 
 @dataclass(frozen=True)
@@ -49,7 +57,7 @@ class Row:
     order_id: str
     status: str
     described: Described | None
-    attempt: CheckoutMixin
+    attempt: Any
     """The newest attempt, or the one whose money arrived."""
 
     payment: Payment | None
@@ -77,7 +85,7 @@ class Row:
 
 def overview() -> Page | Response:
     """Show what waits and the figures, above the newest orders; with filters in the address the list alone."""
-    if any(request.args.get(name) for name in _FILTERS):
+    if any(map(request.args.get, _FILTERS)):
         return list_orders()
     return _orders_page(with_figures=True)
 
@@ -106,7 +114,7 @@ def _orders_page(*, with_figures: bool) -> Page | Response:
     orders = shop.customers.described([*listed, *orders_of(alarms)])
     refunds = refunds_of_orders(shop.payouts, listed)
     rows = [_row(order, orders.get(order.order_id), refunds.get(order.order_id, ())) for order in page.rows]
-    tasks = tasks_of(alarms, orders)
+    tasks, is_told = tasks_of(alarms, orders), with_figures and shop.callbacks.tell_owner is not None
     return owner_page(
         "orders",
         code=404 if text and not (hits.orders or hits.payouts) else 200,
@@ -122,9 +130,9 @@ def _orders_page(*, with_figures: bool) -> Page | Response:
         sums=shop.books.sums(asked.period) if asked.period.is_limited else None,
         tasks=[task for task in tasks if task.severity is not Severity.NOTE],
         notes=[task for task in tasks if task.severity is Severity.NOTE],
-        overviews=overviews(asked.account, zone, today) if with_figures else None,
-        is_told=shop.callbacks.tell_owner is not None,
-        last_told_at=shop.owner_telling.last_told_at() if with_figures else None,
+        overviews=overviews(shop.engine(), shop.models, asked.account, zone, today) if with_figures else None,
+        is_told=is_told,
+        last_told_at=shop.owner_telling.last_told_at() if is_told else None,
         counts={} if text else count_of_orders(shop.checkouts, asked.period),
         presets=_presets(today),
         asked=asked,
@@ -150,26 +158,26 @@ def _sums_of_list(
 
 def _row(order: ListedOrder, described: Described | None, refunds: Sequence[tuple[str, Amount | None]]) -> Row:
     attempts = order.attempts
-    payments = {each.id: each.payment for each in attempts}
+    payments = [payment_of(each._mapping) for each in attempts]
     # The newest one where no money arrived, or several payments did.
-    chosen_one = next((each for each in attempts if payments[each.id]), attempts[0])
-    payment = payments[chosen_one.id]
-    arrived = sums_of([arrived_of(payments[each.id], each.total_kind) for each in attempts])
-    due = amount_of(chosen_one.total_amount, chosen_one.total_currency)
+    attempt, payment = next(
+        ((each, paid) for each, paid in zip(attempts, payments, strict=True) if paid), (attempts[0], None)
+    )
+    arrived = sums_of([arrived_of(paid, each.total_kind) for each, paid in zip(attempts, payments, strict=True)])
     return Row(
         order.order_id,
         order.status,
         described,
-        chosen_one,
+        attempt,
         payment,
-        arrived[0] if len(arrived) == 1 else arrived_of(payment, chosen_one.total_kind),
+        arrived[0] if len(arrived) == 1 else arrived_of(payment, attempt.total_kind),
         arrived,
-        due,
-        _refund_text(refunds),
-        order.status != Status.HELD and any(each.status == Status.HELD for each in attempts),
-        any(each.taken_back for each in attempts),
+        amount_of(attempt.total_amount, attempt.total_currency),
+        _refund_text(refunds) if refunds else "",
+        order.status != Status.HELD and Status.HELD in {each.status for each in attempts},
+        any(each.payment_completed_at is None and each.payment_paid_amount is not None for each in attempts),
         len(attempts),
-        attempts[0].moved_at,
+        as_utc(attempts[0].moved_at),
     )
 
 
@@ -191,3 +199,89 @@ def _presets(today: date) -> dict[str, tuple[date, date]]:
         "This week": (today - timedelta(days=today.weekday()), today),
         "This month": (today.replace(day=1), today),
     }
+
+
+# The figures of the first page
+
+
+@dataclass(frozen=True)
+class Bar:
+    """A bar of a drawing."""
+
+    name: str
+    amount: Decimal
+    length: float
+    """In units of the drawing; of the longest bar it is `_HEIGHT`, or 100 where bars lie."""
+
+    place: int = 0
+    count: int = 0
+
+
+@dataclass(frozen=True)
+class Overview:
+    """The figures of one currency, for the cards and drawings of the first page."""
+
+    today: Figures
+    month: Figures
+    before: Figures
+    """The figures of as many days of the month before."""
+
+    first: date
+    change: int | None
+    """How many percent more was taken than in as many days of the month before; None where nothing was."""
+
+    share: Decimal | None
+    """The fees in percent of what was taken."""
+
+    days: list[Bar]
+    """A bar for each day of the month, from the first to the last."""
+
+    methods: list[Bar]
+    """A bar for each payment method, by its stored name, the longest first."""
+
+
+def overviews(engine: Engine, models: Models, account: str | None, zone: tzinfo, today: date) -> list[Overview]:
+    """The figures of each currency, first the one in which most was taken this month.
+
+    :param account: only this merchant account's figures.
+    :param zone: the time zone of the page.
+    """
+    first = today.replace(day=1)
+    following = (first + timedelta(days=31)).replace(day=1)
+    before = (first - _ONE_DAY).replace(day=1)
+    as_far = min(before + (today - first) + _ONE_DAY, first)
+    tomorrow = today + _ONE_DAY
+
+    def period(start: date, end: date) -> Period:
+        return Period(moment_of(start, zone), moment_of(end, zone), account)
+
+    day = payments_in(engine, models, period(today, tomorrow))
+    earlier = payments_in(engine, models, period(before, as_far))
+    found = []
+    for month in figures_of(engine, models, period(first, tomorrow), zone):
+        currency, taken = month.currency, month.taken
+        taken_before = earlier.get(currency, Figures(currency))
+        change = round(100 * (taken - taken_before.taken) / taken_before.taken) if taken_before.taken else None
+        share = round(100 * month.fees / taken, 1) if taken else None
+        bars = _days(month, first, following), _methods(month)
+        found.append(Overview(day.get(currency, Figures(currency)), month, taken_before, first, change, share, *bars))
+    return sorted(found, key=lambda each: (-each.month.payments, -each.month.begun, each.month.currency))
+
+
+def _days(month: Figures, first: date, following: date) -> list[Bar]:
+    most, bars = max(month.by_day.values(), default=Decimal(0)), []
+    for number in range((following - first).days):
+        day = first + number * _ONE_DAY
+        amount = month.by_day.get(day, Decimal(0))
+        length = float(_HEIGHT * amount / most) if most > 0 and amount > 0 else 0.0
+        bars.append(Bar(day.isoformat(), amount, round(length, 1), number * _WIDTH))
+    return bars
+
+
+def _methods(month: Figures) -> list[Bar]:
+    found = sorted(month.by_method.items(), key=lambda each: -each[1][1])
+    most = max([amount for _, (_, amount) in found], default=Decimal(0))
+    return [
+        Bar(name, amount, round(float(100 * amount / most), 1) if most > 0 else 0.0, count=count)
+        for name, (count, amount) in found
+    ]
