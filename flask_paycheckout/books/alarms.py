@@ -20,7 +20,7 @@ from enum import StrEnum
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from sqlalchemy import ColumnElement, Engine, Select, func, literal, select
+from sqlalchemy import ColumnElement, Engine, Select, func, literal, select, union_all
 
 from flask_paycheckout.books.account_names import Merchants
 from flask_paycheckout.checkouts.order_problems import OrderProblem, ProblemKind, find_problems, lasts
@@ -266,7 +266,7 @@ class Waiting:
     """Rows that wait for something, which make one alarm together; none without any."""
 
     rows: Select[Any]
-    """Selects what `example` needs, `account`, and the time since when each row waits; of all accounts."""
+    """Selects what `example` needs, `account`, and the time since when each row waits."""
 
     since: str
     """The name of that time."""
@@ -284,19 +284,11 @@ class Waiting:
     outage: Callable[[], ColumnElement[bool]] | None = None
     """Gives the condition of rows whose cause, an outage, has its own alarm; they are a mere note, too."""
 
-    def of(self, account: str | None) -> Select[Any]:
-        """The rows of a merchant account; of all for None."""
-        if account is None:
-            return self.rows
+    def of(self, account: str) -> Waiting:
+        """Only the rows of a merchant account."""
         # Not by the plain column: along an index of accounts, SQLite could read all abandoned checkouts of this one.
-        return self.rows.where(func.coalesce(self.rows.selected_columns.account, "") == account)
-
-    def counted(self, name: str, account: str | None) -> Select[Any]:
-        """Select this name, the number of rows, the time since when the oldest one waits, and the outmost accounts."""
-        rows = self.of(account)
-        c = rows.selected_columns
-        figures: Sequence[Any] = func.count(), func.min(c[self.since]), func.min(c.account), func.max(c.account)
-        return rows.with_only_columns(literal(name), *figures, maintain_column_froms=True)
+        of_account = func.coalesce(self.rows.selected_columns.account, "") == account
+        return replace(self, rows=self.rows.where(of_account))
 
     def alarm(self, look: Look, count: int, first: datetime, lowest: str, highest: str) -> Alarm:
         """The alarm about these rows.
@@ -304,7 +296,7 @@ class Waiting:
         :param first: the time since when the oldest one waits.
         :param lowest: the first of their accounts by name, and the last one.
         """
-        rows = self.of(look.account)
+        rows = self.rows
         oldest = read_rows(look.engine, rows.order_by(rows.selected_columns[self.since]).limit(EXAMPLES))
         is_note, is_outage = (
             condition is not None and not read_rows(look.engine, rows.where(~condition).limit(1))
@@ -319,6 +311,19 @@ class Waiting:
             (_GOES_ON,) if is_outage else tuple(dict.fromkeys(self.remedies(oldest))),
             is_note=is_note or is_outage,
         )
+
+
+def count_waiting(engine: Engine, waiting: Mapping[str, Waiting]) -> Sequence[Any]:
+    """Count the rows of several kinds by one statement.
+
+    :returns: for each the name, the number of rows, the time since when the oldest one waits, and the outmost accounts.
+    """
+    counts = []
+    for name, each in waiting.items():
+        c = each.rows.selected_columns
+        figures: Sequence[Any] = func.count(), func.min(c[each.since]), func.min(c.account), func.max(c.account)
+        counts.append(each.rows.with_only_columns(literal(name), *figures, maintain_column_froms=True))
+    return read_rows(engine, union_all(*counts))
 
 
 Found = Waiting | Iterable[Alarm]

@@ -135,7 +135,13 @@ def _orders(
     c = models.checkouts.c
     orders = select(c.id, c.order_id, c.moved_at).where(*within)
     if status is not None:
-        return orders.where(c.status == status, ~_is_outranked(models, status))
+        other = models.checkouts.alias()
+        # By an attempt with a status of higher precedence, or the same status and newer.
+        outranks = (other.c.status == status) & (other.c.id > c.id)
+        # Somebody else's money is listed even when another attempt paid the order.
+        if status not in (Status.HELD, Status.REJECTED):
+            outranks |= other.c.status.in_(BEST_FIRST[: BEST_FIRST.index(status)])
+        return orders.where(c.status == status, ~exists().where(other.c.order_id == c.order_id, outranks))
     if is_limited:
         # Every state by its name, since the index begins with it.
         orders = orders.where(c.status.in_([*Status]))
@@ -181,17 +187,6 @@ def _newest(engine: Engine, rows: Select[Any], time: str | None, place: str | No
     last = found[limit - 1]
     at = "" if time is None else f"{(as_utc(getattr(last, time)) - EPOCH) // timedelta(microseconds=1)}-"
     return Page(tuple(found[:limit]), f"{at}{last.id}")
-
-
-def _is_outranked(models: Models, status: Status) -> ColumnElement[bool]:
-    """Whether another attempt of the order has a status of higher precedence, or the same status and is newer."""
-    this, other = models.checkouts.c, models.checkouts.alias()
-    outranks = (other.c.status == status) & (other.c.id > this.id)
-    # Somebody else's money is listed even when another attempt paid the order.
-    if status not in (Status.HELD, Status.REJECTED):
-        better = BEST_FIRST[: BEST_FIRST.index(status)]
-        outranks |= other.c.status.in_(better)
-    return exists().where(other.c.order_id == this.order_id, outranks)
 
 
 def _read_place(place: str | None, *, by_time: bool) -> tuple[Any, ...] | None:

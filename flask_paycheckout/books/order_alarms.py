@@ -1,23 +1,25 @@
-"""The alarms about functions of the shop that fail, and about orders whose checkout the service refuses.
+"""The alarms about functions of the shop that fail, orders whose checkout is refused, and months that differ.
 
 Customers who could not pay because the service failed are told in `service_alarms`, with its failure or after it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from sqlalchemy import select
 
-from flask_paycheckout.books.alarms import EXAMPLES, PATIENCE, Alarm, Example, Look, Severity, alarm, number
+from flask_paycheckout.books.alarms import EXAMPLES, PATIENCE, Alarm, Example, Look, OwnerPage, Severity, alarm, number
+from flask_paycheckout.books.audit.findings import Finding, Verdict
+from flask_paycheckout.books.audit.month_results import result_of
 from flask_paycheckout.checkouts.order_problems import DESCRIBING, OrderProblem, ProblemKind
 from flask_paycheckout.clock import as_utc
 from flask_paycheckout.database.connections import read_rows
 from flask_paycheckout.text import Show, account_text, moment_text, stored_sum_text
 
 _SHOW = "Look into one: flask paycheckout show ORDER_ID"
-# Problems that have alarms of their own.
-_OF_OTHERS = (ProblemKind.REFUSED, ProblemKind.UNAVAILABLE, *DESCRIBING)
+# Problems without an alarm of their own.
+_FUNCTIONS = {*ProblemKind} - {ProblemKind.REFUSED, ProblemKind.UNAVAILABLE, *DESCRIBING}
 # With so many different orders refused in a row, none of an account can be paid.
 _SEVERAL = 2
 
@@ -25,16 +27,16 @@ _SEVERAL = 2
 @alarm(Severity.NOW)
 def failing_functions(look: Look) -> Iterator[Alarm]:
     """A function of the shop that raises: orders cannot be paid, or people not let in. One alarm for each function."""
-    yield from _failing(look, *(kind for kind in ProblemKind if kind not in _OF_OTHERS))
+    return _failing(look, _FUNCTIONS)
 
 
 @alarm(Severity.TODAY)
 def failing_descriptions(look: Look) -> Iterator[Alarm]:
     """A function of the shop that raises, so that pages show no customers, or find none. One alarm for each."""
-    yield from _failing(look, *DESCRIBING)
+    return _failing(look, DESCRIBING)
 
 
-def _failing(look: Look, *kinds: ProblemKind) -> Iterator[Alarm]:
+def _failing(look: Look, kinds: Collection[ProblemKind]) -> Iterator[Alarm]:
     # One that the next try repairs is none.
     rows = [
         problem
@@ -80,8 +82,11 @@ def refused_amounts(look: Look) -> Iterator[Alarm]:
 
 def _refused(look: Look) -> dict[str, list[OrderProblem]]:
     """The refused orders of each account."""
-    rows = [problem for problem in look.order_problems if problem.kind == ProblemKind.REFUSED]
-    return {account: [row for row in rows if row.account == account] for account in {row.account for row in rows}}
+    found: dict[str, list[OrderProblem]] = {}
+    for problem in look.order_problems:
+        if problem.kind == ProblemKind.REFUSED:
+            found.setdefault(problem.account, []).append(problem)
+    return found
 
 
 def _nobody_can_pay(look: Look, account: str, rows: list[OrderProblem]) -> bool:
@@ -89,6 +94,40 @@ def _nobody_can_pay(look: Look, account: str, rows: list[OrderProblem]) -> bool:
     newest = read_rows(look.engine, select(c.created_at).where(c.account == account).order_by(c.id.desc()).limit(1))
     since = [row.since for row in rows if not newest or row.since >= as_utc(newest[0].created_at)]
     return len(since) >= _SEVERAL and min(since) <= look.now - PATIENCE
+
+
+@alarm(Severity.TODAY, OwnerPage("books", "See what differs"))
+def differing_months(look: Look) -> Iterator[Alarm]:
+    """Closed months of which something does not agree, or could not be read, until they are compared without it."""
+    audits = look.models.audits
+    differing = select(audits).where(audits.c.differs_since.is_not(None)).order_by(audits.c.month.desc())
+    for row in read_rows(look.engine, differing):
+        result = result_of(row._mapping)
+        findings = [each for each in result.findings if look.account in (None, each.account)]
+        if result.differs_since is None or not findings:
+            continue
+        count = result.found.differing if look.account is None else len(findings)
+        accounts = {each.account for each in findings}
+        yield Alarm(
+            f"{number(count, 'record', 'records')} of {result.month} did not agree with the payment service, or could"
+            " not be read",
+            result.differs_since,
+            count,
+            accounts.pop() if len(accounts) == 1 else None,
+            tuple(map(_finding_example, findings[:EXAMPLES])),
+            (
+                "What to do about each: the page Books, or the docs' page on closing the month.",
+                f"Compare again: flask paycheckout audit --month {result.month}",
+            ),
+            of=result.month,
+        )
+
+
+def _finding_example(finding: Finding) -> Example:
+    text = str(finding).partition("\n")[0]
+    # The reference of a disbursement that no row here knows is the service's.
+    reference = None if finding.verdict is Verdict.MISSING_HERE else finding.reference
+    return Example(text, finding.order_id, reference, name=text)
 
 
 def alarm_about(look: Look, what: str, rows: Sequence[OrderProblem], *remedies: str, of: str = "") -> Alarm:

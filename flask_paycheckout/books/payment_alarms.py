@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from sqlalchemy import ColumnElement, and_, exists, func, select
+from sqlalchemy import ColumnElement, Select, and_, exists, func, select, text
 
 from flask_paycheckout.books.alarms import (
     PATIENCE,
@@ -21,11 +21,11 @@ from flask_paycheckout.books.alarms import (
 )
 from flask_paycheckout.books.happenings import REASON_WORDS
 from flask_paycheckout.books.service_alarms import DOCTOR, in_outage
-from flask_paycheckout.checkouts.checkout_model import ANOTHER_AMOUNT
+from flask_paycheckout.checkouts.checkout_model import ANOTHER_AMOUNT, MONEY_TO_PAY_BACK
 from flask_paycheckout.checkouts.payments import Amount, arrived_of, payment_of
 from flask_paycheckout.checkouts.states import OPEN, Reason, Status
 from flask_paycheckout.clock import EPOCH
-from flask_paycheckout.payouts.paybacks import money_of, select_to_pay_back
+from flask_paycheckout.payouts.paybacks import money_of
 from flask_paycheckout.payouts.payout_states import PayoutKind, PayoutState
 from flask_paycheckout.service.record import READS
 from flask_paycheckout.text import Show, moment_text, plain_sum, stored_sum_text
@@ -196,7 +196,7 @@ def money_to_pay_back(look: Look) -> Waiting:
         return Example(f"{subject(row)}: {arrived}", row.order_id, name=name, checkout_id=row.checkout_id)
 
     return Waiting(
-        select_to_pay_back(look.models).where(~_exceeds(look), ~_failed_refund(look, "refund_of", "checkout_id")),
+        _to_pay_back(look).where(~_exceeds(look), ~_failed_refund(look, "refund_of", "checkout_id")),
         "moved_at",
         ("payment paid no order: pay the money back or keep it", "payments paid no order: pay them back or keep them"),
         example,
@@ -217,12 +217,16 @@ def excess_payments(look: Look) -> Waiting:
 
     return Waiting(
         # What is too much may be refunded of any payment of the order.
-        select_to_pay_back(look.models).where(_exceeds(look), ~_failed_refund(look, "order_id", "order_id")),
+        _to_pay_back(look).where(_exceeds(look), ~_failed_refund(look, "order_id", "order_id")),
         "moved_at",
         ("order is paid with more than it costs", "orders are paid with more than they cost"),
         example,
         lambda _: _PAY_BACK_OR_KEEP,
     )
+
+
+def _to_pay_back(look: Look) -> Select[Any]:
+    return select(look.models.checkouts).where(text(MONEY_TO_PAY_BACK))
 
 
 def _failed_refund(look: Look, of: str, column: str) -> ColumnElement[bool]:

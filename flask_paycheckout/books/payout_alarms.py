@@ -236,8 +236,8 @@ def _payouts(
     :param since: the columns of the time since when each waits, of which the first counts that is not NULL.
     """
     table = look.models.payouts
-    rows = select(table, func.coalesce(*(table.c[name] for name in since)).label("since"))
-    rows = rows.where(*where)
+    first, second = since
+    rows = select(table, func.coalesce(table.c[first], table.c[second]).label("since")).where(*where)
 
     def payout_of(found: Any) -> PayoutMixin:
         payout: PayoutMixin = look.models.of_row(look.models.Payout, found._mapping)

@@ -36,15 +36,12 @@ class Period:
         """Whether it has a beginning or an end."""
         return self.start is not None or self.end is not None
 
-    def conditions(
-        self, table: Table, at: ColumnElement[Any], reach: timedelta = timedelta(0)
-    ) -> list[ColumnElement[bool]]:
+    def conditions(self, table: Table, at: ColumnElement[Any]) -> list[ColumnElement[bool]]:
         """The conditions by which rows of a table belong to it.
 
         :param at: the time of a row.
-        :param reach: how much earlier that may be.
         """
-        start = [] if self.start is None else [at >= earlier(self.start, reach)]
+        start = [] if self.start is None else [at >= self.start]
         end = [] if self.end is None else [at < self.end]
         return [*start, *end, *([] if self.account is None else [table.c.account == self.account])]
 

@@ -9,7 +9,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
-from sqlalchemy import Table, func, select, union_all
+from sqlalchemy import Table, func, select
 
 from flask_paycheckout.books import (  # noqa: F401 - they register their alarms
     order_alarms,
@@ -17,8 +17,7 @@ from flask_paycheckout.books import (  # noqa: F401 - they register their alarms
     payout_alarms,
     service_alarms,
 )
-from flask_paycheckout.books.alarms import REGISTERED, Alarm, Look, Severity, Waiting
-from flask_paycheckout.books.audit import month_results  # noqa: F401 - as above
+from flask_paycheckout.books.alarms import REGISTERED, Alarm, Look, Severity, Waiting, count_waiting
 from flask_paycheckout.checkouts.states import Status
 from flask_paycheckout.database.connections import read_rows
 from flask_paycheckout.errors import payout_status_text
@@ -115,12 +114,16 @@ def _sums(counts: Counts, states: type[StrEnum]) -> dict[str, int]:
 
 def find_alarms(look: Look) -> tuple[Alarm, ...]:
     """All alarms, the most urgent first, and of these the oldest."""
-    found = {name: kind.find(look) for name, kind in REGISTERED.items()}
-    waiting = {name: each for name, each in found.items() if isinstance(each, Waiting)}
-    lasting: dict[str, Iterable[Alarm]] = {name: each for name, each in found.items() if not isinstance(each, Waiting)}
-    # One statement counts the rows of all kinds that wait.
-    counts = read_rows(look.engine, union_all(*[each.counted(name, look.account) for name, each in waiting.items()]))
-    lasting |= {name: [waiting[name].alarm(look, *figures)] for name, *figures in counts if figures[0]}
+    waiting, lasting = dict[str, Waiting](), dict[str, Iterable[Alarm]]()
+    for name, kind in REGISTERED.items():
+        found = kind.find(look)
+        if isinstance(found, Waiting):
+            waiting[name] = found if look.account is None else found.of(look.account)
+        else:
+            lasting[name] = found
+    for name, count, *figures in count_waiting(look.engine, waiting):
+        if count:
+            lasting[name] = [waiting[name].alarm(look, count, *figures)]
     alarms = (
         replace(alarm, kind=name, severity=Severity.NOTE if alarm.is_note else kind.severity, page=kind.page)
         for name, alarms in lasting.items()

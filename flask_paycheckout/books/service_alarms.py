@@ -26,7 +26,7 @@ from flask_paycheckout.checkouts.order_problems import OrderProblem
 from flask_paycheckout.checkouts.states import Status
 from flask_paycheckout.clock import EPOCH, as_utc
 from flask_paycheckout.database.connections import read_rows
-from flask_paycheckout.database.database_errors import READ_ONLY, takes_no_writes
+from flask_paycheckout.database.database_errors import READ_ONLY
 from flask_paycheckout.events.receivers import NOBODY_LISTENS
 from flask_paycheckout.service.record import (
     ALL_TRIED,
@@ -69,9 +69,13 @@ _WORDS = {
 @alarm(Severity.NOW)
 def read_only_database(look: Look) -> Iterator[Alarm]:
     """A database that takes no changes; `since` is the last time at which anything was recorded."""
+    if look.engine.dialect.name != "postgresql":
+        return
     with look.engine.connect() as connection:
-        if not takes_no_writes(connection):
-            return
+        setting = connection.exec_driver_sql("SELECT current_setting('transaction_read_only')").scalar_one()
+    # A replica is, and so is a database that was made read-only.
+    if setting != "on":
+        return
     newest = read_rows(
         look.engine, select(look.models.events.c.occurred_at).order_by(look.models.events.c.id.desc()).limit(1)
     )

@@ -118,4 +118,7 @@ BEST_FIRST = (Status.PAID, Status.HELD, Status.PENDING, Status.PART, Status.CREA
 
 def best_of(statuses: Container[str]) -> str:
     """An order's status: the best of its checkouts', or `unpaid` without any; a rejected one counts as none."""
-    return next((status.value for status in BEST_FIRST if status in statuses), "unpaid")
+    for status in BEST_FIRST:
+        if status in statuses:
+            return status.value
+    return "unpaid"

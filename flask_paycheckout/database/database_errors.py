@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import NamedTuple, TypeGuard
 
-from sqlalchemy import Connection
 from sqlalchemy.exc import (
     DBAPIError,
     IntegrityError,
@@ -165,11 +164,3 @@ def database_text(error: SQLAlchemyError) -> str:
 def is_unavailable(error: BaseException) -> bool:
     """Whether the database cannot serve this call now, through no fault of the statement."""
     return isinstance(error, (OperationalError, InterfaceError)) or trouble_of(error) is not None
-
-
-def takes_no_writes(connection: Connection) -> bool:
-    """Whether PostgreSQL would refuse writes: it is a replica, or was made read-only."""
-    if connection.dialect.name != "postgresql":
-        return False
-    setting = connection.exec_driver_sql("SELECT current_setting('transaction_read_only')").scalar_one()
-    return bool(setting == "on")

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
-from sqlalchemy import Select, func, select, text, update
+from sqlalchemy import func, select, text, update
 
 from flask_paycheckout.checkouts.checkout_model import ANOTHER_AMOUNT, MONEY_TO_PAY_BACK, CheckoutMixin
 from flask_paycheckout.checkouts.payments import EXACT, Amount
@@ -53,7 +53,7 @@ class Paybacks:
         :param limit: list at most this many, the oldest first.
         :returns: how many there are, and the list.
         """
-        waiting = select_to_pay_back(self.wiring.models)
+        waiting = select(self.wiring.models.checkouts).where(text(MONEY_TO_PAY_BACK))
         counted = waiting.with_only_columns(func.count(), maintain_column_froms=True)
         oldest = waiting.order_by(self.wiring.models.checkouts.c.moved_at).limit(limit)
         with self.wiring.engine().connect() as connection:
@@ -138,11 +138,6 @@ def refunds_to_make(
             refunds.append((each, Amount(taken, left.currency)))
             excess = EXACT.subtract(excess, taken)
     return refunds
-
-
-def select_to_pay_back(models: Models) -> Select[Any]:
-    """Select the rows of these payments, for `money_of`."""
-    return select(models.checkouts).where(text(MONEY_TO_PAY_BACK))
 
 
 def money_of(models: Models, row: Mapping[Any, Any]) -> MoneyToPayBack:

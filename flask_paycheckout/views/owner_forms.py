@@ -348,7 +348,7 @@ def method_name(method: str | None) -> str:
         return _METHODS[method]
     if method is None or not _CODE.fullmatch(method):
         return method or ""
-    first, *words = (word.upper() if len(word) == 2 or word in _CAPITALS else word for word in method.split("_"))
+    first, *words = [word.upper() if len(word) == 2 or word in _CAPITALS else word for word in method.split("_")]
     return " ".join([first[:1].upper() + first[1:], *words])
 
 

@@ -1,8 +1,8 @@
-"""The table of the audits of months: how far each has come, and the last result; with the alarm about differences."""
+"""The table of the audits of months: how far each has come, and the last result."""
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
@@ -10,7 +10,6 @@ from typing import Any
 import msgspec
 from sqlalchemy import Column, Engine, String, Table, Text, select
 
-from flask_paycheckout.books.alarms import EXAMPLES, Alarm, Example, Look, OwnerPage, Severity, alarm, number
 from flask_paycheckout.books.audit.findings import Facts, Finding, Verdict
 from flask_paycheckout.clock import as_utc
 from flask_paycheckout.database.connections import read_rows
@@ -118,10 +117,11 @@ def results(engine: Engine, audits: Table, month: str | None = None) -> Sequence
     """The results of the months that were compared, newest first; of one month, if it is named."""
     rows = select(audits).where(audits.c.compared_at.is_not(None)).order_by(audits.c.month.desc())
     found = read_rows(engine, rows if month is None else rows.where(audits.c.month == month))
-    return [_result(row._mapping) for row in found]
+    return [result_of(row._mapping) for row in found]
 
 
-def _result(row: Row) -> MonthResult:
+def result_of(row: Row) -> MonthResult:
+    """The result that a month's row stores."""
     found, since = msgspec.json.decode(row["result"], type=Comparison), row["differs_since"]
     under_way = row["progress"] is not None
     return MonthResult(row["month"], as_utc(row["compared_at"]), found, since and as_utc(since), under_way)
@@ -129,34 +129,3 @@ def _result(row: Row) -> MonthResult:
 
 def _without_persons(side: Facts | None) -> Facts | None:
     return side and {name: value for name, value in side.items() if name not in _OF_PERSONS}
-
-
-@alarm(Severity.TODAY, OwnerPage("books", "See what differs"))
-def differing_months(look: Look) -> Iterator[Alarm]:
-    """Closed months of which something does not agree, or could not be read, until they are compared without it."""
-    for result in results(look.engine, look.models.audits):
-        findings = [each for each in result.findings if look.account in (None, each.account)]
-        if result.differs_since is None or not findings:
-            continue
-        count = result.found.differing if look.account is None else len(findings)
-        accounts = {each.account for each in findings}
-        yield Alarm(
-            f"{number(count, 'record', 'records')} of {result.month} did not agree with the payment service, or could"
-            " not be read",
-            result.differs_since,
-            count,
-            accounts.pop() if len(accounts) == 1 else None,
-            tuple(map(_example, findings[:EXAMPLES])),
-            (
-                "What to do about each: the page Books, or the docs' page on closing the month.",
-                f"Compare again: flask paycheckout audit --month {result.month}",
-            ),
-            of=result.month,
-        )
-
-
-def _example(finding: Finding) -> Example:
-    text = str(finding).partition("\n")[0]
-    # The reference of a disbursement that no row here knows is the service's.
-    reference = None if finding.verdict is Verdict.MISSING_HERE else finding.reference
-    return Example(text, finding.order_id, reference, name=text)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import cached_property
 from typing import Any, TypeVar
@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 from sqlalchemy import Engine, Select, Table, func, select
 
 from flask_paycheckout.books.lists import Place, pages
-from flask_paycheckout.books.periods import Period
+from flask_paycheckout.books.periods import Period, earlier
 from flask_paycheckout.database.connections import autocommit, read_rows
 from flask_paycheckout.database.mapping import MOMENT
 from flask_paycheckout.database.models import Models, table_of
@@ -46,7 +46,8 @@ class AuditRows:
         """Checkouts without money for which some could have arrived in the period, by creation."""
         table, pending = self.models.checkouts, self.wiring.settings.pending_for
         longest = pending if isinstance(pending, timedelta) else max(pending.values())
-        created = self.period.conditions(table, table.c.created_at, longest + self.wiring.settings.watch_for)
+        start = self.period.start and earlier(self.period.start, longest + self.wiring.settings.watch_for)
+        created = replace(self.period, start=start).conditions(table, table.c.created_at)
         return select(table).where(*created, table.c.payment_completed_at.is_(None)), ("created_at", "id")
 
     def paid(self) -> Ordered:
