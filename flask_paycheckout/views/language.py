@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 import unicodedata
 from collections.abc import Callable
-from datetime import datetime
+from datetime import UTC, datetime, tzinfo
 from decimal import Decimal, localcontext
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -19,7 +19,7 @@ from werkzeug.datastructures import Accept, LanguageAccept, MIMEAccept
 from werkzeug.http import parse_accept_header
 from werkzeug.wrappers import Response
 
-from flask_paycheckout.checkouts.payments import EXACT
+from flask_paycheckout.checkouts.payments import EXACT, Amount
 from flask_paycheckout.config import Settings
 from flask_paycheckout.payouts.account_numbers import countries
 from flask_paycheckout.runtime import runtime
@@ -179,6 +179,16 @@ def _places(currency: str) -> int | None:
         return None
 
 
+def shown(amount: Amount) -> str:
+    """An amount in the notation of the page's language."""
+    return format_amount(amount.amount, amount.currency)
+
+
+def sum_in_sentence(amount: Decimal, currency: str) -> str:
+    """An amount in the same notation with plain spaces, which stand alike on a terminal."""
+    return " ".join(format_amount(amount, currency).split())
+
+
 def decimal_mark() -> str:
     """The mark before decimals in the page's language; a point without Babel."""
     locale = _locale()
@@ -200,6 +210,29 @@ def format_moment(moment: datetime) -> str:
     # A short date may read as day and month or as month and day.
     date, time = format_date(local, "medium", locale), format_time(local, "short", local.tzinfo, locale)
     return str(locale.datetime_formats["medium"]).format(f"{time}{_NO_BREAK}{local:%Z}", date)
+
+
+def when(at: datetime) -> str:
+    """A time as people say it: "today, 14:05", "3 Mar, 14:05", "3 Mar 2025".
+
+    In the time zone of the shop, or of the account that the page is limited to.
+    """
+    return spoken_moment(page_settings().time_zone, runtime().clock(), at)
+
+
+def exact_moment(zone: tzinfo, at: datetime) -> str:
+    """A time to the second."""
+    local = at.astimezone(zone)
+    return f"{local:%Y-%m-%d %H:%M:%S}{'Z' if zone is UTC else f' {local:%Z}'}"
+
+
+def spoken_moment(zone: tzinfo, now: datetime, at: datetime) -> str:
+    local, today = at.astimezone(zone), now.astimezone(zone).date()
+    name = {-1: "tomorrow", 0: "today", 1: "yesterday"}.get((today - local.date()).days)
+    if name:
+        return f"{name}, {local:%H:%M}"
+    day = f"{local.day} {local:%b}"
+    return f"{day}, {local:%H:%M}" if local.year == today.year else f"{day} {local.year}"
 
 
 def country_names() -> dict[str, str]:

@@ -14,19 +14,8 @@ from flask_paycheckout.books.figures import payments_in
 from flask_paycheckout.books.periods import month_period
 from flask_paycheckout.runtime import runtime
 from flask_paycheckout.views.language import decimal_mark
-from flask_paycheckout.views.owner_forms import (
-    Fault,
-    Page,
-    asked_for,
-    faults,
-    form,
-    form_url,
-    go_to,
-    owner,
-    owner_page,
-    to_save,
-    why_given,
-)
+from flask_paycheckout.views.owner_forms import faults, form, form_url, to_save, why_given
+from flask_paycheckout.views.owner_page import Fault, Page, asked_for, go_to, owner, owner_page
 
 _SPREADSHEET = "spreadsheet"
 # The most accounts of which a month's payments are told by method.

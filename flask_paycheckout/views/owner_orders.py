@@ -32,8 +32,8 @@ from flask_paycheckout.clock import as_utc
 from flask_paycheckout.database.models import Models
 from flask_paycheckout.payouts.payout_states import PayoutStatus
 from flask_paycheckout.runtime import runtime
-from flask_paycheckout.views.language import page_settings
-from flask_paycheckout.views.owner_forms import Page, asked_for, chosen, go_to, owner_page, shown, sum_in_sentence
+from flask_paycheckout.views.language import page_settings, shown, sum_in_sentence
+from flask_paycheckout.views.owner_page import Page, asked_for, chosen, go_to, owner_page
 from flask_paycheckout.views.owner_tasks import alarms_of_page, orders_of, tasks_of
 
 _FILTERS = ("search", "status", "from", "to", "after")

@@ -8,19 +8,8 @@ from werkzeug.wrappers import Response
 from flask_paycheckout.checkouts.requests import new_reference
 from flask_paycheckout.payouts.destinations import Destination, ToBank, ToWallet
 from flask_paycheckout.runtime import runtime
-from flask_paycheckout.views.owner_forms import (
-    Fault,
-    Page,
-    choice_given,
-    faults,
-    form,
-    form_url,
-    go_to,
-    number_given,
-    owner,
-    owner_page,
-    text_given,
-)
+from flask_paycheckout.views.owner_forms import choice_given, faults, form, form_url, number_given, text_given
+from flask_paycheckout.views.owner_page import Fault, Page, go_to, owner, owner_page
 
 _WAYS = ("ask", "bank", "wallet")
 _TYPED = ("amount", "currency", "note", "account", "to", "wallet_address", "account_name", "bank_name", "bank_code")

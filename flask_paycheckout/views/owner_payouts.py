@@ -28,28 +28,30 @@ from flask_paycheckout.runtime import runtime
 from flask_paycheckout.service.calls import ESTIMATE
 from flask_paycheckout.text import payout_sum_text, unjoined
 from flask_paycheckout.totals import amount_to_type, is_token, positive_amount, typed_amount
+from flask_paycheckout.views.language import sum_in_sentence
 from flask_paycheckout.views.order_urls import claim_url
 from flask_paycheckout.views.owner_forms import (
     CLAIM_MAIL,
-    Fault,
-    Page,
-    asked_for,
     choice_given,
-    chosen,
-    destination,
     faults,
     form,
     form_url,
-    go_to,
     mail_with,
     number_given,
-    owner,
-    owner_page,
-    person,
-    sum_in_sentence,
     text_given,
     to_save,
     why_given,
+)
+from flask_paycheckout.views.owner_page import (
+    Fault,
+    Page,
+    asked_for,
+    chosen,
+    destination,
+    go_to,
+    owner,
+    owner_page,
+    person,
 )
 from flask_paycheckout.views.owner_story import links_told, story_of_payout
 

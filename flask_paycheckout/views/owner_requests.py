@@ -16,20 +16,15 @@ from flask_paycheckout.totals import Pay
 from flask_paycheckout.views.order_urls import request_url
 from flask_paycheckout.views.owner_forms import (
     PAY_MAIL,
-    Fault,
-    Page,
-    asked_for,
     faults,
     form,
     form_url,
-    go_to,
     mail_with,
     number_given,
-    owner,
-    owner_page,
     text_given,
     why_given,
 )
+from flask_paycheckout.views.owner_page import Fault, Page, asked_for, go_to, owner, owner_page
 
 _TYPED = ("title", "note", "amount", "currency", "expires", "account")
 

@@ -20,7 +20,8 @@ from flask_paycheckout.payouts.payout_model import PayoutMixin
 from flask_paycheckout.payouts.payout_states import PayoutKind
 from flask_paycheckout.runtime import runtime
 from flask_paycheckout.text import payout_sum_text
-from flask_paycheckout.views.owner_forms import method_name, state_text, sum_in_sentence
+from flask_paycheckout.views.language import sum_in_sentence
+from flask_paycheckout.views.owner_page import method_name, state_text
 
 Told = tuple[datetime, str]
 

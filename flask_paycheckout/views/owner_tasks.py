@@ -13,7 +13,8 @@ from flask_paycheckout.books.customers import Described
 from flask_paycheckout.books.report import find_alarms
 from flask_paycheckout.runtime import runtime
 from flask_paycheckout.text import Show, moment_text, plain_sum, visible
-from flask_paycheckout.views.owner_forms import owner, person, when
+from flask_paycheckout.views.language import when
+from flask_paycheckout.views.owner_page import owner, person
 
 # What a person decides: the ability that it wants, the words of the button, and the page where it ends, the most urgent
 # first.

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 import pytest
 
 from flask_paycheckout import Described, Person, ToBank
-from flask_paycheckout.views.owner_forms import method_name
+from flask_paycheckout.views.owner_page import method_name
 from tests.books.test_alarms import orders, starts_in_vain
 from tests.books.test_report import has_second
 from tests.checkouts.test_order_problems import is_down
