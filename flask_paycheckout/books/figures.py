@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta, tzinfo
 from decimal import Decimal, InvalidOperation, localcontext
+from operator import attrgetter
 from typing import Any
 
 from sqlalchemy import ColumnElement, Engine, bindparam, func, select
@@ -59,6 +60,9 @@ class Figures:
     by_day: dict[date, Decimal] = field(default_factory=dict)
     """The sum of the payments of each day with one."""
 
+    payments_by_day: dict[date, int] = field(default_factory=dict)
+    """The number of these payments."""
+
 
 def figures_of(engine: Engine, models: Models, period: Period, zone: tzinfo) -> list[Figures]:
     """The figures of a period by currency, in alphabetical order.
@@ -68,7 +72,7 @@ def figures_of(engine: Engine, models: Models, period: Period, zone: tzinfo) -> 
     found: dict[str, Figures] = {}
     _add_lines(engine, models, period, zone, found)
     _add_checkouts(engine, models, period, found)
-    return [found[currency] for currency in sorted(found)]
+    return sorted(found.values(), key=attrgetter("currency"))
 
 
 def payments_in(engine: Engine, models: Models, period: Period) -> dict[str, Figures]:
@@ -102,6 +106,7 @@ def _add_lines(engine: Engine, models: Models, period: Period, zone: tzinfo, fou
                     _add_payments(figures, amount, method or "", number)
                     figures.fees = EXACT.add(figures.fees, sum_of(fees))
                     figures.by_day[day] = EXACT.add(figures.by_day.get(day, _ZERO), amount)
+                    figures.payments_by_day[day] = figures.payments_by_day.get(day, 0) + number
                 else:
                     figures = _of(found, other or currency)
                     figures.refunded = EXACT.subtract(figures.refunded, sum_of(counts if other else gross))

@@ -180,7 +180,7 @@ def _newest(engine: Engine, rows: Select[Any], time: str | None, place: str | No
     """
     c, after = rows.selected_columns, _read_place(place, by_time=time is not None)
     order: list[Any] = [c.id] if time is None else [c[time], c.id]
-    page = rows.order_by(*(column.desc() for column in order)).limit(limit + 1)
+    page = rows.order_by(*[column.desc() for column in order]).limit(limit + 1)
     found = read_rows(engine, page if after is None else page.where(tuple_(*order) < after))
     if len(found) <= limit:
         return Page(tuple(found), None)

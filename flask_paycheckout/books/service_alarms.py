@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
 from itertools import takewhile
+from operator import attrgetter
 from typing import Any
 
 from sqlalchemy import ColumnElement, exists, func, or_, select
@@ -156,7 +157,7 @@ def _by_account(
 ) -> Iterator[Alarm]:
     """One alarm for each account with failing calls; a single one for several."""
     failing = _failing(look, *operations)
-    names = list(dict.fromkeys(calls.account for calls in failing))
+    names = dict.fromkeys(map(attrgetter("account"), failing))
     for name in names if len(names) < several else [None]:
         yield _alarm_of(look, [calls for calls in failing if name in (None, calls.account)], name, why, remedy)
 

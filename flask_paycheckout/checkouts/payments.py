@@ -192,8 +192,10 @@ def payment_of(columns: Mapping[Any, Any]) -> Payment | None:
 
 def amount_of(amount: str | None, currency: str | None) -> Amount | None:
     """The amount in two columns; None where one is missing, or holds what is no number."""
+    if not currency:
+        return None
     number = number_of(amount)
-    return None if number is None or not currency else Amount(number, currency)
+    return None if number is None else Amount(number, currency)
 
 
 def number_of(text: str | None) -> Decimal | None:

@@ -32,6 +32,7 @@ from flask_paycheckout.clock import as_utc
 from flask_paycheckout.database.models import Models
 from flask_paycheckout.payouts.payout_states import PayoutStatus
 from flask_paycheckout.runtime import runtime
+from flask_paycheckout.text import request_of
 from flask_paycheckout.views.language import page_settings, shown, sum_in_sentence
 from flask_paycheckout.views.owner_page import Page, asked_for, chosen, go_to, owner_page
 from flask_paycheckout.views.owner_tasks import alarms_of_page, orders_of, tasks_of
@@ -45,7 +46,7 @@ _WAITING = (
     PayoutStatus.UNKNOWN,
 )
 _PAID_BACK = (PayoutStatus.SENT, PayoutStatus.COMPLETED)
-_ONE_DAY = timedelta(days=1)
+_ONE_DAY, _NOTHING = timedelta(days=1), Figures("")
 # The drawing of the days: the height of the longest bar, and the width of a day, in units of the drawing.
 _HEIGHT, _WIDTH = 80, 20
 
@@ -111,7 +112,8 @@ def _orders_page(*, with_figures: bool) -> Page | Response:
         page = page_of_orders(shop.checkouts, status, request.args.get("after"), period=asked.period)
     alarms = alarms_of_page(asked.account, sum_in_sentence) if with_figures else ()
     listed = [order.order_id for order in page.rows]
-    orders = shop.customers.described([*listed, *orders_of(alarms)])
+    describes = shop.callbacks.describe_orders is not None
+    orders = shop.customers.described([*listed, *orders_of(alarms)]) if describes else {}
     refunds = refunds_of_orders(shop.payouts, listed)
     rows = [_row(order, orders.get(order.order_id), refunds.get(order.order_id, ())) for order in page.rows]
     tasks, is_told = tasks_of(alarms, orders), with_figures and shop.callbacks.tell_owner is not None
@@ -125,7 +127,7 @@ def _orders_page(*, with_figures: bool) -> Page | Response:
         # Payment requests that nobody began to pay have no row.
         unlisted=[each for each in hits.orders if each not in listed],
         rows=rows,
-        titles=shop.requests.titles(listed),
+        titles=shop.requests.titles(listed) if any(map(request_of, listed)) else {},
         together={} if with_figures else _sums_of_list(rows, page.rows, [*chain.from_iterable(refunds.values())]),
         sums=shop.books.sums(asked.period) if asked.period.is_limited else None,
         tasks=[task for task in tasks if task.severity is not Severity.NOTE],
@@ -157,13 +159,19 @@ def _sums_of_list(
 
 
 def _row(order: ListedOrder, described: Described | None, refunds: Sequence[tuple[str, Amount | None]]) -> Row:
-    attempts = order.attempts
-    payments = [payment_of(each._mapping) for each in attempts]
+    attempts, is_held, is_taken_back = order.attempts, False, False
     # The newest one where no money arrived, or several payments did.
-    attempt, payment = next(
-        ((each, paid) for each, paid in zip(attempts, payments, strict=True) if paid), (attempts[0], None)
-    )
-    arrived = sums_of([arrived_of(paid, each.total_kind) for each, paid in zip(attempts, payments, strict=True)])
+    attempt, payment, amounts = attempts[0], None, list[Amount | None]()
+    for each in attempts:
+        is_held = is_held or each.status == Status.HELD
+        if each.payment_completed_at is None:
+            is_taken_back = is_taken_back or each.payment_paid_amount is not None
+            continue
+        paid = payment_of(each._mapping)
+        amounts.append(arrived_of(paid, each.total_kind))
+        if payment is None:
+            attempt, payment = each, paid
+    arrived = sums_of(amounts)
     return Row(
         order.order_id,
         order.status,
@@ -174,8 +182,8 @@ def _row(order: ListedOrder, described: Described | None, refunds: Sequence[tupl
         arrived,
         amount_of(attempt.total_amount, attempt.total_currency),
         _refund_text(refunds) if refunds else "",
-        order.status != Status.HELD and Status.HELD in {each.status for each in attempts},
-        any(each.payment_completed_at is None and each.payment_paid_amount is not None for each in attempts),
+        is_held and order.status != Status.HELD,
+        is_taken_back,
         len(attempts),
         as_utc(attempts[0].moved_at),
     )
@@ -221,10 +229,11 @@ class Bar:
 class Overview:
     """The figures of one currency, for the cards and drawings of the first page."""
 
-    today: Figures
     month: Figures
-    before: Figures
-    """The figures of as many days of the month before."""
+    taken_today: Decimal
+    payments_today: int
+    taken_before: Decimal
+    """What was taken in as many days of the month before."""
 
     first: date
     change: int | None
@@ -250,21 +259,18 @@ def overviews(engine: Engine, models: Models, account: str | None, zone: tzinfo,
     following = (first + timedelta(days=31)).replace(day=1)
     before = (first - _ONE_DAY).replace(day=1)
     as_far = min(before + (today - first) + _ONE_DAY, first)
-    tomorrow = today + _ONE_DAY
 
     def period(start: date, end: date) -> Period:
         return Period(moment_of(start, zone), moment_of(end, zone), account)
 
-    day = payments_in(engine, models, period(today, tomorrow))
-    earlier = payments_in(engine, models, period(before, as_far))
-    found = []
-    for month in figures_of(engine, models, period(first, tomorrow), zone):
-        currency, taken = month.currency, month.taken
-        taken_before = earlier.get(currency, Figures(currency))
-        change = round(100 * (taken - taken_before.taken) / taken_before.taken) if taken_before.taken else None
+    earlier, found = payments_in(engine, models, period(before, as_far)), list[Overview]()
+    for month in figures_of(engine, models, period(first, today + _ONE_DAY), zone):
+        taken, taken_before = month.taken, earlier.get(month.currency, _NOTHING).taken
+        change = round(100 * (taken - taken_before) / taken_before) if taken_before else None
         share = round(100 * month.fees / taken, 1) if taken else None
+        on_day = month.by_day.get(today, Decimal(0)), month.payments_by_day.get(today, 0)
         bars = _days(month, first, following), _methods(month)
-        found.append(Overview(day.get(currency, Figures(currency)), month, taken_before, first, change, share, *bars))
+        found.append(Overview(month, *on_day, taken_before, first, change, share, *bars))
     return sorted(found, key=lambda each: (-each.month.payments, -each.month.begun, each.month.currency))
 
 
@@ -280,7 +286,7 @@ def _days(month: Figures, first: date, following: date) -> list[Bar]:
 
 def _methods(month: Figures) -> list[Bar]:
     found = sorted(month.by_method.items(), key=lambda each: -each[1][1])
-    most = max([amount for _, (_, amount) in found], default=Decimal(0))
+    _, most = found[0][1] if found else (0, Decimal(0))
     return [
         Bar(name, amount, round(float(100 * amount / most), 1) if most > 0 else 0.0, count=count)
         for name, (count, amount) in found

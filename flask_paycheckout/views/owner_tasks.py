@@ -139,8 +139,11 @@ def number_waiting() -> int:
     Without the approvals that only others may give.
     """
     account = next(iter(request.environ.get(_ALARMS, {})), None)
-    urgent = [alarm for alarm in alarms_of_page(account) if alarm.severity is not Severity.NOTE]
-    return sum((alarm.count if alarm.page else 1) - len(for_others(alarm)) for alarm in urgent)
+    return sum(
+        (alarm.count if alarm.page else 1) - len(for_others(alarm))
+        for alarm in alarms_of_page(account)
+        if alarm.severity is not Severity.NOTE
+    )
 
 
 def for_others(alarm: Alarm) -> set[str]:
