@@ -18,11 +18,11 @@ from babel.messages.mofile import write_mo
 from babel.messages.pofile import read_po, write_po
 
 from flask_paycheckout.translations.catalogues import DOMAIN, FOLDER, LANGUAGES
-from flask_paycheckout.views import page_text, receipt_text, refund_text
+from flask_paycheckout.views import page_text, receipt_text, refund_text, status_text
 
 PACKAGE = FOLDER.parent
 # All that a customer reads stands in these modules; the templates have no words of their own.
-SOURCES = (page_text, receipt_text, refund_text)
+SOURCES = (status_text, page_text, receipt_text, refund_text)
 KEYWORDS = {"gettext": None, "ngettext": (1, 2)}
 # The headers that git knows better, and those that would change with every Babel.
 _LEFT_OUT = ("Report-", "POT-", "PO-", "Last-Translator", "Language-Team", "Generated-By")

@@ -42,21 +42,7 @@ from flask_paycheckout.totals import NothingToPay, Total
 from flask_paycheckout.views import language
 from flask_paycheckout.views.headers import lead_forms_to, may_use_links
 from flask_paycheckout.views.order_urls import later_status_url, link_of, pay_path, request_page_url, status_path
-from flask_paycheckout.views.page_text import (
-    AMOUNT_REFUSED,
-    BUTTON,
-    CHANGED,
-    EARLIER_UNREAD,
-    OVER,
-    RETRY,
-    SECOND,
-    SHOP_FAILED,
-    UNFINISHED,
-    UNPRICED,
-    PageText,
-    order_text,
-    plain_text,
-)
+from flask_paycheckout.views.page_text import AMOUNT_REFUSED, EARLIER_UNREAD, RETRY, SHOP_FAILED, PageText, plain_text
 from flask_paycheckout.views.pages import (
     Answer,
     Code,
@@ -70,6 +56,7 @@ from flask_paycheckout.views.pages import (
     seconds_to_wait,
 )
 from flask_paycheckout.views.receipt_text import Receipt, pay_label
+from flask_paycheckout.views.status_text import BUTTON, CHANGED, OVER, SECOND, UNFINISHED, UNPRICED, order_text
 from flask_paycheckout.wiring.logs import about
 
 

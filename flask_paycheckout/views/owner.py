@@ -17,7 +17,15 @@ from flask_paycheckout.checkouts.payments import sums_of
 from flask_paycheckout.errors import ReceiverFailed, UnknownCheckout, UnknownPayout, UnknownRequest
 from flask_paycheckout.runtime import runtime
 from flask_paycheckout.security.permission import Permission, require_callable
-from flask_paycheckout.views import owner_books, owner_order, owner_orders, owner_paying, owner_payouts, owner_requests
+from flask_paycheckout.views import (
+    owner_books,
+    owner_order,
+    owner_orders,
+    owner_paying,
+    owner_payouts,
+    owner_refunds,
+    owner_requests,
+)
 from flask_paycheckout.views.headers import exempt_from_csrf, harden
 from flask_paycheckout.views.order_urls import OWNER
 from flask_paycheckout.views.owner_page import (
@@ -67,8 +75,8 @@ def make_owner_view(permission: Permission, home: str | None, logout: str | None
         "/requests/<token>/withdraw": (owner_requests.withdraw_request, "decide"),
         "/pay": (owner_paying.ask_to_pay, "pay"),
         "/pay/<token>": (owner_paying.pay, "pay"),
-        "/refund": (owner_payouts.ask_for_refund, "refund"),
-        "/refunds/<token>": (owner_payouts.refund, "refund"),
+        "/refund": (owner_refunds.ask_for_refund, "refund"),
+        "/refunds/<token>": (owner_refunds.refund, "refund"),
     }
     wanted = {endpoint_of(view): ability for view, ability in pages.values()}
     forms = [view for rule, (view, _) in pages.items() if "<token>" in rule]
