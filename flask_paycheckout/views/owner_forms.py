@@ -23,8 +23,9 @@ from flask_paycheckout.views.owner_page import Fault, Page, person
 
 View = Callable[[str], Response | Page]
 
-# Longer than any amount; a longer text is no number.
-_MAX_AMOUNT = 100
+MAX_AMOUNT = 100
+"""The most characters of an amount; a longer text is no number."""
+
 _NO_NAME = re.compile(r"[^A-Za-z0-9.-]+")
 _DECIDED = "This was decided already, or cannot be decided like this any more; see below by whom."
 
@@ -70,6 +71,17 @@ def form_url(endpoint: str, subject: str) -> str:
     return url_for(f".{endpoint}", token=token)
 
 
+def as_typed(*names: str) -> dict[str, str]:
+    """The values of the posted form, to be shown again; empty ones before it was sent."""
+    return {name: request.form.get(name, "") for name in names}
+
+
+def accounts_offered() -> list[str]:
+    """The names of the accounts that a form offers; none where the shop has only one."""
+    shop = runtime()
+    return shop.merchants.names() if shop.several_accounts() else []
+
+
 def text_given(name: str) -> str:
     """A text of the posted form, without blanks at its ends; empty without one."""
     return trimmed(request.form.get(name, ""))
@@ -80,7 +92,13 @@ def number_given(name: str) -> str:
 
     :raises ValueError: it cannot be read.
     """
-    return typed_amount(text_given(name)[:_MAX_AMOUNT])
+    return typed_amount(text_given(name)[:MAX_AMOUNT])
+
+
+def currency_given() -> str:
+    """The currency of the posted form; the capitals of its code may be left out."""
+    currency = text_given("currency")
+    return currency.upper() if len(currency) == 3 else currency
 
 
 @contextmanager

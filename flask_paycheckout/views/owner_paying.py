@@ -8,7 +8,17 @@ from werkzeug.wrappers import Response
 from flask_paycheckout.checkouts.requests import new_reference
 from flask_paycheckout.payouts.destinations import Destination, ToBank, ToWallet
 from flask_paycheckout.runtime import runtime
-from flask_paycheckout.views.owner_forms import choice_given, faults, form, form_url, number_given, text_given
+from flask_paycheckout.views.owner_forms import (
+    accounts_offered,
+    as_typed,
+    choice_given,
+    currency_given,
+    faults,
+    form,
+    form_url,
+    number_given,
+    text_given,
+)
 from flask_paycheckout.views.owner_page import Fault, Page, go_to, owner, owner_page
 
 _WAYS = ("ask", "bank", "wallet")
@@ -17,15 +27,13 @@ _TYPED = ("amount", "currency", "note", "account", "to", "wallet_address", "acco
 
 def ask_to_pay(fault: Fault | None = None) -> Page:
     """Show the form that pays somebody."""
-    shop = runtime()
-    # No page shows an account number again.
-    typed = {name: request.form.get(name, "") for name in _TYPED} | {"account_number": ""}
     return owner_page(
         "pay",
         fault,
-        typed=typed,
-        accounts=shop.merchants.names() if shop.several_accounts() else [],
-        banks=shop.banks.named(""),
+        # No page shows an account number again.
+        typed=as_typed(*_TYPED) | {"account_number": ""},
+        accounts=accounts_offered(),
+        banks=runtime().banks.named(""),
         action=form_url("pay", f"payout-{new_reference()}"),
     )
 
@@ -33,9 +41,7 @@ def ask_to_pay(fault: Fault | None = None) -> Page:
 @form(lambda _, fault: ask_to_pay(fault))
 def pay(reference: str) -> Response:
     """Make a payout that waits for an approval, once for each form that was shown."""
-    shop, currency, account, by = runtime(), text_given("currency"), request.form.get("account", ""), owner()
-    # The capitals of a currency's code may be left out.
-    currency = currency.upper() if len(currency) == 3 else currency
+    shop, currency, account, by = runtime(), currency_given(), request.form.get("account", ""), owner()
     with faults():
         shop.merchants.require(account)
         to = _destination(choice_given("to", _WAYS))

@@ -21,14 +21,7 @@ from flask_paycheckout.payouts.refunds import UnseenRefund
 from flask_paycheckout.runtime import runtime
 from flask_paycheckout.service.calls import ESTIMATE
 from flask_paycheckout.totals import amount_to_type, is_token, positive_amount, typed_amount
-from flask_paycheckout.views.owner_forms import (
-    faults,
-    form,
-    form_url,
-    number_given,
-    text_given,
-    why_given,
-)
+from flask_paycheckout.views.owner_forms import MAX_AMOUNT, faults, form, form_url, number_given, text_given, why_given
 from flask_paycheckout.views.owner_page import (
     Fault,
     Page,
@@ -46,7 +39,6 @@ _COSTS = {
 }
 # Fewer decimals than tokens have, and more than a bank's currency.
 _TOKEN_PLACES = 6
-_MAX_AMOUNT = 100
 _NOT_CHANGED = (
     "Nothing was refunded yet: you changed the amount, so the sum to send was proposed for another one. It is changed"
     " now. Look at it, and send the form again."
@@ -134,7 +126,7 @@ def _share(money: Payment | None, amount: str) -> str:
     if money is None or money.token is None or money.paid is None or is_token(money.paid.currency):
         return ""
     try:
-        counted = positive_amount(typed_amount(amount[:_MAX_AMOUNT]), money.paid.currency)
+        counted = positive_amount(typed_amount(amount[:MAX_AMOUNT]), money.paid.currency)
     except ValueError:
         return ""
     places = max(_TOKEN_PLACES, -int(money.token.amount.as_tuple().exponent))
@@ -149,7 +141,7 @@ def _was_offered_for_another() -> bool:
     if not send or text_given("send_amount") != send:
         return False
     try:
-        return Decimal(number_given("amount")) != Decimal(typed_amount(offered[:_MAX_AMOUNT]))
+        return Decimal(number_given("amount")) != Decimal(typed_amount(offered[:MAX_AMOUNT]))
     except (ValueError, InvalidOperation):
         return False
 

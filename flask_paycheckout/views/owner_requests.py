@@ -16,12 +16,14 @@ from flask_paycheckout.totals import Pay
 from flask_paycheckout.views.order_urls import request_url
 from flask_paycheckout.views.owner_forms import (
     PAY_MAIL,
+    accounts_offered,
+    as_typed,
+    currency_given,
     faults,
     form,
     form_url,
     mail_with,
     number_given,
-    text_given,
     why_given,
 )
 from flask_paycheckout.views.owner_page import Fault, Page, asked_for, go_to, owner, owner_page
@@ -33,7 +35,7 @@ def list_requests(fault: Fault | None = None) -> Page:
     """List payment requests, newest first, with a form for another one."""
     shop, asked = runtime(), asked_for()
     page = page_of_requests(shop.checkouts, shop.clock(), request.args.get("after"), account=asked.account)
-    typed = {name: request.form.get(name, "") for name in _TYPED}
+    typed = as_typed(*_TYPED)
     if not typed["currency"] and page.rows:
         typed["currency"] = page.rows[0].request.total.currency
     return owner_page(
@@ -43,7 +45,7 @@ def list_requests(fault: Fault | None = None) -> Page:
         asked=asked,
         typed=typed,
         longest={"title": MAX_TITLE, "note": MAX_NOTE},
-        accounts=shop.merchants.names() if shop.several_accounts() else [],
+        accounts=accounts_offered(),
         make_url=form_url("make_request", new_reference()),
         url_of=lambda listed: request_url(listed.reference),
         # The shop describes its own orders only, so nobody knows the customer's address here.
@@ -57,14 +59,11 @@ def list_requests(fault: Fault | None = None) -> Page:
 @form(lambda _, fault: list_requests(fault))
 def make_request(reference: str) -> Response:
     """Make a payment request, once for each form that was shown."""
-    account, currency = request.form.get("account", ""), text_given("currency")
-    if len(currency) == 3:
-        # The capitals of a currency's code may be left out.
-        currency = currency.upper()
+    account = request.form.get("account", "")
     with faults():
         runtime().merchants.require(account)
         made = runtime().requests.make(
-            Pay(number_given("amount"), currency),
+            Pay(number_given("amount"), currency_given()),
             request.form.get("title", ""),
             request.form.get("note", ""),
             _deadline_given(account),

@@ -25,12 +25,12 @@ LONGEST = {
     "webhook": Length(calls=548, modules=48, changes=240),
     "refund": Length(calls=173, modules=23, changes=70),
     "claim": Length(calls=603, modules=48, changes=210),
-    "approval": Length(calls=1424, modules=55, changes=716),
+    "approval": Length(calls=1307, modules=51, changes=695),
     "payout": Length(calls=866, modules=50, changes=333),
     "completion": Length(calls=350, modules=44, changes=158),
     "explanation": Length(calls=91, modules=13, changes=39),
-    "idle round": Length(calls=118, modules=26, changes=71),
-    "list": Length(calls=1353, modules=47, changes=639),
+    "idle round": Length(calls=82, modules=18, changes=46),
+    "list": Length(calls=1093, modules=36, changes=593),
 }
 
 
