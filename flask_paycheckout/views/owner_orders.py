@@ -33,7 +33,7 @@ from flask_paycheckout.database.models import Models
 from flask_paycheckout.payouts.payout_states import PayoutStatus
 from flask_paycheckout.runtime import runtime
 from flask_paycheckout.text import request_of
-from flask_paycheckout.views.language import page_settings, shown, sum_in_sentence
+from flask_paycheckout.views.language import page_settings, shown
 from flask_paycheckout.views.owner_page import Page, asked_for, chosen, go_to, owner_page
 from flask_paycheckout.views.owner_tasks import alarms_of_page, orders_of, tasks_of
 
@@ -110,7 +110,7 @@ def _orders_page(*, with_figures: bool) -> Page | Response:
         page = OrderPage(orders_named(shop.checkouts, hits.orders), None)
     else:
         page = page_of_orders(shop.checkouts, status, request.args.get("after"), period=asked.period)
-    alarms = alarms_of_page(asked.account, sum_in_sentence) if with_figures else ()
+    alarms = alarms_of_page(asked.account) if with_figures else ()
     listed = [order.order_id for order in page.rows]
     describes = shop.callbacks.describe_orders is not None
     orders = shop.customers.described([*listed, *orders_of(alarms)]) if describes else {}

@@ -12,8 +12,8 @@ from flask_paycheckout.books.alarms import Alarm, Example, Severity, number
 from flask_paycheckout.books.customers import Described
 from flask_paycheckout.books.report import find_alarms
 from flask_paycheckout.runtime import runtime
-from flask_paycheckout.text import Show, moment_text, plain_sum, visible
-from flask_paycheckout.views.language import when
+from flask_paycheckout.text import moment_text, visible
+from flask_paycheckout.views.language import sum_in_sentence, when
 from flask_paycheckout.views.owner_page import owner, person
 
 # What a person decides: the ability that it wants, the words of the button, and the page where it ends, the most urgent
@@ -122,14 +122,11 @@ _EXAMPLES = 10
 _ALARMS, _BARRED_ONES = "flask_paycheckout.alarms", "flask_paycheckout.barred"
 
 
-def alarms_of_page(account: str | None = None, show: Show = plain_sum) -> tuple[Alarm, ...]:
-    """The alarms of one merchant account, or of every account, the most urgent first.
-
-    :param show: formats their sums, where this is the first call for a page.
-    """
+def alarms_of_page(account: str | None = None) -> tuple[Alarm, ...]:
+    """The alarms of one merchant account, or of every account, the most urgent first."""
     found: dict[str | None, tuple[Alarm, ...]] = request.environ.setdefault(_ALARMS, {})
     if account not in found:
-        found[account] = find_alarms(replace(runtime().look(account), show=show))
+        found[account] = find_alarms(replace(runtime().look(account), show=sum_in_sentence))
     return found[account]
 
 

@@ -44,6 +44,12 @@ def test_an_error_page_does_not_look_for_what_waits(desk: Shop) -> None:
     assert pages[403] * 5 < pages[200]
 
 
+def test_an_error_page_tells_of_nothing_that_was_done(desk: Shop) -> None:
+    desk.has_paid()
+    assert "Accepted." in text_of(opens(desk, "/order", order_id="o-1", done="accepted"))
+    assert "Accepted." not in text_of(opens(desk, "/order", order_id="o-9", done="accepted"))
+
+
 def test_the_permission_may_be_a_coroutine_function(shop: Shop) -> None:
     async def who() -> str:
         return "Ada"
