@@ -35,6 +35,7 @@ def test_payments_are_summed_by_method_and_local_day(open_shop: OpenShop) -> Non
     assert (found.taken, found.payments, found.fees) == (Decimal("25.00"), 2, Decimal("0.74"))
     assert found.by_method == {"014": (1, Decimal("12.50")), "": (1, Decimal("12.50"))}
     assert found.by_day == {date(2026, 1, 1): Decimal("12.50"), date(2026, 1, 2): Decimal("12.50")}
+    assert found.payments_by_day == {date(2026, 1, 1): 1, date(2026, 1, 2): 1}
     assert figures(shop, "2026-01-02", "2026-01-03")["USD"].payments == 1
     shop.resolves(held, accept=True)
     assert figures(shop, *JANUARY)["USD"].taken == Decimal("26.00"), "once it has paid its order"
