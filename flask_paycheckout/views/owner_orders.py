@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from calendar import monthrange
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta, tzinfo
@@ -47,8 +48,8 @@ _WAITING = (
 )
 _PAID_BACK = (PayoutStatus.SENT, PayoutStatus.COMPLETED)
 _ONE_DAY, _NOTHING = timedelta(days=1), Figures("")
-# The drawing of the days: the height of the longest bar, and the width of a day, in units of the drawing.
-_HEIGHT, _WIDTH = 80, 20
+# The height of the longest bar in the drawing of the days.
+_HEIGHT = 80
 
 
 @dataclass(frozen=True)
@@ -219,9 +220,8 @@ class Bar:
     name: str
     amount: Decimal
     length: float
-    """In units of the drawing; of the longest bar it is `_HEIGHT`, or 100 where bars lie."""
+    """In units of the drawing."""
 
-    place: int = 0
     count: int = 0
 
 
@@ -256,7 +256,7 @@ def overviews(engine: Engine, models: Models, account: str | None, zone: tzinfo,
     :param zone: the time zone of the page.
     """
     first = today.replace(day=1)
-    following = (first + timedelta(days=31)).replace(day=1)
+    month_days = [first.replace(day=number + 1) for number in range(monthrange(today.year, today.month)[1])]
     before = (first - _ONE_DAY).replace(day=1)
     as_far = min(before + (today - first) + _ONE_DAY, first)
 
@@ -269,25 +269,20 @@ def overviews(engine: Engine, models: Models, account: str | None, zone: tzinfo,
         change = round(100 * (taken - taken_before) / taken_before) if taken_before else None
         share = round(100 * month.fees / taken, 1) if taken else None
         on_day = month.by_day.get(today, Decimal(0)), month.payments_by_day.get(today, 0)
-        bars = _days(month, first, following), _methods(month)
+        days = [(day.isoformat(), 0, month.by_day.get(day, Decimal(0))) for day in month_days]
+        methods = sorted([(name, *paid) for name, paid in month.by_method.items()], key=lambda method: -method[2])
+        bars = _bars(days, _HEIGHT), _bars(methods, 100)
         found.append(Overview(month, *on_day, taken_before, first, change, share, *bars))
     return sorted(found, key=lambda each: (-each.month.payments, -each.month.begun, each.month.currency))
 
 
-def _days(month: Figures, first: date, following: date) -> list[Bar]:
-    most, bars = max(month.by_day.values(), default=Decimal(0)), []
-    for number in range((following - first).days):
-        day = first + number * _ONE_DAY
-        amount = month.by_day.get(day, Decimal(0))
-        length = float(_HEIGHT * amount / most) if most > 0 and amount > 0 else 0.0
-        bars.append(Bar(day.isoformat(), amount, round(length, 1), number * _WIDTH))
-    return bars
+def _bars(named: Sequence[tuple[str, int, Decimal]], longest: int) -> list[Bar]:
+    """Bars for amounts, each with its name and the number of its payments.
 
-
-def _methods(month: Figures) -> list[Bar]:
-    found = sorted(month.by_method.items(), key=lambda each: -each[1][1])
-    _, most = found[0][1] if found else (0, Decimal(0))
+    :param longest: the length of the longest bar.
+    """
+    most = max([amount for _, _, amount in named], default=Decimal(0))
     return [
-        Bar(name, amount, round(float(100 * amount / most), 1) if most > 0 else 0.0, count=count)
-        for name, (count, amount) in found
+        Bar(name, amount, round(float(longest * amount / most), 1) if amount > 0 else 0.0, count)
+        for name, count, amount in named
     ]
