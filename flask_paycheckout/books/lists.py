@@ -107,9 +107,10 @@ def page_of_orders(
     :param period: only orders whose newest attempt, or attempt with this status, last changed its status in this time,
         and is of its merchant account.
     """
-    time = "moved_at" if status or period.is_limited else None
+    is_limited = period.is_limited
+    time = "moved_at" if status or is_limited else None
     within = period.conditions(checkouts.table, checkouts.table.c.moved_at)
-    rows = _orders(checkouts.models, status, within, is_limited=period.is_limited)
+    rows = _orders(checkouts.models, status, within, is_limited=is_limited)
     found = _newest(checkouts.single, rows, time, place, limit)
     return Page(orders_named(checkouts, [row.order_id for row in found.rows]), found.next_place)
 

@@ -197,8 +197,12 @@ def _failing(look: Look, *operations: str) -> list[FailingCalls]:
 
     Refused keys, which were asked of the shop again before, count at once: no second try accepts them.
     """
-    failing = [calls for calls in look.failing_calls if calls.operation in operations and _is_told(look, calls)]
-    return sorted(failing, key=lambda calls: operations.index(calls.operation))
+    return [
+        calls
+        for operation in operations
+        for calls in look.failing_calls
+        if calls.operation == operation and _is_told(look, calls)
+    ]
 
 
 def _is_told(look: Look, calls: FailingCalls) -> bool:

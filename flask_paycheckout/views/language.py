@@ -71,8 +71,14 @@ def shop_shown() -> dict[str, Any]:
     """
     own = page_settings()
     accents = readable_accents(own.accent) if own.accent else ()
-    shown = {name: getattr(own, name) for name in ("logo", "contact", "seller", "new_tab")}
-    return shown | {"name": own.shop_name or current_app.name, "accents": accents}
+    return {
+        "name": own.shop_name or current_app.name,
+        "logo": own.logo,
+        "accents": accents,
+        "contact": own.contact,
+        "seller": own.seller,
+        "new_tab": own.new_tab,
+    }
 
 
 def of_page() -> Language:

@@ -14,7 +14,6 @@ from flask import request
 from sqlalchemy import Engine
 from werkzeug.wrappers import Response
 
-from flask_paycheckout.books.alarms import Severity
 from flask_paycheckout.books.customers import Described
 from flask_paycheckout.books.figures import Figures, figures_of, payments_in
 from flask_paycheckout.books.lists import (
@@ -117,7 +116,7 @@ def _orders_page(*, with_figures: bool) -> Page | Response:
     orders = shop.customers.described([*listed, *orders_of(alarms)]) if describes else {}
     refunds = refunds_of_orders(shop.payouts, listed)
     rows = [_row(order, orders.get(order.order_id), refunds.get(order.order_id, ())) for order in page.rows]
-    tasks, is_told = tasks_of(alarms, orders), with_figures and shop.callbacks.tell_owner is not None
+    is_told = with_figures and shop.callbacks.tell_owner is not None
     return owner_page(
         "orders",
         code=404 if text and not (hits.orders or hits.payouts) else 200,
@@ -131,8 +130,7 @@ def _orders_page(*, with_figures: bool) -> Page | Response:
         titles=shop.requests.titles(listed) if any(map(request_of, listed)) else {},
         together={} if with_figures else _sums_of_list(rows, page.rows, [*chain.from_iterable(refunds.values())]),
         sums=shop.books.sums(asked.period) if asked.period.is_limited else None,
-        tasks=[task for task in tasks if task.severity is not Severity.NOTE],
-        notes=[task for task in tasks if task.severity is Severity.NOTE],
+        tasks=tasks_of(alarms, orders),
         overviews=overviews(shop.engine(), shop.models, asked.account, zone, today) if with_figures else None,
         is_told=is_told,
         last_told_at=shop.owner_telling.last_told_at() if is_told else None,
