@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from flask import Flask, request, request_finished
-from playwright.sync_api import Page
+from playwright.sync_api import Page, expect
 
 from example_shop.serving import Demo
 from tests.browser.gallery import Gallery, pages_of
@@ -33,7 +33,7 @@ def test_no_page_has_a_fault(demo: Demo, new_page: Callable[..., Page], visited:
     found = {}
     for scene in gallery.scenes():
         scene.show(page)
-        assert page.locator(scene.holds).count() == 1, scene.name
+        expect(page.locator(scene.holds), scene.name).to_have_count(1)
         if wrong := faults(page):
             found[scene.name] = wrong
     assert found == {}
