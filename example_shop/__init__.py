@@ -5,7 +5,8 @@ merchant needs: `payments` (the total of an order, and closing it when it is pai
 features, each of which can be removed together with its line in `app`: `stock`, `receipts` and `fulfilment`. Last the
 money that goes out: `suppliers` and `refunds`.
 
-Features attach to `hooks`, `app` assembles everything, and `serving` runs it for `python -m example_shop`.
+Features attach to the signals of `hooks`, and to pages by their templates. `settings` has the defaults, `app` assembles
+everything, and `serving` runs it for `python -m example_shop`.
 """
 
 from example_shop.app import create_app

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import argparse
-import os
-import shutil
 import signal
 import sys
 import threading
 from pathlib import Path
 
-from example_shop.serving import Demo, PortTakenError
+import click
+
+from example_shop.serving import running_demo
 
 _WELCOME = """
   Fair & Foul, weather by the jar
@@ -26,57 +25,29 @@ _WELCOME = """
     {flask} --app example_shop paycheckout show ORDER
     {flask} --app example_shop paycheckout payouts
 
-  Ctrl-C stops everything{forgets}.
+  Ctrl-C stops everything. The sandbox forgets its payments, and the shop everything without --database.
 """
 
-
-def port(text: str) -> int:
-    """Parse a port number; ValueError for anything else."""
-    number = int(text)
-    if not 0 <= number <= 65535:
-        raise ValueError(text)
-    return number
+RECONCILE_EVERY = 2.0
+"""Seconds between two rounds of reconcile."""
 
 
-def read_arguments(arguments: list[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="python -m example_shop", description="A small shop that takes payments.")
-    parser.add_argument("--port", type=port, default=5000, help="the shop's (default 5000; 0 is any free one)")
-    parser.add_argument("--sandbox-port", type=port, default=8790, help="the payments sandbox's (default 8790)")
-    parser.add_argument("--warehouse-port", type=port, default=5001, help="the warehouse's (default 5001)")
-    parser.add_argument("--database", metavar="URL", help="the shop's, which is kept; a new SQLite file when left out")
-    parser.add_argument("--no-webhooks", action="store_true", help="the service tells nobody of payments")
-    return parser.parse_args(arguments)
-
-
-def flask_command() -> str:
-    """How another terminal in this folder calls the `flask` beside this Python."""
-    beside = Path(sys.executable).with_name("flask")
-    return "flask" if shutil.which("flask") == str(beside) else os.path.relpath(beside)
-
-
-def main(arguments: list[str] | None = None) -> int:
-    options = read_arguments(arguments)
-    enough = threading.Event()
+@click.command(context_settings={"show_default": True})
+@click.option("--port", default=5000, help="The shop's port.")
+@click.option("--sandbox-port", default=8790, help="The port of the payments sandbox.")
+@click.option("--warehouse-port", default=5001, help="The warehouse's port.")
+@click.option("--database", metavar="URL", help="The shop's database, which is kept; without it a new SQLite file.")
+def main(port: int, sandbox_port: int, warehouse_port: int, database: str | None) -> None:
+    """Run a small shop that takes payments."""
+    stopped = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda *_: enough.set())
-    try:
-        demo = Demo(
-            port=options.port,
-            sandbox_port=options.sandbox_port,
-            warehouse_port=options.warehouse_port,
-            database=options.database,
-            webhooks=not options.no_webhooks,
-        )
-    except PortTakenError as taken:
-        print(taken, "The options are --port, --sandbox-port and --warehouse-port.", file=sys.stderr)
-        return 2
-    with demo:
-        forgets = "; the sandbox forgets its payments" if options.database else " and forgets everything"
-        print(_WELCOME.format(demo=demo, forgets=forgets, flask=flask_command()), flush=True)
-        enough.wait()
+        signal.signal(number, lambda *_: stopped.set())
+    with running_demo(port, sandbox_port, warehouse_port, database) as demo:
+        print(_WELCOME.format(demo=demo, flask=Path(sys.executable).with_name("flask")), flush=True)
+        while not stopped.wait(RECONCILE_EVERY):
+            demo.reconcile()
         print("  Stopping.", flush=True)
-    return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

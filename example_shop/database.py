@@ -8,8 +8,7 @@ from __future__ import annotations
 import secrets
 from datetime import UTC, datetime
 from decimal import Decimal
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from cryptography.fernet import Fernet, MultiFernet
 from flask import current_app
@@ -20,68 +19,72 @@ from sqlalchemy.types import TypeDecorator
 
 if TYPE_CHECKING:
     from flask import Flask
-    from sqlalchemy import Connection, CursorResult, Delete, Engine, Update
+    from sqlalchemy import Connection, Engine
 
 
-class Base(DeclarativeBase):
+class Model(DeclarativeBase):
     """The base class of the shop's models, with their metadata."""
 
 
-db = SQLAlchemy(model_class=Base)
-
-if TYPE_CHECKING:
-    # db.Model is made at run time; type checkers see its base class instead.
-    Model = Base
-else:
-    Model = db.Model
+db = SQLAlchemy(metadata=Model.metadata)
 
 
-class Money(TypeDecorator[Decimal]):
-    """An amount as exact text: SQLite would turn NUMERIC into a float."""
-
-    impl = String(40)
-    cache_ok = True
-
-    def process_bind_param(self, value: Decimal | None, dialect: Dialect) -> str | None:
-        return None if value is None else format(value, "f")
-
-    def process_result_value(self, value: Any, dialect: Dialect) -> Decimal | None:
-        return None if value is None else Decimal(value)
-
-
-class Moment(TypeDecorator[datetime]):
-    """An aware UTC time as ISO 8601 text of one width, so that it sorts: SQLite would forget the time zone."""
-
-    impl = String(32)
-    cache_ok = True
-
-    def process_bind_param(self, value: datetime | None, dialect: Dialect) -> str | None:
-        return None if value is None else value.astimezone(UTC).isoformat(timespec="microseconds")
-
-    def process_result_value(self, value: Any, dialect: Dialect) -> datetime | None:
-        return None if value is None else datetime.fromisoformat(value)
-
-
-class Sealed(TypeDecorator[str]):
-    """Text that is encrypted in the database: the first of BRAND_KEYS encrypts, and each of them decrypts."""
+class AsText(TypeDecorator[Any]):
+    """A column that keeps its values as text, which `write` makes and `read` understands."""
 
     impl = Text
+
+    def process_bind_param(self, value: Any, dialect: Dialect) -> str | None:
+        return None if value is None else self.write(value)
+
+    def process_result_value(self, value: str | None, dialect: Dialect) -> Any:
+        return None if value is None else self.read(value)
+
+    def write(self, value: Any) -> str:
+        raise NotImplementedError
+
+    def read(self, text: str) -> Any:
+        raise NotImplementedError
+
+
+class Money(AsText):
+    """An exact amount: SQLite would turn NUMERIC into a float."""
+
     cache_ok = True
 
-    def process_bind_param(self, value: str | None, dialect: Dialect) -> str | None:
-        return None if value is None else _brand_keys().encrypt(value.encode()).decode()
+    def write(self, value: Decimal) -> str:
+        return f"{value:f}"
 
-    def process_result_value(self, value: Any, dialect: Dialect) -> str | None:
-        return None if value is None else _brand_keys().decrypt(value.encode()).decode()
+    def read(self, text: str) -> Decimal:
+        return Decimal(text)
+
+
+class Moment(AsText):
+    """An aware UTC time in ISO 8601 of one width, so that it sorts: SQLite would forget the time zone."""
+
+    cache_ok = True
+
+    def write(self, value: datetime) -> str:
+        return value.astimezone(UTC).isoformat(timespec="microseconds")
+
+    def read(self, text: str) -> datetime:
+        return datetime.fromisoformat(text)
+
+
+class Sealed(AsText):
+    """Text that is encrypted: the first of BRAND_KEYS encrypts, and each of them decrypts."""
+
+    cache_ok = True
+
+    def write(self, value: str) -> str:
+        return _brand_keys().encrypt(value.encode()).decode()
+
+    def read(self, text: str) -> str:
+        return _brand_keys().decrypt(text).decode()
 
 
 def _brand_keys() -> MultiFernet:
     return MultiFernet([Fernet(key) for key in current_app.config["BRAND_KEYS"]])
-
-
-def changed(statement: Update | Delete) -> int:
-    """Run a conditional UPDATE or DELETE without committing, and return the number of rows that it matched."""
-    return cast("CursorResult[Any]", db.session.execute(statement)).rowcount
 
 
 def init_app(app: Flask) -> None:
@@ -94,13 +97,9 @@ def init_app(app: Flask) -> None:
 def create_tables(app: Flask) -> None:
     """Create all tables; called last, when every model is defined, including those of flask_paycheckout."""
     with app.app_context():
-        path = db.engine.url.database
-        if db.engine.dialect.name == "sqlite" and path and path != ":memory:":
-            Path(path).parent.mkdir(parents=True, exist_ok=True)
         db.create_all()
-        if path and path != ":memory:":
-            # Processes that are forked from this one, as by gunicorn --preload, must not share its connection.
-            db.engine.dispose()
+        # Processes that are forked from this one, as by gunicorn --preload, must not share its connection.
+        db.engine.dispose()
 
 
 def prepare_sqlite(engine: Engine) -> None:
@@ -109,14 +108,18 @@ def prepare_sqlite(engine: Engine) -> None:
     @event.listens_for(engine, "connect")
     def open_connection(connection: Any, record: object) -> None:
         connection.isolation_level = None  # the driver must not begin transactions itself; `begin` does
-        connection.execute("PRAGMA busy_timeout = 30000")
-        connection.execute("PRAGMA journal_mode = WAL")
-        connection.execute("PRAGMA foreign_keys = ON")
+        connection.executescript("PRAGMA busy_timeout = 30000; PRAGMA journal_mode = WAL; PRAGMA foreign_keys = ON;")
 
     @event.listens_for(engine, "begin")
     def begin(connection: Connection) -> None:
         # A transaction that reads first and writes later would fail when another has written in between.
         connection.exec_driver_sql("BEGIN IMMEDIATE")
+
+
+def now() -> datetime:
+    """The current time by the clock of the current app."""
+    time: datetime = current_app.extensions["clock"]()
+    return time
 
 
 # Without 0, O, 1 and I, which people confuse.
@@ -134,10 +137,13 @@ class Order(Model):
     __tablename__ = "orders"
 
     id: Mapped[str] = mapped_column(String(14), primary_key=True, default=new_order_id)
+    form_key: Mapped[str] = mapped_column(String(64), unique=True)
+    """The secret of the form that placed it: a form that is sent twice places one order."""
+
     name: Mapped[str] = mapped_column(String(100))
     email: Mapped[str] = mapped_column(String(200))
     state: Mapped[str] = mapped_column(String(10), default="open")
-    placed_at: Mapped[datetime] = mapped_column(Moment)
+    placed_at: Mapped[datetime] = mapped_column(Moment, default=now)
     lines: Mapped[list[Line]] = relationship(cascade="all, delete-orphan", order_by="Line.id", lazy="selectin")
 
     @property

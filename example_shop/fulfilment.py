@@ -10,12 +10,11 @@ import json
 from typing import TYPE_CHECKING, Any
 
 import requests
-from markupsafe import Markup
 from sqlalchemy import ForeignKey, String
 from sqlalchemy.orm import Mapped, mapped_column
 
 from example_shop.database import Model, Order, db
-from example_shop.hooks import hooks, texts_of
+from example_shop.hooks import against_sending, reasons
 from example_shop.payments import paid_order
 from flask_paycheckout import order_paid
 
@@ -57,8 +56,8 @@ def order_parcel(app: Flask, *, order_id: str, checkout: CheckoutMixin, event_id
         order = paid_order(order_id, checkout)
         if order.state == "refunded":
             return
-        if reasons := texts_of(hooks(app).against_sending, order):
-            raise NotReady(" ".join(reasons))  # the extension calls the receiver again later
+        if objections := reasons(against_sending, order):
+            raise NotReady(" ".join(objections))  # the extension calls the receiver again later
         slip = packing_slip(order)
     db.session.add(Parcel(order_id=order_id, event_id=event_id, number=send_slip(app, event_id, slip)))
 
@@ -84,27 +83,11 @@ def send_slip(app: Flask, event_id: str, slip: dict[str, Any]) -> str:
         return str(json.loads(answer.raw.read(_MOST_ANSWER, decode_content=False))["parcel"])[:40]
 
 
-def parcel_number(order: Order) -> str | None:
-    parcel = db.session.get(Parcel, order.id)
-    return parcel.number if parcel else None
-
-
-def order_note(order: Order) -> str | None:
-    number = parcel_number(order)
-    return Markup('Your parcel is <span class="code">{}</span>.').format(number) if number else None
-
-
-def desk_note(order: Order) -> str | None:
-    number = parcel_number(order)
-    if number is None:
-        return "The warehouse has not answered yet." if order.state == "paid" else None
-    return Markup('Parcel <span class="code">{}</span>').format(number)
+def parcel_of(order: Order) -> Parcel | None:
+    return db.session.get(Parcel, order.id)
 
 
 def init_app(app: Flask) -> None:
-    app.config.setdefault("WAREHOUSE_URL", None)  # parcels are not ordered until it is set
-    app.config.setdefault("WAREHOUSE_TIMEOUT", 5.0)  # seconds
     if app.config["WAREHOUSE_URL"]:
         order_paid.connect(order_parcel, sender=app)
-        hooks(app).order_notes.append(order_note)
-        hooks(app).desk_notes.append(desk_note)
+    app.add_template_global(parcel_of)

@@ -22,8 +22,8 @@ from sqlalchemy import String, delete, select
 from sqlalchemy.orm import Mapped, mapped_column
 
 from example_shop.database import Model, Order, Sealed, db
-from example_shop.hooks import hooks, texts_of
-from example_shop.products import CURRENCY, find
+from example_shop.hooks import against_paying, reasons
+from example_shop.products import CURRENCY
 from flask_paycheckout import Account, Described, Line, Pay, PayCheckout, Receive, order_paid
 
 if TYPE_CHECKING:
@@ -36,15 +36,6 @@ if TYPE_CHECKING:
     from flask_paycheckout import CheckoutMixin
 
 paycheckout = PayCheckout()
-
-HELD_BECAUSE = {
-    "duplicate": "the order had already been paid",
-    "order_changed": "the order was changed after this payment began",
-    "order_not_payable": "the order was no longer open",
-    "order_total_failed": "the shop could not say what the order costs",
-    "amount_mismatch": "what arrived is not what was asked for",
-}
-"""The owner's text for each reason of a held payment."""
 
 DEPOSIT_FROM = Decimal("200.00")
 """From this total on an order is paid in two parts: a fifth at once, and the rest before its jars are sent."""
@@ -61,7 +52,7 @@ class NotWhatWasPaid(Exception):
 def order_total(order_id: str) -> Pay | Receive | None:
     """The order's total, or None when it cannot be paid now. Locks the order."""
     order = db.session.get(Order, order_id, with_for_update=True)
-    if order is None or order.state != "open" or texts_of(hooks().against_paying, order):
+    if order is None or order.state != "open" or reasons(against_paying, order):
         return None
     return price_of(order)
 
@@ -143,10 +134,7 @@ def close_paid_order(app: Flask, *, order_id: str, checkout: CheckoutMixin, **ex
 
 
 def init_app(app: Flask, *, transport: httpx.BaseTransport | None, clock: Callable[[], datetime] | None) -> None:
-    app.config.setdefault("BRAND_KEYS", [])
     paycheckout.init_app(app, db, transport=transport, clock=clock)
-    paycheckout.account_of(account_of)
-    paycheckout.account(account)
     # With sender=app, so that events of another app in the same process are ignored.
     order_paid.connect(close_paid_order, sender=app)
 
@@ -165,27 +153,23 @@ class BrandAccount(Model):
     access_token: Mapped[str] = mapped_column(Sealed)
 
 
-def brand_of(order: Order) -> str:
-    """The brand of all jars of an order; empty when they are of several, or of the shop itself."""
-    brands = {LIGHTHOUSE if (product := find(line.slug)) and product.consigned else "" for line in order.lines}
-    return brands.pop() if len(brands) == 1 else ""
-
-
+@paycheckout.account_of
 def account_of(order_id: str) -> str:
-    brand = brand_of(db.session.get_one(Order, order_id))
-    return db.session.scalar(select(BrandAccount.brand).where(BrandAccount.brand == brand)) or ""
+    """The brand's account for an order of its jars alone, as soon as its keys are stored; else the shop's own."""
+    order = db.session.get_one(Order, order_id)
+    keys = db.session.get(BrandAccount, LIGHTHOUSE) if all(line.consigned for line in order.lines) else None
+    return keys.brand if keys else ""
 
 
+@paycheckout.account
 def account(name: str) -> Account | None:
     found = db.session.get(BrandAccount, name)
     return Account(found.client_id, found.client_secret, access_token=found.access_token) if found else None
 
 
-def keep_keys(brand: str, client_id: str, client_secret: str, access_token: str) -> None:
+def keep_keys(keys: BrandAccount) -> None:
     """Store a brand's keys in the place of earlier ones; payments that begin from now on use its account."""
     # Without loading the earlier row, which may be encrypted with a key that is lost.
-    db.session.execute(delete(BrandAccount).where(BrandAccount.brand == brand))
-    db.session.add(
-        BrandAccount(brand=brand, client_id=client_id, client_secret=client_secret, access_token=access_token)
-    )
+    db.session.execute(delete(BrandAccount).where(BrandAccount.brand == keys.brand))
+    db.session.add(keys)
     db.session.commit()

@@ -4,10 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from flask import Flask
 
 
 @dataclass(frozen=True)
@@ -128,20 +124,13 @@ SHELF = (
     ),
 )
 
-_BY_SLUG = {product.slug: product for product in SHELF}
+CURRENCY = "USD"
 
 
 def find(slug: str) -> Product | None:
-    return _BY_SLUG.get(slug)
-
-
-CURRENCY = "USD"
+    return next((product for product in SHELF if product.slug == slug), None)
 
 
 def show_money(amount: Decimal) -> str:
     """Format an amount like `$1,234.50`, always with two decimals."""
     return f"${amount:,.2f}"
-
-
-def init_app(app: Flask) -> None:
-    app.add_template_filter(show_money, "money")

@@ -8,13 +8,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from flask import Blueprint, abort, flash, redirect, render_template_string, request, session, url_for
-from markupsafe import Markup
+from flask import abort, flash, redirect, request, url_for
 from sqlalchemy import select
 
 from example_shop import owner
 from example_shop.database import Order, db
-from example_shop.hooks import hooks
 from example_shop.orders import commit_change
 from example_shop.payments import paycheckout
 from flask_paycheckout import NothingToRefund, RefundTooLarge
@@ -27,32 +25,8 @@ if TYPE_CHECKING:
 
     from flask_paycheckout import CheckoutMixin, PayoutMixin
 
-MOST_REASON = 300
-"""The most characters of a refund's reason."""
-
 # The statuses of payments that count for their order.
 _COUNTED = ("paid", "part")
-
-blueprint = Blueprint("refunds", __name__, url_prefix="/owner/refunds")
-blueprint.before_request(owner.ask_for_password)
-
-_FORMS = """{% for checkout in checkouts %}<details><summary>Refund {{ checkout.payment.paid }}</summary>
-<form class="inline" action="{{ url_for('refunds.refund', checkout_id=checkout.checkout_id) }}" method="post">
-  {{ csrf_field() }}<input name="why" required maxlength="300" aria-label="Why {{ order.id }} is refunded">
-  <button class="quiet">Refund</button></form></details>{% endfor %}"""
-
-
-_NOTES = """{% for refund in refunds %}{% set sum = refund.amount ~ " " ~ refund.currency %}
-{% if refund.status == "claimable" %}We pay {{ sum }} back to you.
-  {% if placed %}<a class="button" href="{{ url_of(refund.reference) }}">Say where it goes</a>
-  {% else %}Say where it goes on this page in the browser that ordered, or ask us for the link.{% endif %}
-{% elif refund.status == "waiting" %}We pay {{ sum }} back to you, and check where it goes.
-  {% if placed %}<a href="{{ url_of(refund.reference) }}">Look at it, or change where it goes</a>.{% endif %}
-{% elif refund.status in ("ready", "sending") %}We are sending {{ sum }} back to you.
-{% elif refund.status == "sent" %}{{ sum }} are on their way back to you.
-{% elif refund.status == "completed" %}We have paid {{ sum }} back to you.
-{% else %}We still owe you {{ sum }}, and see to it.{% endif %}
-{% endfor %}"""
 
 
 def refundable(order_id: str) -> Sequence[CheckoutMixin]:
@@ -66,55 +40,38 @@ def refundable(order_id: str) -> Sequence[CheckoutMixin]:
     ]
 
 
-@blueprint.post("/<checkout_id>")
+@owner.blueprint.post("/refunds/<checkout_id>")
 def refund(checkout_id: str) -> Response:
     """Refund a payment, and close the order when no other payment of it is left."""
-    row, why = paycheckout.Checkout, request.form.get("why", "").strip()
-    if not 0 < len(why) <= MOST_REASON:
-        abort(400, f"A refund needs a reason, of at most {MOST_REASON} letters. Nothing was refunded.")
+    row = paycheckout.Checkout
     found = select(row.order_id, row.status).where(row.checkout_id == checkout_id)
     order_id, status = db.session.execute(found).one_or_none() or abort(404)
     order = db.session.get_one(Order, order_id, with_for_update=True)
     try:
-        paycheckout.refund(checkout_id, by="the owner", why=why)
+        paycheckout.refund(checkout_id, by="the owner", why=request.form["why"])
+    except ValueError:
+        abort(400, "A refund needs a reason, which is not too long. Nothing was refunded.")
     except (NothingToRefund, RefundTooLarge):
         abort(409, "Nothing of this payment is left to refund.")
-    unpaid = order.state == "open"
     if status in _COUNTED and all(checkout.status not in _COUNTED for checkout in refundable(order_id)):
         order.state = "refunded"
-    if unpaid:
-        # Its jars were kept for the rest.
-        commit_change(order)
-    else:
-        db.session.commit()
+    commit_change(order)
     flash("It is refunded as soon as the customer has said where to, and you have approved that under Payouts.")
-    return redirect(url_for("owner.desk"), 303)
+    return redirect(url_for("owner.desk"))
 
 
-def order_note(order: Order) -> str | None:
-    """Tell how the order's refunds stand, and ask who placed it where the money goes.
-
-    Others may know the order's number, and would say that it goes to them. A customer with another browser gets the
-    link from the owner, who finds it under Payouts.
-    """
+def refunds_of(order: Order) -> list[PayoutMixin]:
+    """The order's refunds; of one that failed and was made again, to another destination, only the new one."""
     row = paycheckout.Payout
     wanted = (row.order_id == order.id, row.kind == "refund", row.status != "cancelled")
-    told: list[PayoutMixin] = []
-    for one in db.session.scalars(select(row).where(*wanted).order_by(row.id)):
-        # A refund to another destination takes the place of the one that failed.
-        failed = ("failed", one.refund_of, one.counts)
-        told = [other for other in told if (other.status, other.refund_of, other.counts) != failed] + [one]
-    placed = order.id in session.get("placed", [])
-    notes = render_template_string(_NOTES, refunds=told, placed=placed, url_of=paycheckout.refund_url)
-    return Markup(notes) or None  # noqa: S704 - the template escapes
-
-
-def desk_note(order: Order) -> str | None:
-    forms = render_template_string(_FORMS, order=order, checkouts=refundable(order.id))
-    return Markup(forms) or None  # noqa: S704 - the template escapes
+    shown: list[PayoutMixin] = []
+    for refund in db.session.scalars(select(row).where(*wanted).order_by(row.id)):
+        replaced = ("failed", refund.refund_of, refund.counts)
+        shown = [other for other in shown if (other.status, other.refund_of, other.counts) != replaced] + [refund]
+    return shown
 
 
 def init_app(app: Flask) -> None:
-    app.register_blueprint(blueprint)
-    hooks(app).order_notes.insert(0, order_note)
-    hooks(app).desk_notes.append(desk_note)
+    app.add_template_global(refundable)
+    app.add_template_global(refunds_of)
+    app.add_template_global(paycheckout.refund_url, "refund_url")

@@ -27,7 +27,7 @@ from tests.sandbox.payments.customers import makes
 
 #: The endpoints that answer a GET and are no pages for people.
 NO_PAGES = {
-    *("static", "favicon", "paycheckout.static", "paycheckout.order_status", "paycheckout_owner.give_proof"),
+    *("static", "paycheckout.static", "paycheckout.order_status", "paycheckout_owner.give_proof"),
     *("paycheckout_owner.download_month", "owner.logout", "pictures.draw", "health.tell_health"),
     # The docs are the page of Swagger UI.
     *("description.show_docs", "description.show_description", "inspector.search"),
@@ -93,7 +93,7 @@ class Gallery:
         self.tester.picks(self.checkouts["pending"])
         self._pay_back()
         for minutes in (17, 1):
-            self.demo.advance(minutes=minutes)
+            self.tester.advances(minutes=minutes)
             self.demo.reconcile()
 
         self.orders["unpaid"] = self.shopper.orders(first_snow=2, sea_breeze=1)

@@ -20,11 +20,12 @@ from jinja2 import Environment, FileSystemLoader, TemplateNotFound
 from PIL import Image
 from playwright.sync_api import Page, sync_playwright
 
-from example_shop.serving import Demo
+from example_shop.serving import running_demo
 from tests.browser.chromium import opened
 from tests.browser.gallery import Gallery, Scene
 from tests.browser.looking import Theme, faults, turn
 from tests.optional_parts import chromium
+from tests.ports import free_port
 
 _FOLDER = Path(__file__).parents[2] / ".pictures"
 _PHONE, _DESK = 400, 820
@@ -56,7 +57,11 @@ def main() -> None:
     parser.add_argument("--plain", action="store_true", help="customers' pages in their own frame, not the shop's")
     asked = parser.parse_args()
     folder, names = asked.folder, tuple(asked.names) or ("",)
-    with Demo(reconciler=False) as demo, sync_playwright() as playwright, opened(playwright, chromium()) as browser:
+    with (
+        running_demo(free_port(), free_port(), free_port()) as demo,
+        sync_playwright() as playwright,
+        opened(playwright, chromium()) as browser,
+    ):
         page = browser.new_context(device_scale_factor=1.5, reduced_motion="reduce").new_page()
         scenes = Gallery(demo).scenes()
         if asked.plain:

@@ -9,7 +9,7 @@ from cryptography.fernet import Fernet
 from sqlalchemy import text
 
 from example_shop.database import db
-from example_shop.payments import LIGHTHOUSE, keep_keys, paycheckout
+from example_shop.payments import LIGHTHOUSE, BrandAccount, keep_keys, paycheckout
 from tests.example_shop.conftest import Payments, rows
 
 if TYPE_CHECKING:
@@ -29,7 +29,8 @@ def shop(make_shop: Callable[..., Flask]) -> Flask:
 def lighthouse(shop: Flask, paycheckout_sandbox: Sandbox) -> SandboxAccount:
     made = paycheckout_sandbox.account(LIGHTHOUSE)
     with shop.app_context():
-        keep_keys(LIGHTHOUSE, made.client_id, made.client_secret, made.access_token)
+        keys = {name: getattr(made, name) for name in ("client_id", "client_secret", "access_token")}
+        keep_keys(BrandAccount(brand=LIGHTHOUSE, **keys))
     return made
 
 

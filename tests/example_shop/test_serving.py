@@ -17,6 +17,7 @@ from sqlalchemy import QueuePool
 
 from example_shop.database import db
 from example_shop.serving import HOST
+from tests.ports import free_port
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -30,7 +31,8 @@ PATIENCE = 60
 @contextmanager
 def running(*arguments: str) -> Iterator[subprocess.Popen[str]]:
     """`python -m example_shop` on free ports, killed at the end if it still runs."""
-    ports = ("--port", "0", "--sandbox-port", "0", "--warehouse-port", "0")
+    options = ("--port", "--sandbox-port", "--warehouse-port")
+    ports = [text for option in options for text in (option, str(free_port()))]
     with subprocess.Popen(
         [sys.executable, "-W", "error", "-m", "example_shop", *ports, *arguments],
         stdout=subprocess.PIPE,

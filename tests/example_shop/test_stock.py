@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING
@@ -10,8 +9,8 @@ from typing import TYPE_CHECKING
 from sqlalchemy import update
 
 from example_shop.database import Order, db
-from example_shop.stock import OPENING, Reservation, SoldOut, Stock, follow_payment, release, reserve
-from tests.example_shop.conftest import Owner, Payments, Shopper, rows, stored
+from example_shop.stock import OPENING, SoldOut, Stock, allot, follow_payment, wanted
+from tests.example_shop.conftest import Owner, Payments, Shopper, newest_checkout, rows, stored
 from tests.races.crowds import crowd
 
 if TYPE_CHECKING:
@@ -24,12 +23,9 @@ SLUG = "first-snow"
 
 
 def shelf(shop: Flask) -> tuple[int, int, int]:
-    """How many jars of First Snow are free, reserved and taken."""
-    [free] = [kind.free for kind in rows(shop, Stock) if kind.slug == SLUG]
-    gone = Counter[bool]()
-    for row in rows(shop, Reservation):
-        gone[row.taken] += row.quantity * (row.slug == SLUG)
-    return free, gone[False], gone[True]
+    """How many jars of First Snow are free, reserved and sold."""
+    [found] = [(kind.free, kind.reserved, kind.sold) for kind in rows(shop, Stock) if kind.slug == SLUG]
+    return found
 
 
 def leave_only(shop: Flask, free: int) -> None:
@@ -105,8 +101,9 @@ def test_of_many_at_once_as_many_get_a_jar_as_there_are(make_shop: Callable[...,
 
     def act(order_id: str, *, gives_back: bool = False) -> None:
         with shop.app_context():
+            order = db.session.get_one(Order, order_id, with_for_update=True)
             with suppress(SoldOut):
-                release(order_id) if gives_back else reserve(db.session.get_one(Order, order_id))
+                allot(order) if gives_back else allot(order, reserved=wanted(order))
             db.session.commit()
 
     with crowd(8) as people:
@@ -117,27 +114,47 @@ def test_of_many_at_once_as_many_get_a_jar_as_there_are(make_shop: Callable[...,
     assert shelf(shop) == (13, 0, 0)
 
 
-def test_who_is_paid_for_and_sold_out_waits_for_the_next_catch(
-    shop: Flask, shopper: Shopper, owner: Owner, payments: Payments
-) -> None:
-    """Late money is accepted when the jar is somebody else's: nothing is oversold, and nothing forgotten."""
-    leave_only(shop, 1)
+def pays_too_late(shopper: Shopper, owner: Owner, payments: Payments) -> str:
+    """Somebody else has bought the last jar; the owner accepts the late payment all the same. Gives the order's id."""
     late, quick = shopper.orders(first_snow=1), shopper.orders(first_snow=1)
     checkout_id = payments.picks(late)
     payments.passes(10, 25 * 60)
     payments.sandbox.pay(shopper.starts_to_pay(quick))
     payments.passes(10)
-    assert stored(shop, quick)["state"] == "paid"
+    assert stored(shopper.shop, quick)["state"] == "paid"
     payments.sandbox.pay(checkout_id)
     payments.passes(13 * 60)
     assert shopper.reads(late) == "We are looking at your payment"
-    assert shelf(shop) == (0, 0, 1)
+    assert shelf(shopper.shop) == (0, 0, 1)
     owner.logs_in()
     owner.decides(checkout_id, "accept", "more is caught tomorrow")
-    assert stored(shop, late)["state"] == "paid"
-    assert shelf(shop) == (0, 0, 1)
-    assert "Paid, but sold out" in owner.sees("/owner/")
-    assert owner.sends("/owner/stock/", slug="first-snow", jars=4).status_code == 303
+    assert stored(shopper.shop, late)["state"] == "paid"
+    assert shelf(shopper.shop) == (0, 0, 1)
+    return late
+
+
+def catches_more(owner: Owner, payments: Payments) -> None:
+    assert owner.sends("/owner/stock/", slug="first-snow", jars=4).status_code == 302
     payments.passes(60)
+
+
+def test_who_is_paid_for_and_sold_out_waits_for_the_next_catch(
+    shop: Flask, shopper: Shopper, owner: Owner, payments: Payments
+) -> None:
+    """Late money is accepted when the jar is somebody else's: nothing is oversold, and nothing forgotten."""
+    leave_only(shop, 1)
+    pays_too_late(shopper, owner, payments)
+    assert "Paid, but sold out" in owner.sees("/owner/")
+    catches_more(owner, payments)
     assert shelf(shop) == (3, 0, 2)
     assert "Paid, but sold out" not in owner.sees("/owner/")
+
+
+def test_who_was_sold_out_and_got_the_money_back_gets_no_jar(
+    shop: Flask, shopper: Shopper, owner: Owner, payments: Payments
+) -> None:
+    leave_only(shop, 1)
+    late = pays_too_late(shopper, owner, payments)
+    assert owner.sends(f"/owner/refunds/{newest_checkout(shop, late)}", why="sold out").status_code == 302
+    catches_more(owner, payments)
+    assert shelf(shop) == (4, 0, 1)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import runpy
 import shlex
+import shutil
 import subprocess
 import sys
 import tomllib
@@ -66,6 +67,8 @@ def copied_shop(scene: Scene, merchant: Merchant) -> None:
     features = [f"{feature}.py" for feature in FEATURES]
     for name in ("__main__.py", "serving.py", "warehouse.py", "templates/warehouse.html", *features):
         (shop / name).unlink()
+    for feature in FEATURES:
+        shutil.rmtree(shop / "templates" / feature, ignore_errors=True)
     app, payments = (shop / "app.py").read_text(), (shop / "payments.py").read_text()
     (shop / "app.py").write_text(re.sub(rf'    "({"|".join(FEATURES)})",  # .*\n', "", app))
     (shop / "payments.py").write_text(payments.replace("return round(order.total / 5, 2)", "return None"))
@@ -83,13 +86,13 @@ def _orders_eight_jars(shop: str) -> str:
     """Order by the shop's forms; gives the address of the order's page."""
     with requests.Session() as visitor:
         page = visitor.get(f"{shop}/jars/distant-thunder", timeout=60)
-        csrf = re.search(r'name="csrf" value="([^"]+)"', page.text)
+        csrf = re.search(r'name="csrf_token" value="([^"]+)"', page.text)
         assert csrf is not None
         for path, typed in {
             "/basket/add": {"slug": "distant-thunder", "quantity": "8"},
-            "/orders/": {"name": "Grace", "email": "grace@example.com"},
+            "/orders/new": {"name": "Grace", "email": "grace@example.com"},
         }.items():
-            page = visitor.post(shop + path, data=typed | {"csrf": csrf[1]}, timeout=60)
+            page = visitor.post(shop + path, data=typed | {"csrf_token": csrf[1]}, timeout=60)
         assert "/orders/" in page.url, page.text
         return page.url
 
