@@ -13,7 +13,6 @@ from sqlalchemy import select
 
 from example_shop import create_app
 from example_shop.database import Order, db
-from example_shop.fulfilment import Parcel
 from example_shop.payments import paycheckout
 from flask_paycheckout.sandbox import sandbox_clock
 
@@ -105,6 +104,10 @@ class Owner(Visitor):
         headers = {"Sec-Fetch-Site": "same-origin"}
         return self.browser.post(form[1], data={"decision": decision, "why": why}, headers=headers)
 
+    def refunds(self, order_id: str, why: str = "the jar broke") -> TestResponse:
+        """Give back the order's newest payment."""
+        return self.sends(f"/owner/refunds/{newest_checkout(self.shop, order_id)}", why=why)
+
 
 def rows(shop: Flask, what: Any) -> list[Any]:
     """All rows of a model, or of one of its columns."""
@@ -119,12 +122,10 @@ def newest_checkout(shop: Flask, order_id: str) -> str:
         return str(db.session.scalars(newest).first())
 
 
-def stored(shop: Flask, order_id: str) -> dict[str, Any]:
-    """The facts about an order in the shop's database."""
+def stored(shop: Flask, order_id: str) -> Order:
+    """An order as the shop's database has it."""
     with shop.app_context():
-        order = db.session.get_one(Order, order_id)
-        parcel = db.session.get(Parcel, order_id)
-        return {"state": order.state, "total": order.total, "parcel": parcel.number if parcel else None}
+        return db.session.get_one(Order, order_id)
 
 
 @pytest.fixture

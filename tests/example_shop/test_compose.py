@@ -36,7 +36,7 @@ def services(database: str) -> tuple[dict[str, Any], str]:
 def answers(address: str) -> bool:
     try:
         return requests.get(address, timeout=10).ok
-    except requests.ConnectionError:
+    except requests.RequestException:
         return False
 
 

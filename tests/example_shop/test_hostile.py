@@ -61,11 +61,10 @@ def test_nothing_is_looked_up_by_a_nul(shopper: Shopper) -> None:
 
 # Cookies
 
-PRODUCTION = {"TESTING": False, "PAYCHECKOUT_PUBLIC_URL": "https://shop.test", "PAYCHECKOUT_ALLOW_SANDBOX": True}
-
 
 def test_cookies_travel_by_https_only(make_shop: Callable[..., Flask]) -> None:
-    browser = make_shop(**PRODUCTION).test_client()
+    production = {"TESTING": False, "PAYCHECKOUT_PUBLIC_URL": "https://shop.test", "PAYCHECKOUT_ALLOW_SANDBOX": True}
+    browser = make_shop(**production).test_client()
     [cookie] = browser.get("https://shop.test/jars/first-snow").headers.getlist("Set-Cookie")
     assert {"Secure", "HttpOnly", "SameSite=Lax"} <= set(cookie.split("; "))
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 def test_an_order_holds_the_basket_and_empties_it(shop: Flask, shopper: Shopper) -> None:
     order_id = shopper.orders(first_snow=2, summer_drizzle=1)
     page = shopper.sees(f"/orders/{order_id}")
-    assert stored(shop, order_id)["total"] == Decimal("57.90")
+    assert stored(shop, order_id).total == Decimal("57.90")
     assert "Pay $57.90" in page
     assert "Ada Lovelace" in page
     assert "Nothing but air" in shopper.sees("/basket/")
@@ -91,7 +91,7 @@ def test_a_faulty_order_form_says_what_is_wrong_and_keeps_the_rest(
 def test_an_open_order_can_be_changed(shop: Flask, shopper: Shopper) -> None:
     order_id = shopper.orders(first_snow=2, north_wind=1)
     shopper.changes(order_id, first_snow=0, north_wind=3)
-    assert stored(shop, order_id)["total"] == Decimal("54.00")
+    assert stored(shop, order_id).total == Decimal("54.00")
     assert "First Snow" not in shopper.sees(f"/orders/{order_id}")
 
 
@@ -103,4 +103,4 @@ def test_a_cancelled_or_paid_order_stays_as_it_is(shop: Flask, shopper: Shopper,
         assert shopper.changes(order_id, first_snow=1).status_code == 409
         assert shopper.cancels(order_id).status_code == 409
         assert shopper.reads(order_id) == headline
-        assert stored(shop, order_id)["total"] == Decimal("48.00")
+        assert stored(shop, order_id).total == Decimal("48.00")

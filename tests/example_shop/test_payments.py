@@ -76,6 +76,6 @@ def test_a_big_order_is_paid_by_a_deposit_and_the_rest(shop: Flask, shopper: Sho
     assert "Pay $184.32" in shopper.sees(f"/orders/{order_id}")
     assert shopper.cancels(order_id).status_code == 409
     payments.pays(order_id)
-    assert stored(shop, order_id)["state"] == "paid"
+    assert stored(shop, order_id).state == "paid"
     [receipt] = rows(shop, Letter.text)
     assert "In all:      $230.40" in receipt

@@ -86,7 +86,7 @@ def test_a_mail_server_that_is_away_gets_the_letter_later(
     mail_server.connect.side_effect = [ConnectionRefusedError(), mail_server]
     shop = make_shop(MAIL_SERVER="127.0.0.1")
     order_id = Payments(Shopper(shop), paycheckout_sandbox).buys(first_snow=1)
-    assert (stored(shop, order_id)["state"], letters(shop)) == ("paid", [("ada@example.com", False)])
+    assert (stored(shop, order_id).state, letters(shop)) == ("paid", [("ada@example.com", False)])
     with shop.app_context():
         paycheckout.reconcile()
     [event_id] = rows(shop, Letter.event_id)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from example_shop.payments import paycheckout
 from example_shop.stock import OPENING, free_jars
-from tests.example_shop.conftest import WAREHOUSE, Owner, Payments, Shopper, newest_checkout, rows, stored
+from tests.example_shop.conftest import WAREHOUSE, Owner, Payments, Shopper, rows, stored
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -30,10 +30,6 @@ ACCOUNT = {
 }
 
 
-def refund(owner: Owner, checkout_id: str, why: str = "the jar broke") -> TestResponse:
-    return owner.sends(f"/owner/refunds/{checkout_id}", why=why)
-
-
 def refunds(shop: Flask) -> list[Any]:
     return [payout for payout in rows(shop, paycheckout.Payout) if payout.kind == "refund"]
 
@@ -54,15 +50,15 @@ def test_an_order_is_refunded_to_where_the_customer_says(
     order_id = payments.buys(summer_drizzle=1)
     owner.logs_in()
     assert "Refund 9.90 USD" in owner.sees("/owner/")
-    assert refund(owner, newest_checkout(shop, order_id)).status_code == 302
-    assert stored(shop, order_id)["state"] == "refunded"
+    assert owner.refunds(order_id).status_code == 302
+    assert stored(shop, order_id).state == "refunded"
     assert "Refund 9.90 USD" not in owner.sees("/owner/")
     assert shopper.reads(order_id) == "This order is refunded"
     page = shopper.sees(f"/orders/{order_id}")
     assert page.index("Say where it goes") < page.index("Your receipt")
     assert claim(shopper, order_id).status_code in (200, 303)
     [asked] = refunds(shop)
-    assert (asked.status, asked.amount, asked.revision) == ("waiting", stored(shop, order_id)["total"], 1)
+    assert (asked.status, asked.amount, asked.revision) == ("waiting", stored(shop, order_id).total, 1)
     assert ACCOUNT["account_number"] not in repr(vars(asked))
     with shop.app_context():
         paycheckout.approve_payout(asked.reference, by="the owner", seen=1)
@@ -78,13 +74,13 @@ def test_an_order_is_refunded_to_where_the_customer_says(
 
 
 def test_money_is_refunded_once_with_a_reason_and_by_the_owner(shop: Flask, owner: Owner, payments: Payments) -> None:
-    checkout_id = newest_checkout(shop, payments.buys(first_snow=1))
-    assert refund(owner, checkout_id).location == "/owner/login"
+    order_id = payments.buys(first_snow=1)
+    assert owner.refunds(order_id).location == "/owner/login"
     owner.logs_in()
-    assert refund(owner, checkout_id, why=" ").status_code == 400
-    assert refund(owner, "no-such-checkout").status_code == 404
+    assert owner.refunds(order_id, why=" ").status_code == 400
+    assert owner.sends("/owner/refunds/no-such-checkout", why="lost").status_code == 404
     assert refunds(shop) == []
-    assert [refund(owner, checkout_id).status_code for _ in range(2)] == [302, 409]
+    assert [owner.refunds(order_id).status_code for _ in range(2)] == [302, 409]
     assert len(refunds(shop)) == 1
 
 
@@ -93,7 +89,7 @@ def test_who_only_knows_the_orders_number_gets_no_link_to_its_refund(
 ) -> None:
     order_id = payments.buys(first_snow=1)
     owner.logs_in()
-    refund(owner, newest_checkout(shop, order_id))
+    owner.refunds(order_id)
     page = shop.test_client().get(f"/orders/{order_id}").text
     assert "in the browser that ordered" in page
     assert "/refunds/" not in page
@@ -107,7 +103,7 @@ def test_a_deposit_that_is_refunded_closes_the_order_and_frees_its_jars(
     with shop.app_context():
         assert free_jars("small-rainbow") == OPENING - 6
     owner.logs_in()
-    assert refund(owner, newest_checkout(shop, order_id)).status_code == 302
+    assert owner.refunds(order_id).status_code == 302
     assert shopper.reads(order_id) == "This order is refunded"
     with shop.app_context():
         assert free_jars("small-rainbow") == OPENING
@@ -118,8 +114,7 @@ def test_a_refund_that_takes_the_place_of_a_failed_one_is_told_alone(
 ) -> None:
     order_id = payments.buys(summer_drizzle=1)
     owner.logs_in()
-    checkout_id = newest_checkout(shop, order_id)
-    refund(owner, checkout_id)
+    owner.refunds(order_id)
     claim(shopper, order_id)
     [failed] = refunds(shop)
     with shop.app_context():
@@ -128,7 +123,7 @@ def test_a_refund_that_takes_the_place_of_a_failed_one_is_told_alone(
     paycheckout_sandbox.finish(failed, "failed")
     payments.passes(60)
     assert "We still owe you 9.90 USD" in shopper.sees(f"/orders/{order_id}")
-    refund(owner, checkout_id, why="to another bank")
+    owner.refunds(order_id, why="to another bank")
     page = shopper.sees(f"/orders/{order_id}")
     assert page.count("9.90 USD") == 1
     assert "Say where it goes" in page
@@ -142,7 +137,7 @@ def test_what_is_refunded_before_it_was_packed_is_not_sent_any_more(
     warehouse.post(f"{WAREHOUSE}/parcels", status=503)
     order_id = payments.buys(first_snow=1)
     owner.logs_in()
-    refund(owner, newest_checkout(shop, order_id))
+    owner.refunds(order_id)
     payments.passes(60)
     assert len(warehouse.calls) == 1
     with shop.app_context():
