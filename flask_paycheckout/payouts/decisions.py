@@ -16,7 +16,15 @@ from flask_paycheckout.errors import PayoutRefused
 from flask_paycheckout.events.outbox import Outbox
 from flask_paycheckout.payouts.payout_model import PayoutMixin
 from flask_paycheckout.payouts.payout_moves import PayoutMove, PayoutMoves
-from flask_paycheckout.payouts.payout_states import PAYOUT_TRANSITIONS, Doubt, PayoutEvidence, PayoutState, PayoutStatus
+from flask_paycheckout.payouts.payout_states import (
+    DEED_OF,
+    PASSED_ON,
+    PAYOUT_TRANSITIONS,
+    Doubt,
+    PayoutEvidence,
+    PayoutState,
+    PayoutStatus,
+)
 from flask_paycheckout.payouts.payout_table import (
     all_tries,
     next_transfers,
@@ -55,8 +63,8 @@ _TO_APPROVE = {_E.SEEN_UNSENT: _E.UNSENT_TO_APPROVE, _E.RETRIED: _E.RETRY_TO_APP
 # Who has done this cannot approve it.
 _BARRING = ("asked", "linked", "resolved", "retried")
 _BY_ANOTHER = (
-    "Who asked for it, saw its link, had it tried again, or said what became of it cannot decide this; let another"
-    " person look at it."
+    "Who asked for it, saw its link, had it tried again, or said what became of it, or of a refund before it, cannot"
+    " decide this; let another person look at it."
 )
 _STOPPED = "The payment was taken back, so this would be paid on top of that: cancel it."
 _DOUBTED = (
@@ -82,6 +90,9 @@ class PayoutDecisions:
         :param over_limit: it may exceed the daily limit.
         """
         by, given = who_and_why(by, "-" if why is None else why)
+        if seen is not None and type(seen) is not int:
+            # True would equal the first revision.
+            raise TypeError(f"seen must be the payout's revision, an int, not {type(seen).__name__}")
         # Without `seen` too, the approval is of one destination: a change after this read is refused.
         revision = self.moves.payouts.require(reference).revision if seen is None else seen
         evidence = _E.RELEASED if yes_or_no("over_limit", over_limit) else _E.APPROVED
@@ -91,8 +102,8 @@ class PayoutDecisions:
         """Whether this person may approve a payout.
 
         Where two persons are needed, these may not: who asked for it, who saw its link, who had it tried again, and who
-        said what became of it, nor the system's user who did that by a command. Deeds tell that, also once the history
-        was pruned.
+        said what became of it, or of an earlier refund of its payment that has ended, nor the system's user who did
+        that by a command. Deeds tell that, also once the history was pruned.
         """
         return payout.reference not in self.barred([payout.reference], by)
 
@@ -103,8 +114,15 @@ class PayoutDecisions:
         c, payouts = self.wiring.models.deeds.c, self.wiring.models.payouts.c
         deeds = select(c.subject, c.by, c.system_user).where(c.subject.in_(references), c.deed.in_(_BARRING))
         asked = select(payouts.reference, payouts.asked_by).where(payouts.reference.in_(references))
+        # Who said that an earlier refund came back would else pay it again, by a new one of the same payment.
+        earlier = self.wiring.models.payouts.alias().c
+        returned = select(payouts.reference, c.by, c.system_user).where(
+            payouts.reference.in_(references),
+            *(earlier.refund_of == payouts.refund_of, earlier.state.in_(PASSED_ON), earlier.id != payouts.id),
+            *(c.subject == earlier.reference, c.deed == DEED_OF[_E.RETURNED]),
+        )
         here = {_compared(stored_name(by)), _compared(present_door().by)}
-        rows = [row for statement in (deeds, asked) for row in read_rows(self.wiring.engine(), statement)]
+        rows = [row for statement in (deeds, asked, returned) for row in read_rows(self.wiring.engine(), statement)]
         return {reference for reference, *names in rows if not here.isdisjoint(map(_compared, filter(None, names)))}
 
     def cancel(self, reference: str, by: str, why: str) -> PayoutMixin:

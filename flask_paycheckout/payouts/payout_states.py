@@ -223,5 +223,8 @@ ENDED = RELEASING | {PayoutStatus.COMPLETED}
 LIVE = frozenset(PayoutStatus) - ENDED
 """With these statuses something may still happen."""
 
+PASSED_ON = (PayoutState.REPLACED, PayoutState.CANCELLED)
+"""In these states of a refund another one may count its money."""
+
 WIPING = frozenset({PayoutStatus.COMPLETED, PayoutStatus.CANCELLED})
 """On the move to one of these statuses a stored account number is replaced by its masked form."""

@@ -27,15 +27,13 @@ from flask_paycheckout.database.models import Models
 from flask_paycheckout.database.state_table import StateTable, insert_in
 from flask_paycheckout.errors import UnknownPayout
 from flask_paycheckout.payouts.payout_model import PayoutMixin
-from flask_paycheckout.payouts.payout_states import Doubt, PayoutKind, PayoutState, PayoutStatus
+from flask_paycheckout.payouts.payout_states import PASSED_ON, Doubt, PayoutKind, PayoutState, PayoutStatus
 
 # A row of the table of failing calls, whose `words` is the key; it never fails, so no report shows it.
 _ROW = {"account": "", "operation": "installation key"}
 
 # Characters of the shop's reference that the service's contains, so that people recognise it.
 _SHOWN = 16
-# In these states another refund may count the money of one that came back.
-_PASSED_ON = (PayoutState.REPLACED, PayoutState.CANCELLED)
 _TRANSFER = re.compile("[A-Za-z0-9-]+-([0-9]{1,6})-[0-9a-f]{16}")
 
 
@@ -109,7 +107,7 @@ class Payouts(StateTable[PayoutMixin]):
         :param connection: as for `find`.
         """
         refunds = self.of_checkout(payout.refund_of, connection) if payout.refund_of else ()
-        ended = [one for one in refunds if one.state in _PASSED_ON and one.id != payout.id]
+        ended = [one for one in refunds if one.state in PASSED_ON and one.id != payout.id]
         tries = [*tries_of(payout.earlier), *chain.from_iterable(map(all_tries, ended))]
         return any(each.doubt == Doubt.DENIED for each in tries)
 

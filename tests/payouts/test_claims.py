@@ -150,6 +150,9 @@ def test_a_wallet_is_stored_without_a_call(shop: Shop) -> None:
 def test_the_customer_may_correct_it_until_a_person_approves_what_they_saw(shop: Shop) -> None:
     customer = refunded(shop)
     customer.sends()
+    for seen in (True, "1", 1.0):
+        with pytest.raises(TypeError, match="seen must be the payout's revision"):
+            decides(shop, "approve", customer.reference, seen=seen)
     customer.sends(account_number="canary-3 17788")
     assert customer.refund.destination.endswith("Number ends with: 7788")
     assert not decides(shop, "approve", customer.reference, seen=1)

@@ -86,6 +86,24 @@ def test_who_reports_that_a_payout_came_back_cannot_approve_that_it_is_sent_agai
     assert (payout(one_hand).status, len(books.paid)) == ("sent", 2)
 
 
+@pytest.mark.parametrize("given_up", [False, True], ids=["replaced", "given up"])
+def test_who_reports_that_a_refund_came_back_cannot_approve_another_one_in_its_place(
+    one_hand: Shop, given_up: bool
+) -> None:
+    opens_view(one_hand, lambda: "Bo")
+    checkout_id = one_hand.has_paid()
+    first = refunds(one_hand, checkout_id, by="Ada", to=MAKER)
+    sends_payouts(one_hand)
+    assert decides(one_hand, "resolve", first.reference, False, by="Bo")
+    if given_up:
+        assert decides(one_hand, "cancel", first.reference, by="Bo")
+    second = refunds(one_hand, checkout_id, by="Cy")
+    assert Customer(one_hand, second.reference).sends().status_code == 303
+    assert not decides(one_hand, "approve", second.reference, by="bo")
+    assert 'value="approve"' not in payout_page(one_hand, second.reference).text
+    assert decides(one_hand, "approve", second.reference, by="Ada")
+
+
 def test_a_token_payout_that_one_person_sends_again_is_told_until_it_is_compared_with_the_chain(
     open_shop: OpenShop, books: Books
 ) -> None:
