@@ -26,8 +26,8 @@ from flask_paycheckout.payouts.due_payouts import DuePayouts
 from flask_paycheckout.payouts.payout_model import PayoutMixin, about_payout
 from flask_paycheckout.payouts.payout_moves import PayoutMove
 from flask_paycheckout.payouts.payout_schedule import WITHOUT_KEYS
-from flask_paycheckout.payouts.payout_states import CALLED, PayoutEvidence, PayoutState
-from flask_paycheckout.payouts.payout_table import Try, tries_of, tries_text
+from flask_paycheckout.payouts.payout_states import CALLED, Doubt, PayoutEvidence, PayoutState
+from flask_paycheckout.payouts.payout_table import Try, all_tries, tries_of, tries_text
 from flask_paycheckout.payouts.results import PayoutResults
 from flask_paycheckout.service.accounts import AccountUnavailable
 from flask_paycheckout.wiring import Wiring
@@ -196,6 +196,25 @@ class Following:
                 columns["earlier"] = tries_text(tuple(each for each in earlier if each != one))
                 problem = self.calls.difference(payout, made, one)
                 results.found(payout, made, PayoutEvidence.FOUND, problem, **columns)
+                return False
+        return all(self._has_failed(one, payout, results) for one in self.calls.payouts.passed_on(payout))
+
+    def _has_failed(self, before: PayoutMixin, refund: PayoutMixin, results: PayoutResults) -> bool:
+        """Whether the service still says that an earlier refund of the payment failed; otherwise this one waits.
+
+        It is not asked about tokens, nor about what came back by a person's word.
+        """
+        tries = [one for one in all_tries(before) if one.paid_by is not None and one.doubt != Doubt.DENIED]
+        for one in () if before.is_token else tries:
+            try:
+                made = self.calls.reading(before, one)()
+            except Exception as error:
+                results.failed_calls += 1
+                results.not_carried_out(refund, f"an earlier refund could not be read: {error_text(error)}")
+                return False
+            if made is not None and record_status(made) != "failed":
+                problem = f"refund {before.reference} of the same payment was paid after all: cancel this one"
+                results.not_carried_out(refund, problem)
                 return False
         return True
 

@@ -106,10 +106,13 @@ class Payouts(StateTable[PayoutMixin]):
 
         :param connection: as for `find`.
         """
-        refunds = self.of_checkout(payout.refund_of, connection) if payout.refund_of else ()
-        ended = [one for one in refunds if one.state in PASSED_ON and one.id != payout.id]
-        tries = [*tries_of(payout.earlier), *chain.from_iterable(map(all_tries, ended))]
+        tries = [*tries_of(payout.earlier), *chain.from_iterable(map(all_tries, self.passed_on(payout, connection)))]
         return any(each.doubt == Doubt.DENIED for each in tries)
+
+    def passed_on(self, payout: PayoutMixin, connection: Connection | None = None) -> Sequence[PayoutMixin]:
+        """The refunds of its payment that have ended, so that it may count their money; `connection` as for `find`."""
+        refunds = self.of_checkout(payout.refund_of, connection) if payout.refund_of else ()
+        return [one for one in refunds if one.state in PASSED_ON and one.id != payout.id]
 
     def renumber(self, connection: Connection, payout_id: int, reference: str) -> None:
         """Give a refund a service reference of its payment, and its own to the unsent refund that had it."""

@@ -14,7 +14,7 @@ import pytest
 from tests.conftest import OpenShop
 from tests.payouts.books import NO_ANSWER, Books, Pages
 from tests.payouts.conftest import CONFIG
-from tests.payouts.shop import MAKER, WALLET, decides, payout, pays_out, sends
+from tests.payouts.shop import MAKER, WALLET, decides, payout, pays_out, refunds, sends
 from tests.scripted import Answer, Clock, Shop, refusal, success
 
 
@@ -221,6 +221,25 @@ def test_a_retry_takes_an_earlier_try_that_was_carried_out_after_all(shop: Shop,
     assert (stored.status, stored.service_reference, stored.disbursement_id) == ("sent", first, books.paid[0].id)
     assert later(shop, 3600) == "completed"
     assert len(books.paid) == 1
+
+
+def test_a_refund_in_place_of_one_that_was_paid_after_all_waits_until_it_is_cancelled(shop: Shop, books: Books) -> None:
+    checkout_id = shop.has_paid()
+    first = refunds(shop, checkout_id, to=MAKER).reference
+    sends(shop)
+    books.finish("failed")
+    sends(shop, seconds=3600)
+    second = refunds(shop, checkout_id, to=MAKER).reference
+    books.paper.add("finished", id=books.paid[0].id, status="completed")
+    for problem, answers in {"earlier refund could not be read": [refusal(503)] * 9, "was paid after all": []}.items():
+        books.instead_of_reads = [*answers]
+        sends(shop, seconds=7200)
+        waits = payout(shop, second)
+        assert (waits.status, problem in waits.problem) == ("ready", True), waits.problem
+    for decision, reference in (("cancel", second), ("retry", first)):
+        assert decides(shop, decision, reference)
+    sends(shop, seconds=600)
+    assert (payout(shop, first).status, len(books.paid)) == ("sent", 1)
 
 
 def test_the_doubt_about_an_earlier_try_is_none_about_the_next(shop: Shop, books: Books) -> None:
