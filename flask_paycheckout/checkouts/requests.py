@@ -24,7 +24,7 @@ from flask_paycheckout.database.deeds import record_deed, stored_name, who_and_w
 from flask_paycheckout.database.mapping import MOMENT, ROW_ID, PaymentTable, partial_index
 from flask_paycheckout.database.state_table import StateTable
 from flask_paycheckout.errors import UnknownRequest, WithdrawalRefused
-from flask_paycheckout.text import MAX_ID, one_line, order_of_request, request_of, require_order_id
+from flask_paycheckout.text import MAX_ID, one_line, order_of_request, request_of, require_order_id, trimmed
 from flask_paycheckout.totals import Pay, Receive, Total
 from flask_paycheckout.wiring import Wiring
 
@@ -177,7 +177,8 @@ class PaymentRequests(StateTable[RequestMixin]):
     ) -> RequestMixin:
         """Make a request and commit it, for a form or a command; arguments and errors as for `add`.
 
-        :returns: the stored one where there is one with this reference already.
+        :returns: the stored one where this form was sent before with the same content.
+        :raises ValueError: also for a form that was sent before with other content.
         """
         reference = reference or new_reference()
         with self.wiring.sessions.own() as session:
@@ -187,8 +188,15 @@ class PaymentRequests(StateTable[RequestMixin]):
             except IntegrityError:
                 # The form was sent twice.
                 session.rollback()
-                if self.find(reference) is None:
+                stored = self.find(reference)
+                if stored is None:
                     raise
+                content = total, trimmed(title), trimmed(note or "") or None, expires, account
+                if (stored.total, stored.title, stored.note, stored.expires_at, stored.account) != content:
+                    raise ValueError(
+                        "the request of this form is made already, with what stood in it then. Look at it below; send"
+                        " the form again if you want another one"
+                    ) from None
         return self.require(reference)
 
     def withdraw(self, reference: str, by: str, why: str) -> RequestMixin:

@@ -136,6 +136,18 @@ def test_the_owner_makes_a_request_once_for_each_form_and_withdraws_it(desk: Sho
     assert "Ada withdrew" in deeds
 
 
+@pytest.mark.parametrize("changed", [{"amount": "13"}, {"note": "two drafts"}, {"expires": ""}], ids=str)
+def test_a_form_that_was_changed_after_it_made_a_request_says_that_nothing_is_changed(
+    desk: Shop, changed: dict[str, str]
+) -> None:
+    page = opens(desk, "/requests")
+    sends(desk, "", page, **NEW)
+    again = sends(desk, "", page, **NEW | changed)
+    assert (again.status_code, "is made already" in text_of(again)) == (400, True)
+    assert sends(desk, "", again, **NEW | changed).status_code == 303
+    assert len(desk.runtime.requests.loaded(desk.runtime.models.requests.select())) == 2
+
+
 @pytest.mark.parametrize(
     ("typed", "said"),
     [
