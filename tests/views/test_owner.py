@@ -182,7 +182,7 @@ def test_orders_of_some_days_are_listed_with_what_arrived_and_the_sums_of_the_bo
     day = str(desk.clock().date())
     page = opens(desk, **{"from": day, "to": day})
     assert listed(page) == ["o-2"]
-    assert "USD 12.50 0 0 0 0 12.50 12.13" in text_of(page)
+    assert "USD $12.50 $0.00 $0.00 $0.00 $0.00 $12.50 $12.13" in text_of(page)
     assert "$1.00 of $12.50 arrived" in text_of(opens(desk))
     assert listed(opens(desk, to=day)) == ["o-2", "o-1"]
     assert listed(opens(desk, **{"from": day, "status": "held"})) == []

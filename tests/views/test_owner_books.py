@@ -52,12 +52,15 @@ def test_months_since_the_first_movement_are_listed(desk: Shop) -> None:
 def test_a_month_tells_its_sums(desk: Shop) -> None:
     refunds(desk, desk.has_held("o-2"), to=ByHand())
 
-    def cells(**query: str) -> list[str]:
-        page = opens(desk, "/books", **query).text.partition('class="sums"')[2]
+    def cells(language: str = "en", **query: str) -> list[str]:
+        answer = desk.browser.get(f"{ROOT}/books", query_string=query, headers={"Accept-Language": language})
+        page = answer.text.partition('class="sums"')[2]
         return [html.unescape(cell) for cell in re.findall(r"<t[hd] (?:scope=.row.|data-label=[^>]*)>([^<]*)<", page)]
 
-    assert cells(month="2026-01") == ["USD", "12.50", "0", "0", "0", "0", "12.50", "12.13"]
-    assert cells(month="2026-03")[:5] == ["USD", "0", "1", "0", "-1"]
+    zero = "$0.00"
+    assert cells(month="2026-01") == ["USD", "$12.50", zero, zero, zero, zero, "$12.50", "$12.13"]
+    assert cells(month="2026-03")[:5] == ["USD", zero, "$1.00", zero, "-$1.00"]
+    assert cells("de", month="2026-01")[1] == "12,50\xa0$", "like all other amounts of the page"
 
 
 @pytest.mark.parametrize(
