@@ -7,7 +7,6 @@ from decimal import Decimal
 
 from flask import Blueprint, g
 from msgspec.structs import asdict, replace
-from sqlalchemy import Index
 from sqlalchemy.orm import Mapped, Session, mapped_column
 
 from flask_paycheckout.sandbox.auth.access import operation
@@ -24,7 +23,7 @@ from flask_paycheckout.sandbox.wire.envelope import Record, Refusal, Url, unspec
 from flask_paycheckout.sandbox.wire.field_types import Amount, Code, Request, in_units
 from flask_paycheckout.sandbox.world.accounts import Account
 from flask_paycheckout.sandbox.world.context import current_time, world
-from flask_paycheckout.sandbox.world.database import AccountId, Table, insert_rows
+from flask_paycheckout.sandbox.world.database import AccountId, Table
 from flask_paycheckout.sandbox.world.settings import new_id
 
 PAGE_VALIDITY = timedelta(minutes=15)
@@ -46,8 +45,6 @@ class Checkout(Table):
     created_at: Mapped[datetime] = mapped_column(index=True)
     expires_at: Mapped[datetime]
     picked_at: Mapped[datetime | None]
-
-    __table_args__ = (Index("checkout_by_account", "user_id", "created_at", "id"),)
 
     @property
     def page_is_open(self) -> bool:
@@ -93,12 +90,19 @@ def store_checkout(session: Session, user_id: str, sent: NewCheckout) -> str:
     if rate is None:
         raise unspecified_refusal("conversion_refused", "Conversion is not enabled for this pair of currencies.")
     now = current_time()
-    times = {"created_at": now, "expires_at": now + PAGE_VALIDITY}
-    checkout = {"id": new_id(session), "user_id": user_id, "rate": rate, **asdict(asked), **times}
-    if not offers(session, Checkout(**checkout)):
+    checkout = Checkout(
+        id=new_id(session),
+        user_id=user_id,
+        rate=rate,
+        **asdict(asked),
+        created_at=now,
+        expires_at=now + PAGE_VALIDITY,
+    )
+    if not offers(session, checkout):
         raise unspecified_refusal(400, "The amount is outside the limits of every enabled payment method.")
-    insert_rows(session, Checkout, [checkout])
-    return str(checkout["id"])
+    session.add(checkout)
+    session.flush()
+    return checkout.id
 
 
 def _exact(sent: NewCheckout) -> NewCheckout:

@@ -6,7 +6,6 @@ from collections.abc import Iterable
 from decimal import ROUND_DOWN, Decimal
 from typing import NamedTuple, TypeVar
 
-import msgspec
 from msgspec.structs import replace
 from sqlalchemy.orm import Session
 
@@ -25,8 +24,8 @@ class PaymentMethod(Record):
     name: str
     group: str
     currency: str
-    flat_fee: Decimal = msgspec.field(name="flatFeeAmount")
-    percent_fee: Decimal = msgspec.field(name="percentFeeAmount")
+    flat_fee_amount: Decimal
+    percent_fee_amount: Decimal
     min_amount: Decimal
     max_amount: Decimal
     """Limits of the amount paid, where it has any."""
@@ -148,8 +147,8 @@ class Quote(NamedTuple):
 
 def quote_paying(method: PaymentMethod, output_currency: str, rate: Decimal, amount: Decimal) -> Quote:
     """Quote for a customer who pays exactly `amount`. The fee is at most the amount; then nothing is received."""
-    share = share_of(amount, method.percent_fee)
-    paid, fee = (rounded(one, method.currency) for one in (amount, EXACT.add(method.flat_fee, share)))
+    share = share_of(amount, method.percent_fee_amount)
+    paid, fee = (rounded(one, method.currency) for one in (amount, EXACT.add(method.flat_fee_amount, share)))
     fee = min(fee, paid)
     left = amount if assumption("deposit_fee") == "billed" else EXACT.subtract(amount, fee)
     return Quote(paid, fee, rounded(EXACT.multiply(left, rate), output_currency, rounding=ROUND_DOWN))
@@ -158,6 +157,6 @@ def quote_paying(method: PaymentMethod, output_currency: str, rate: Decimal, amo
 def quote_receiving(method: PaymentMethod, output_currency: str, rate: Decimal, amount: Decimal) -> Quote:
     """Quote for receiving exactly `amount`."""
     net = rounded(EXACT.divide(amount, rate), method.currency)
-    share_left = EXACT.subtract(Decimal(1), share_of(Decimal(1), method.percent_fee))
-    paid = rounded(EXACT.divide(EXACT.add(net, method.flat_fee), share_left), method.currency)
+    share_left = EXACT.subtract(Decimal(1), share_of(Decimal(1), method.percent_fee_amount))
+    paid = rounded(EXACT.divide(EXACT.add(net, method.flat_fee_amount), share_left), method.currency)
     return Quote(paid, EXACT.subtract(paid, net), rounded(amount, output_currency))

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Sequence
-from decimal import Decimal
-from typing import Any
 
-import msgspec
 from flask import Blueprint
-from sqlalchemy import Select, select
+from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from flask_paycheckout.sandbox.auth.access import operation
@@ -37,7 +33,7 @@ from flask_paycheckout.sandbox.disbursements.transitions import settle_due
 from flask_paycheckout.sandbox.wire.envelope import Refusal, Unusable, unspecified_refusal
 from flask_paycheckout.sandbox.wire.field_types import in_units
 from flask_paycheckout.sandbox.wire.operations import Credentials
-from flask_paycheckout.sandbox.wire.paging import Page, page_of, text_filters
+from flask_paycheckout.sandbox.wire.paging import Page, is_like, made_by, page_of
 from flask_paycheckout.sandbox.world.accounts import Account
 from flask_paycheckout.sandbox.world.context import assumption
 
@@ -118,10 +114,10 @@ def disburse(
 
 def _totals(disbursements: Sequence[Disbursement], column: str) -> list[CurrencyTotal]:
     """The sum of a column in each currency, in the order of its first item."""
-    amounts: defaultdict[str, list[Decimal]] = defaultdict(list)
-    for made in disbursements:
-        amounts[made.currency].append(getattr(made, column))
-    return [CurrencyTotal(currency, total(held)) for currency, held in amounts.items()]
+    return [
+        CurrencyTotal(currency, total(getattr(made, column) for made in disbursements if made.currency == currency))
+        for currency in dict.fromkeys(made.currency for made in disbursements)
+    ]
 
 
 @fiat_disbursements.get("/v1/disbursement/fiat")
@@ -138,22 +134,23 @@ def _totals(disbursements: Sequence[Disbursement], column: str) -> list[Currency
 def list_fiat_disbursements(session: Session, account: Account, query: FiatListQuery) -> object:
     """The account's fiat disbursements, in the form that the unknown `fiat_list` names."""
     settle_due(session)
-    page: Page[Any] = page_of(session, _wanted(account.user_id, query), Disbursement, query, lambda row: row)
-    # All at once, because converting a row alone takes a query.
-    docs = represent_fiat(session, page.docs, FiatDisbursement)
+    made = made_by(session, Disbursement, account)
+    page = page_of(made, query, _is_wanted, lambda rows: represent_fiat(session, rows, FiatDisbursement))
     match assumption("fiat_list"):
         case "array":
-            return docs
+            return page.docs
         case "record":
-            return docs[0] if docs else NoRecord()
-    return msgspec.structs.replace(page, docs=docs)
+            return page.docs[0] if page.docs else NoRecord()
+    return page
 
 
-def _wanted(user_id: str, query: FiatListQuery) -> Select[Disbursement]:
-    wanted = select(Disbursement).where(Disbursement.user_id == user_id, Disbursement.kind == FIAT)
-    filters = ((Disbursement.currency, query.currency), (Disbursement.status, query.status))
-    wanted = wanted.where(*(column == value for column, value in filters if value is not None))
-    return wanted.where(*text_filters([(Disbursement.id, query.disbursement_id)]))
+def _is_wanted(made: Disbursement, query: FiatListQuery) -> bool:
+    return (
+        made.kind == FIAT
+        and is_like(made.id, query.disbursement_id)
+        and query.currency in {None, made.currency}
+        and query.status in {None, made.status}
+    )
 
 
 @fiat_disbursements.get("/v1/disbursement/fiat/<disbursement_id>")
@@ -168,5 +165,6 @@ def read_fiat_disbursement(session: Session, account: Account, disbursement_id: 
 
 
 def find_fiat(session: Session, user_id: str, disbursement_id: str) -> FiatDisbursement | None:
-    found = session.scalars(_wanted(user_id, FiatListQuery()).where(Disbursement.id == disbursement_id)).all()
+    wanted = (Disbursement.id == disbursement_id, Disbursement.user_id == user_id, Disbursement.kind == FIAT)
+    found = session.scalars(select(Disbursement).where(*wanted)).all()
     return next(iter(represent_fiat(session, found, FiatDisbursement)), None)

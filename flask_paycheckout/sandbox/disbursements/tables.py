@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from datetime import datetime
 from decimal import Decimal
 
 from sqlalchemy import Index, UniqueConstraint
-from sqlalchemy.orm import Mapped, mapped_column
+from sqlalchemy.orm import Mapped
 
-from flask_paycheckout.sandbox.world.database import AccountId, Serial, Table
+from flask_paycheckout.sandbox.world.database import Made
 from flask_paycheckout.sandbox.world.transitions import COMPLETED, FAILED, PENDING
 
 FIAT = "fiat"
@@ -17,16 +16,12 @@ CRYPTO = "crypto"
 STATUSES = (PENDING, FAILED, COMPLETED)
 
 
-class Disbursement(Table):
-    """One payment to a recipient. Those of one request share a group."""
+class Disbursement(Made):
+    """One payment to a recipient. Those of one request share a group, and are numbered in its order."""
 
     __tablename__ = "disbursement"
 
-    number: Mapped[Serial]
-    """Ascending in the order of the request's items."""
-    id: Mapped[str] = mapped_column(unique=True)
     kind: Mapped[str]
-    user_id: Mapped[AccountId]
     group_id: Mapped[str | None]
     """None when created by the first version of the operation, which has no groups."""
     currency: Mapped[str]
@@ -51,14 +46,11 @@ class Disbursement(Table):
     fee_flat: Mapped[Decimal | None]
     fee_network: Mapped[Decimal | None]
     status: Mapped[str]
-    created_at: Mapped[datetime]
-    updated_at: Mapped[datetime]
 
     __table_args__ = (
         UniqueConstraint("user_id", "kind", "reference"),
         # For finding what has been pending long enough.
         Index("ix_disbursement_due", "status", "created_at", "number"),
-        Index("ix_disbursement_list", "user_id", "kind", "created_at", "number"),
     )
 
     @property

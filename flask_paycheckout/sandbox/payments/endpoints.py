@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from datetime import timedelta
-from decimal import ROUND_CEILING, Decimal
+from functools import partial
 
 from flask import Blueprint
-from sqlalchemy import ColumnElement, Select, false, select
-from sqlalchemy.orm import InstrumentedAttribute, Session
+from msgspec.structs import asdict
+from sqlalchemy import select
+from sqlalchemy.orm import Session
 
 from flask_paycheckout.sandbox.auth.access import operation
-from flask_paycheckout.sandbox.auth.tables import User
 from flask_paycheckout.sandbox.disbursements.addresses import check_address, sending_wallet
 from flask_paycheckout.sandbox.payments.quotes import (
     TOTAL_PERCENTAGE,
@@ -25,16 +24,17 @@ from flask_paycheckout.sandbox.payments.schemas import (
     NewPayment,
     PaymentQuery,
     PaymentRecord,
+    PaymentSender,
     Quote,
     QuoteQuery,
     represent,
     represent_detail,
 )
-from flask_paycheckout.sandbox.payments.tables import Payment, progress_due, sortable
+from flask_paycheckout.sandbox.payments.tables import Payment, progress_due
 from flask_paycheckout.sandbox.recipients.endpoints import find_recipient
 from flask_paycheckout.sandbox.recipients.tables import Recipient
 from flask_paycheckout.sandbox.wire.envelope import Unusable, unspecified_refusal
-from flask_paycheckout.sandbox.wire.paging import Page, page_of, text_filters
+from flask_paycheckout.sandbox.wire.paging import Page, is_between, is_like, made_by, page_of
 from flask_paycheckout.sandbox.world.accounts import Account
 from flask_paycheckout.sandbox.world.context import assumption, current_time
 from flask_paycheckout.sandbox.world.money import Token
@@ -44,10 +44,14 @@ from flask_paycheckout.sandbox.world.transitions import PENDING, note
 LIFETIME = timedelta(hours=24)
 """Time from a payment's creation to its expiredDate."""
 
-# The columns of a payment that are attributes of its recipient, of the request and of the exchange.
-_OF_BANK = ("account_number", "bank_name", "ifsc", "ach_number", "fedwire_number", "iban_number")
-_AS_SENT = ("sender_name", "sender_email", "wallet_address", "us_network", "reason", "description")
-_OF_EXCHANGE = ("payment_type", "input_currency", "output_currency", "output_amount", "output_amount_exact", "cents")
+# The columns of a payment that are attributes of the exchange, and what is kept of its recipient.
+_OF_EXCHANGE = (
+    *("payment_type", "input_currency", "output_currency", "output_amount", "output_amount_exact", "cents"),
+    *("exchange_fees", "platform_fees"),
+)
+_OF_RECEIVER = (
+    *("id", "name", "email", "account_number", "bank_name", "ifsc", "ach_number", "fedwire_number", "iban_number"),
+)
 
 payments = Blueprint("payments", __name__)
 
@@ -88,7 +92,22 @@ def _fits_into_today(session: Session, account: Account, made: Exchange) -> bool
 def list_payments(session: Session, account: Account, query: PaymentQuery) -> Page[PaymentRecord]:
     """List payments, all or those that the filters let through (deprecated)."""
     progress_due(session)
-    return page_of(session, _selection(account.user_id, query), Payment, query, represent)
+    return page_of(made_by(session, Payment, account), query, _is_wanted, partial(map, represent))
+
+
+def _is_wanted(payment: Payment, query: PaymentQuery) -> bool:
+    names = [person[name].casefold() for person in (payment.sender, payment.receiver) for name in ("name", "email")]
+    return (
+        query.status in {None, payment.status}
+        and is_like(payment.reason, query.reason)
+        and is_like(payment.organization_id, query.organization_id)
+        and is_like(payment.organization_name, query.organization_name)
+        and is_like(payment.blockchain, query.blockchain)
+        and is_like(payment.receiver["name"], query.receiver_name)
+        and is_between(payment.input_amount, query.min_input_amount, query.max_input_amount)
+        and is_between(payment.output_amount, query.min_output_amount, query.max_output_amount)
+        and any((query.search or "").casefold() in name for name in names)
+    )
 
 
 @payments.get("/v2/payment/detail/<payment_id>")
@@ -118,75 +137,36 @@ def store_payment(session: Session, user_id: str, sent: NewPayment) -> Payment:
         raise Unusable("receiverId is no recipient; GET /v1/recipient lists them.")
     payment = _payment(session, sent, made, receiver)
     session.add(payment)
-    network = "" if payment.us_network is None else f", by {payment.us_network}"
+    network = "" if sent.us_network is None else f", by {sent.us_network}"
     text = f"{payment.input_amount:f} {payment.input_currency} for {payment.output_currency}{network}."
     note(session, payment, "Signed by Payee", text)
     return payment
 
 
 def _payment(session: Session, sent: NewPayment, made: Exchange, receiver: Recipient) -> Payment:
-    user, now = session.get_one(User, receiver.user_id), current_time()
-    people = sent.sender_name, sent.sender_email, receiver.name, receiver.email
+    account, now = session.get_one(Account, receiver.user_id), current_time()
+    # A sender has the same id in all payments of an account.
+    sender_id = derived(f"sender:{account.user_id}:{sent.sender_email.casefold()}")
     return Payment(
         id=new_id(session),
-        user_id=user.id,
-        organization_id=user.organization_id,
-        organization_name=user.organization_name,
-        # A sender has the same id in all payments of an account.
-        sender_id=derived(f"sender:{user.id}:{sent.sender_email.casefold()}"),
-        receiver_id=receiver.id,
-        receiver_name=receiver.name,
-        receiver_key=receiver.name.casefold(),
-        receiver_email=receiver.email,
-        **{name: getattr(receiver, name) for name in _OF_BANK},
-        **{name: getattr(sent, name) for name in _AS_SENT},
+        user_id=account.user_id,
+        organization_id=account.organization_id,
+        organization_name=account.organization_name,
+        sender=asdict(PaymentSender(sender_id, sent.sender_name, sent.sender_email, sent.wallet_address)),
+        receiver={name: getattr(receiver, name) for name in _OF_RECEIVER},
         **{name: getattr(made, name) for name in _OF_EXCHANGE},
         input_amount=made.amount,
-        input_key=sortable(made.amount),
-        exchange_fees=made.exchange_fee,
-        platform_fees=made.platform_fee,
-        output_key=sortable(made.output_amount),
+        reason=sent.reason,
+        description=sent.description,
         blockchain=made.token.network,
-        payout_wallet=_payout_wallet(user.id, made.token),
+        payout_wallet=_payout_wallet(account.user_id, made.token),
         status=PENDING,
         created_at=now,
         updated_at=now,
         expired_at=now + LIFETIME,
-        # Joined by line breaks, which no search text contains, so that no match spans two texts.
-        text_key="\n".join(people).casefold(),
     )
 
 
 def _payout_wallet(user_id: str, token: Token) -> str:
     """The wallet that the sender pays into; it is derived, so nobody has its key."""
     return sending_wallet(f"payout:{user_id}", token.blockchain_type)
-
-
-def _selection(user_id: str, query: PaymentQuery) -> Select[Payment]:
-    """The statement that selects the payments of a list."""
-    wanted = select(Payment).where(Payment.user_id == user_id)
-    if query.status is not None:
-        wanted = wanted.where(Payment.status == query.status)
-    texts = (
-        (Payment.reason, query.reason),
-        (Payment.organization_id, query.organization_id),
-        (Payment.organization_name, query.organization_name),
-        (Payment.blockchain, query.blockchain),
-        (Payment.receiver_key, None if query.receiver_name is None else query.receiver_name.casefold()),
-    )
-    wanted = wanted.where(*text_filters(texts))
-    wanted = wanted.where(*_between(Payment.input_key, query.min_input_amount, query.max_input_amount))
-    wanted = wanted.where(*_between(Payment.output_key, query.min_output_amount, query.max_output_amount))
-    if query.search is None:
-        return wanted
-    return wanted.where(Payment.text_key.contains(query.search.casefold(), autoescape=True))
-
-
-def _between(
-    key: InstrumentedAttribute[str], minimum: Decimal | None, maximum: Decimal | None
-) -> Iterator[ColumnElement[bool]]:
-    # Amounts are positive, so a negative bound includes all of them or none.
-    if minimum is not None and minimum > 0:
-        yield key >= sortable(minimum, ROUND_CEILING)
-    if maximum is not None:
-        yield false() if maximum < 0 else key <= sortable(maximum)

@@ -72,8 +72,8 @@ class Exchange:
     input_currency: str
     output_currency: str
     amount: Decimal
-    exchange_fee: Decimal
-    platform_fee: Decimal
+    exchange_fees: Decimal
+    platform_fees: Decimal
     total_fee_amount: Decimal
     total_received_amount: Decimal
     """The rest of the amount."""

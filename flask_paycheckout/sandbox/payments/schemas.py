@@ -203,12 +203,11 @@ Kind = TypeVar("Kind", bound=_Payment)
 
 
 def _record(kind: type[Kind], receiver: type[_Receiver], payment: Payment, **given: Any) -> Kind:
-    names = {name: getattr(payment, f"receiver_{name}") for name in ("id", "name", "email")}
     return kind.of(
         payment,
         payment_id=payment.id,
-        sender=PaymentSender(payment.sender_id, payment.sender_name, payment.sender_email, payment.wallet_address),
-        receiver=receiver.of(payment, **names),
+        sender=PaymentSender(**payment.sender),
+        receiver=receiver(**{name: payment.receiver[name] for name in receiver.__struct_fields__}),
         input_amount_exact=payment.input_amount,
         pay_out_wallet=payment.payout_wallet,
         expired_date=payment.expired_at,

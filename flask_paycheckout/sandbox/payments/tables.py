@@ -7,15 +7,14 @@ nor durations. The unknown `payment_progress` says which status a payment finall
 from __future__ import annotations
 
 from datetime import datetime, timedelta
-from decimal import ROUND_DOWN, Decimal
+from decimal import Decimal
+from typing import Any
 
-from sqlalchemy import BigInteger, Index
+from sqlalchemy import JSON, BigInteger, Index
 from sqlalchemy.orm import Mapped, Session, mapped_column
 
-from flask_paycheckout.sandbox.wire.envelope import MAX_DIGITS
 from flask_paycheckout.sandbox.world.context import assumption, current_time
-from flask_paycheckout.sandbox.world.database import AccountId, Serial, Table
-from flask_paycheckout.sandbox.world.money import EXACT
+from flask_paycheckout.sandbox.world.database import Made
 from flask_paycheckout.sandbox.world.settings import derived
 from flask_paycheckout.sandbox.world.transitions import COMPLETED, FAILED, PENDING, move_due, note
 
@@ -26,37 +25,18 @@ OFFRAMP = "offramp"
 ONRAMP = "onramp"
 """From a token to a currency, or the other way."""
 
-# No token has more decimals, and an amount in a currency has at most nine digits more than in the token.
-_KEY_DECIMALS = 18
-_KEY_WIDTH = MAX_DIGITS + 9 + 1 + _KEY_DECIMALS
 
-
-class Payment(Table):
+class Payment(Made):
     """One payment, with sender and receiver as they were at its creation."""
 
     __tablename__ = "payment"
 
-    number: Mapped[Serial]
-    """Ascending in the order of creation."""
-    id: Mapped[str] = mapped_column(unique=True)
-    user_id: Mapped[AccountId]
     payment_type: Mapped[str]
     organization_id: Mapped[str]
     organization_name: Mapped[str]
-    sender_id: Mapped[str]
-    sender_name: Mapped[str]
-    sender_email: Mapped[str]
-    wallet_address: Mapped[str]
-    receiver_id: Mapped[str]
-    receiver_name: Mapped[str]
-    receiver_email: Mapped[str]
-    account_number: Mapped[str | None]
-    bank_name: Mapped[str | None]
-    ifsc: Mapped[str | None]
-    ach_number: Mapped[str | None]
-    fedwire_number: Mapped[str | None]
-    iban_number: Mapped[str | None]
-    us_network: Mapped[str | None]
+    sender: Mapped[dict[str, str]] = mapped_column(JSON)
+    receiver: Mapped[dict[str, Any]] = mapped_column(JSON)
+    """With its bank account."""
     input_currency: Mapped[str]
     input_amount: Mapped[Decimal]
     exchange_fees: Mapped[Decimal]
@@ -71,29 +51,12 @@ class Payment(Table):
     payout_wallet: Mapped[str]
     transaction_hash: Mapped[str | None]
     status: Mapped[str]
-    created_at: Mapped[datetime]
-    updated_at: Mapped[datetime]
     expired_at: Mapped[datetime]
     cents: Mapped[int] = mapped_column(BigInteger)
     """Its value in US cents, rounded up, which counts towards the daily limit."""
-    text_key: Mapped[str]
-    """Names and e-mail addresses of sender and receiver in lower case, for searching."""
-    receiver_key: Mapped[str]
-    input_key: Mapped[str]
-    output_key: Mapped[str]
-    """The amounts as text that sorts like numbers."""
 
-    __table_args__ = (
-        Index("payment_by_creation", "user_id", "created_at", "number"),
-        # For finding what has had a status long enough.
-        Index("payment_due", "status", "created_at", "number"),
-    )
-
-
-def sortable(amount: Decimal, rounding: str = ROUND_DOWN) -> str:
-    """Convert a number that is not negative to text that sorts like it. Only bounds of a filter can need rounding."""
-    unit = Decimal(1).scaleb(-_KEY_DECIMALS)
-    return f"{amount.quantize(unit, rounding=rounding, context=EXACT):f}".rjust(_KEY_WIDTH, "0")
+    # For finding what has had a status long enough.
+    __table_args__ = (Index("payment_due", "status", "created_at", "number"),)
 
 
 _HASH_BYTES = 32

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+from operator import contains, eq
 from typing import Annotated, Any
 
 import msgspec
 from flask import Blueprint
 from msgspec.structs import asdict
-from sqlalchemy import ColumnElement, Select, or_, select
+from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from flask_paycheckout.sandbox.auth.access import operation
-from flask_paycheckout.sandbox.auth.tables import User
 from flask_paycheckout.sandbox.recipients.tables import Recipient
 from flask_paycheckout.sandbox.wire.envelope import Record, Timestamp, unspecified_refusal, when
 from flask_paycheckout.sandbox.wire.field_types import (
@@ -24,7 +26,7 @@ from flask_paycheckout.sandbox.wire.field_types import (
     declared_fields,
     note,
 )
-from flask_paycheckout.sandbox.wire.paging import Page, PageQuery, page_of, text_filters
+from flask_paycheckout.sandbox.wire.paging import Page, PageQuery, is_like, made_by, page_of
 from flask_paycheckout.sandbox.world.accounts import Account
 from flask_paycheckout.sandbox.world.context import assumption, current_time
 from flask_paycheckout.sandbox.world.settings import new_id
@@ -148,7 +150,20 @@ _DELETED = "Recipient deleted successfully"
 @operation()
 def list_recipients(session: Session, account: Account, query: RecipientQuery) -> Page[RecipientRecord]:
     """List recipients, by name, e-mail address, and country and currency of the bank account."""
-    return page_of(session, _selection(account.user_id, query), Recipient, query, represent)
+    return page_of(made_by(session, Recipient, account), query, _is_wanted, partial(map, represent))
+
+
+_COMPARED: dict[str, Callable[[str, str], bool]] = {"substring": contains, "prefix": str.startswith, "exact": eq}
+"""How a text is looked for in another, by the values of the unknown `recipient_search`."""
+
+
+def _is_wanted(recipient: Recipient, query: RecipientQuery) -> bool:
+    searched, is_found = (query.search or "").casefold(), _COMPARED[assumption("recipient_search")]
+    return (
+        is_like(recipient.country, query.country)
+        and query.currency in {None, recipient.currency}
+        and (not searched or any(is_found(one.casefold(), searched) for one in (recipient.name, recipient.email)))
+    )
 
 
 @recipients.post("")
@@ -158,9 +173,9 @@ def create_recipient(session: Session, account: Account, sent: NewRecipient) -> 
     now = current_time()
     columns = _columns(sent)
     if columns["organization_id"] is None:
-        columns["organization_id"] = session.get_one(User, account.user_id).organization_id
+        columns["organization_id"] = account.organization_id
     ids = {"id": new_id(session), "bank_id": new_id(session), "user_id": account.user_id}
-    recipient = Recipient(**ids, **columns, **_keys(columns), created_at=now, updated_at=now)
+    recipient = Recipient(**ids, **columns, created_at=now, updated_at=now)
     session.add(recipient)
     return represent(recipient)
 
@@ -182,7 +197,7 @@ def update_recipient(session: Session, account: Account, id: str, sent: Recipien
         _refuse_changes(recipient, columns)
     if assumption("recipient_changes") != "applied":
         columns = {"name": sent.name}
-    for name, value in (columns | _keys(columns) | {"updated_at": current_time()}).items():
+    for name, value in (columns | {"updated_at": current_time()}).items():
         setattr(recipient, name, value)
     return represent(recipient)
 
@@ -229,29 +244,6 @@ def _get_recipient(session: Session, account: Account, recipient_id: str) -> Rec
     return recipient
 
 
-def _selection(user_id: str, query: RecipientQuery) -> Select[Recipient]:
-    """The statement that selects the recipients of a list."""
-    wanted = select(Recipient).where(Recipient.user_id == user_id)
-    wanted = wanted.where(*text_filters([(Recipient.country, query.country)]))
-    if query.currency is not None:
-        wanted = wanted.where(Recipient.currency == query.currency)
-    return wanted if query.search is None else wanted.where(_matches(query.search.casefold()))
-
-
-def _matches(text: str) -> ColumnElement[bool]:
-    columns = Recipient.name_key, Recipient.email_key
-    match assumption("recipient_search"):
-        case "exact":
-            return or_(*(column == text for column in columns))
-        case "prefix":
-            return or_(*(column.startswith(text, autoescape=True) for column in columns))
-    return or_(*(column.contains(text, autoescape=True) for column in columns))
-
-
 def _columns(sent: RecipientUpdate) -> dict[str, Any]:
     """The columns of recipient and bank, which share one row; no two have the same name."""
     return {name: value for name, value in asdict(sent).items() if name != "bank"} | asdict(sent.bank)
-
-
-def _keys(columns: dict[str, Any]) -> dict[str, str]:
-    return {f"{name}_key": columns[name].casefold() for name in ("name", "email") if name in columns}

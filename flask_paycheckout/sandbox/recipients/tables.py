@@ -3,29 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from datetime import datetime, timedelta
+from datetime import timedelta
 
-from sqlalchemy import Index
-from sqlalchemy.orm import Mapped, Session, mapped_column
+from sqlalchemy.orm import Mapped, Session
 
+from flask_paycheckout.sandbox.world.accounts import Account
 from flask_paycheckout.sandbox.world.context import world
-from flask_paycheckout.sandbox.world.database import AccountId, Serial, Table, insert_rows
+from flask_paycheckout.sandbox.world.database import Made, insert_rows
 from flask_paycheckout.sandbox.world.money import rows_of
 
 
-class Recipient(Table):
+class Recipient(Made):
+    """Somebody who is paid; only the account that made it can see it."""
+
     __tablename__ = "recipient"
 
-    number: Mapped[Serial]
-    """Ascending in the order of creation, which makes the order of lists unique."""
-    id: Mapped[str] = mapped_column(unique=True)
-    user_id: Mapped[AccountId]
-    """The account that it belongs to, and that alone can see it."""
     name: Mapped[str]
     email: Mapped[str]
-    name_key: Mapped[str]
-    email_key: Mapped[str]
-    """Both in lower case, for searching."""
     recipient_type: Mapped[str | None]
     organization_id: Mapped[str | None]
     address: Mapped[str]
@@ -44,10 +38,6 @@ class Recipient(Table):
     iban_number: Mapped[str | None]
     account_type: Mapped[str | None]
     ifsc: Mapped[str | None]
-    created_at: Mapped[datetime]
-    updated_at: Mapped[datetime]
-
-    __table_args__ = (Index("recipient_by_creation", "user_id", "created_at", "number"),)
 
 
 # A line for each column, and in it the value of each recipient.
@@ -78,15 +68,13 @@ FIRST_IDS = [(f"5a6d0000000000000000010{place}", f"5a6d0000000000000000020{place
 """Ids of the first account's recipients and of their banks."""
 
 
-def add_start_recipients(
-    session: Session, user_id: str, organization_id: str, ids: Iterable[tuple[str, str]] = FIRST_IDS
-) -> None:
+def add_start_recipients(session: Session, account: Account, ids: Iterable[tuple[str, str]] = FIRST_IDS) -> None:
     """Add an account's recipients, created on consecutive days up to yesterday."""
     now = world().clock.begin()
+    of_account = {"user_id": account.user_id, "organization_id": account.organization_id}
     rows = []
     for position, (row, (recipient_id, bank_id)) in enumerate(zip(_RECIPIENTS, ids, strict=True), 1):
         made = now - timedelta(days=COUNT + 1 - position)
-        own = {"id": recipient_id, "bank_id": bank_id, "user_id": user_id, "organization_id": organization_id}
-        names = {"account_name": row["name"], **{f"{one}_key": str(row[one]).casefold() for one in ("name", "email")}}
-        rows.append({**row, **own, **names, "created_at": made, "updated_at": made})
+        own = {"id": recipient_id, "bank_id": bank_id, "account_name": row["name"], "created_at": made}
+        rows.append({**row, **of_account, **own, "updated_at": made})
     insert_rows(session, Recipient, rows)

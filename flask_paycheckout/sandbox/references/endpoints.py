@@ -7,7 +7,6 @@ interface does not tell their difference.
 from __future__ import annotations
 
 from decimal import Decimal
-from operator import attrgetter
 from typing import Annotated
 
 import msgspec
@@ -29,7 +28,7 @@ from flask_paycheckout.sandbox.wire.cross_origin import PICTURE
 from flask_paycheckout.sandbox.wire.envelope import Record, Url
 from flask_paycheckout.sandbox.wire.field_types import FiatCode, Flag, Request, Text, choice
 from flask_paycheckout.sandbox.wire.operations import Credentials
-from flask_paycheckout.sandbox.wire.paging import Page, PageQuery, allowed_limit, envelope, is_wanted
+from flask_paycheckout.sandbox.wire.paging import Page, PageQuery, is_like, page_of
 from flask_paycheckout.sandbox.world.context import assumption, world
 from flask_paycheckout.sandbox.world.money import EVM, STELLAR, TOKENS, Token
 from flask_paycheckout.sandbox.world.settings import derived
@@ -150,26 +149,21 @@ def list_cryptos(query: CryptoQuery) -> list[CryptoRecord]:
 
 
 def _crypto(token: Token) -> CryptoRecord:
-    own = {"own_id": derived(f"crypto:{token.id}"), "logo": _picture()}
-    return CryptoRecord.of(token, **own, currencies=list(token.currencies))
+    return CryptoRecord.of(token, own_id=derived(f"crypto:{token.id}"), logo=_picture())
 
 
 @references.get("/banks")
 @operation(credentials=Credentials.NONE, deprecated=True)
 def list_banks(query: BankQuery) -> Page[BankRecord]:
     """List banks, all or those that can be paid (deprecated)."""
-    limit = allowed_limit(query.limit)
-    wanted = [bank for bank in BANKS if _is_wanted(bank, query)]
-    time = attrgetter("updated_at" if query.sort.endswith("updatedAt") else "created_at")
-    wanted.sort(key=time, reverse=query.sort.startswith("-"))
-    page = query.page if assumption("bank_pages") == "numbered" else 1
-    first = (page - 1) * limit
-    return envelope(wanted[first : first + limit], len(wanted), limit, page)
+    if assumption("bank_pages") == "first":
+        query.page = 1
+    return page_of(BANKS, query, _is_wanted, list)
 
 
 def _is_wanted(bank: BankRecord, query: BankQuery) -> bool:
     return (
-        is_wanted(bank.country, query.country)
+        is_like(bank.country, query.country)
         and query.currency in {None, bank.currency}
         and (bank.payment_code in PAYABLE or not query.disbursment_available)
     )
@@ -186,8 +180,6 @@ def list_payment_methods(session: Session, query: MethodQuery) -> list[PaymentMe
             id=derived(f"method:{method.code}"),
             image=_picture(),
             is_active=method.enabled,
-            flat_fee_amount=method.flat_fee,
-            percent_fee_amount=method.percent_fee,
         )
         # Called without credentials, so that the answer is the same for everybody: the first account's.
         for method in as_switched(session, USER_ID, listed)

@@ -1,42 +1,41 @@
 """Paging of lists: the parameters `limit`, `page` and `sort`, and the pagination envelope.
 
-A list declares its query as a subclass of `PageQuery`, and pages its statement:
+A list declares its query as a subclass of `PageQuery`, and pages the rows that its filters let through:
 
-    data = page_of(session, select(Recipient).where(...), Recipient, query, represent)
+    data = page_of(made_by(session, Recipient, account), query, _is_wanted, partial(map, represent))
 
-Rows of the same time are ordered by their number, which is unique, so that no row is repeated or left out between
-pages.
+Texts and amounts are compared here and not in the database: databases differ in what they take for a capital letter,
+and SQLite has no exact numbers.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from typing import Annotated, Any, Generic, TypeVar
+from collections.abc import Callable, Iterable
+from decimal import Decimal
+from operator import attrgetter
+from typing import Annotated, Generic, TypeVar
 
-from sqlalchemy import ColumnElement, Select, func, select
-from sqlalchemy.orm import InstrumentedAttribute, Session
+from sqlalchemy import select
+from sqlalchemy.orm import Session
 
 from flask_paycheckout.sandbox.wire.envelope import FieldError, Record
 from flask_paycheckout.sandbox.wire.field_types import Request, choice, whole
+from flask_paycheckout.sandbox.world.accounts import Account
 from flask_paycheckout.sandbox.world.context import assumption
+from flask_paycheckout.sandbox.world.database import Made
 
 
-def text_filters(
-    wanted: Iterable[tuple[InstrumentedAttribute[Any], str | None]],
-) -> Iterator[ColumnElement[bool]]:
-    """The conditions of those columns for which a text is wanted, as the unknown `text_filters` says."""
-    for column, text in wanted:
-        if text is not None:
-            is_part = assumption("text_filters") == "part"
-            yield column.icontains(text, autoescape=True) if is_part else column == text
-
-
-def is_wanted(value: str, text: str | None) -> bool:
-    """Whether a value in memory passes a filter, in any case."""
+def is_like(value: str | None, text: str | None) -> bool:
+    """Whether a value passes a filter, in any case: as a whole or in part, as the unknown `text_filters` says."""
     if text is None:
         return True
-    wanted, held = text.casefold(), value.casefold()
+    wanted, held = text.casefold(), (value or "").casefold()
     return wanted in held if assumption("text_filters") == "part" else wanted == held
+
+
+def is_between(value: Decimal, minimum: Decimal | None, maximum: Decimal | None) -> bool:
+    """Whether a value is within bounds, which are inclusive."""
+    return (minimum is None or minimum <= value) and (maximum is None or value <= maximum)
 
 
 # Large enough for every list, and the offset still fits into an integer of every database.
@@ -52,6 +51,10 @@ class PageQuery(Request):
     limit: Annotated[int, whole(1, _MOST)] = 10
     page: Annotated[int, whole(1, _MOST)] = 1
     sort: Annotated[str, choice("createdAt", "-createdAt", "updatedAt", "-updatedAt")] = "createdAt"
+
+
+Query = TypeVar("Query", bound=PageQuery)
+OfAccount = TypeVar("OfAccount", bound=Made)
 
 
 class Page(Record, Generic[Item]):
@@ -70,45 +73,33 @@ class Page(Record, Generic[Item]):
     next_page: int | None
 
 
+def made_by(session: Session, table: type[OfAccount], account: Account) -> Iterable[OfAccount]:
+    """The rows of an account, in the order of their making."""
+    return session.scalars(select(table).where(table.user_id == account.user_id).order_by(table.number))
+
+
 def page_of(
-    session: Session,
-    statement: Select[Row],
-    table: Any,
-    query: PageQuery,
-    represent: Callable[[Row], Item],
+    rows: Iterable[Row],
+    query: Query,
+    is_wanted: Callable[[Row, Query], bool],
+    represent: Callable[[list[Row]], Iterable[Item]],
 ) -> Page[Item]:
-    """Return one page of a statement's rows in the pagination envelope; a page after the last one is empty.
+    """One page of the rows that a query wants, in the pagination envelope; a page after the last one is empty.
 
-    :param table: a mapped class with `created_at`, `updated_at`, and `number`, which ascends in the order of creation.
+    :param rows: with `created_at` and `updated_at`, in the order of their making, which rows of the same time keep.
     """
-    limit = allowed_limit(query.limit)
-    offset = (query.page - 1) * limit
-    total = session.scalars(select(func.count()).select_from(statement.subquery())).one()
-    docs: list[Item] = []
-    if offset < total:
-        time = table.updated_at if query.sort.endswith("updatedAt") else table.created_at
-        order = [column.desc() if query.sort.startswith("-") else column for column in (time, table.number)]
-        docs = [represent(row) for row in session.scalars(statement.order_by(*order).limit(limit).offset(offset))]
-    return envelope(docs, total, limit, query.page)
-
-
-def allowed_limit(asked: int) -> int:
-    """The page size, limited to the maximum. :raises FieldError: larger ones are refused."""
-    maximum = int(assumption("limit_maximum"))
-    if asked > maximum and assumption("limit_above_maximum") == "refused":
-        raise FieldError(f"limit must be at most {maximum}.")
-    return min(asked, maximum)
-
-
-def envelope(docs: list[Item], total: int, limit: int, page: int) -> Page[Item]:
-    """Put a page of items into the pagination envelope."""
+    limit = _allowed_limit(query.limit)
+    time = attrgetter("updated_at" if query.sort.endswith("updatedAt") else "created_at")
+    ordered = sorted((row for row in rows if is_wanted(row, query)), key=time)
+    if query.sort.startswith("-"):
+        ordered.reverse()
+    total, page, offset = len(ordered), query.page, (query.page - 1) * limit
     pages = -(-total // limit) or int(assumption("pages_of_nothing"))
     # For a page after the last one, the previous page is the last one.
     previous = min(page - 1, pages) or None
     following = page + 1 if page < pages else None
-    offset = (page - 1) * limit
     return Page(
-        docs=docs,
+        docs=list(represent(ordered[offset : offset + limit])),
         total_docs=total,
         offset=offset,
         limit=limit,
@@ -120,3 +111,11 @@ def envelope(docs: list[Item], total: int, limit: int, page: int) -> Page[Item]:
         prev_page=previous,
         next_page=following,
     )
+
+
+def _allowed_limit(asked: int) -> int:
+    """The page size, limited to the maximum. :raises FieldError: larger ones are refused."""
+    maximum = int(assumption("limit_maximum"))
+    if asked > maximum and assumption("limit_above_maximum") == "refused":
+        raise FieldError(f"limit must be at most {maximum}.")
+    return min(asked, maximum)

@@ -25,6 +25,7 @@ from sqlalchemy import (
     Table as AnyTable,
     UpdateBase,
     create_engine,
+    create_mock_engine,
     delete,
     event,
     insert,
@@ -32,9 +33,8 @@ from sqlalchemy import (
 from sqlalchemy.dialects.sqlite.base import SQLiteDialect
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError
-from sqlalchemy.orm import DeclarativeBase, Session, mapped_column
+from sqlalchemy.orm import DeclarativeBase, InstrumentedAttribute, Mapped, Session, mapped_column
 from sqlalchemy.pool import NullPool, QueuePool
-from sqlalchemy.schema import CreateIndex, CreateTable, ExecutableDDLElement
 from sqlalchemy.types import TypeDecorator
 
 from flask_paycheckout.sandbox.world.context import world
@@ -88,8 +88,20 @@ class Table(DeclarativeBase):
 Model = TypeVar("Model", bound=Table)
 Serial = Annotated[int, mapped_column(primary_key=True)]
 """Numbers rows in the order of their creation."""
-AccountId = Annotated[str, mapped_column(ForeignKey("account.user_id"))]
-"""The user id of the account that a row belongs to."""
+AccountId = Annotated[str, mapped_column(ForeignKey("account.user_id", ondelete="CASCADE"), index=True)]
+"""The user id of the account that a row belongs to, and is removed with."""
+
+
+class Made(Table):
+    """Base of what merchants make by calls, numbered in the order of its making."""
+
+    __abstract__ = True
+
+    number: Mapped[Serial]
+    id: Mapped[str] = mapped_column(unique=True)
+    user_id: Mapped[AccountId]
+    created_at: Mapped[datetime]
+    updated_at: Mapped[datetime]
 
 
 def read_url(database: str) -> URL:
@@ -149,6 +161,7 @@ def _prepare_sqlite(connection: sqlite3.Connection, record: object) -> None:
     connection.isolation_level = None
     connection.execute("PRAGMA journal_mode=WAL")
     connection.execute("PRAGMA synchronous=NORMAL")
+    connection.execute("PRAGMA foreign_keys=ON")
 
 
 def _begin_immediate(connection: Connection) -> None:
@@ -182,10 +195,10 @@ KEPT = 1000
 _SWEEP_EVERY = 100
 
 
-def sweep(session: Session, model: Any, number: int) -> None:
-    """Now and then delete all but the newest rows; to be called with the number of each new row."""
+def sweep(session: Session, column: InstrumentedAttribute[Any], number: int) -> None:
+    """Now and then delete all but the newest rows by a number; to be called with the number of each new row."""
     if number % _SWEEP_EVERY == 0:
-        session.execute(delete(model).where(model.number <= number - KEPT))
+        session.execute(delete(column.class_).where(column <= number - KEPT))
 
 
 @cache
@@ -220,15 +233,13 @@ def make_tables(session: Session, *, is_new: bool) -> None:
 
 
 @cache
-def _sqlite_schema() -> tuple[str, ...]:
+def _sqlite_schema() -> list[str]:
     """All CREATE statements, compiled once per process."""
-    tables = tables_of_world()
-    making: list[ExecutableDDLElement] = [CreateTable(table) for table in tables]
-    making += [
-        CreateIndex(index) for table in tables for index in sorted(table.indexes, key=lambda index: str(index.name))
-    ]
+    statements: list[str] = []
     dialect = SQLiteDialect()
-    return tuple(str(statement.compile(dialect=dialect)) for statement in making)
+    compiler = create_mock_engine("sqlite://", lambda made, *_: statements.append(str(made.compile(dialect=dialect))))
+    Table.metadata.create_all(compiler, checkfirst=False)
+    return statements
 
 
 def rows_changed(session: Session, statement: UpdateBase) -> int:

@@ -41,7 +41,7 @@ def test_what_is_paid_is_what_is_left_and_the_fee(terms: Terms, units: int) -> N
     method, received, rate = terms
     paid = units * unit_of(method.currency)
     quote = quote_paying(*terms, paid)
-    fee = Fraction(method.flat_fee) + Fraction(paid) * Fraction(method.percent_fee) / 100
+    fee = Fraction(method.flat_fee_amount) + Fraction(paid) * Fraction(method.percent_fee_amount) / 100
     assert quote.input_amount == paid
     if fee <= paid:
         assert fee <= Fraction(quote.fee_amount) < fee + Fraction(unit_of(method.currency))

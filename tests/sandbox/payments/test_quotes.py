@@ -55,8 +55,8 @@ def test_amounts_are_what_is_received_and_the_fee_in_both_currencies(made: Excha
     # Rounding is below one unit, and in favour of the service.
     unit, cent = Fraction(unit_of(made.token.id)), Fraction(unit_of(made.currency))
     amount, rate = Fraction(made.amount), Fraction(made.rate_amount)
-    assert 0 <= Fraction(made.exchange_fee) - amount * 5 / 1000 < unit
-    assert 0 <= Fraction(made.platform_fee) - amount * 3 / 1000 < unit
+    assert 0 <= Fraction(made.exchange_fees) - amount * 5 / 1000 < unit
+    assert 0 <= Fraction(made.platform_fees) - amount * 3 / 1000 < unit
     assert 0 <= Fraction(made.total_received_amount) * rate - Fraction(made.output_amount) < cent
     assert 0 <= amount * rate - amount_in_currency < cent
     assert Fraction(made.output_amount_exact) == Fraction(made.total_received_amount) * rate
