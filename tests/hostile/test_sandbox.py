@@ -42,7 +42,7 @@ FOREIGN_HOSTS = (
     "",
 )
 BODY = b'{"advanceSeconds": 900, "url": "http://127.0.0.1:9/", "operation": "POST /v1/checkout", "kind": "drop"}'
-FORM = b"amount=900&unit=seconds&operation=POST+/v1/checkout&kind=drop"
+FORM = b"advanceSeconds=900&operation=POST+/v1/checkout&kind=drop"
 
 
 @pytest.fixture
@@ -72,7 +72,7 @@ def _each(rule: str) -> list[str]:
 def world_of(app: Flask) -> tuple[Any, ...]:
     """Everything that a lever moves."""
     tester = Tester(app)
-    asked = ("webhook-endpoint", "webhooks", "faults", "account", "requests")
+    asked = ("accounts/default", "webhooks", "faults", "accounts/default/switches", "requests")
     return tester.does("GET", "clock")["offsetSeconds"], *(tester.does("GET", path) for path in asked)
 
 
@@ -105,7 +105,7 @@ def test_no_lever_of_the_inspector_moves_for_another_page(sandbox: Flask, header
 )
 def test_the_cookie_of_the_browser_is_no_leave_for_another_page(sandbox: Flask, origin: dict[str, str]) -> None:
     before = world_of(sandbox)
-    assert Developer(sandbox).presses("clock", origin, amount="900", unit="seconds").status_code == 403
+    assert Developer(sandbox).presses("clock", origin, advanceSeconds="900").status_code == 403
     assert world_of(sandbox) == before
 
 

@@ -21,13 +21,13 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 from functools import wraps
 from typing import Any, get_type_hints
-from urllib.parse import quote
 
 from flask import Response, g, request
 from sqlalchemy import bindparam, delete, or_, select
 from sqlalchemy.orm import Session
+from werkzeug.urls import iri_to_uri
 
-from flask_paycheckout.sandbox.auth.start_state import USER_ID, add_token
+from flask_paycheckout.sandbox.auth.start_state import USER_ID
 from flask_paycheckout.sandbox.auth.tables import AccessToken, digest_of
 from flask_paycheckout.sandbox.wire.envelope import FieldError, Refusal, success, unspecified_refusal
 from flask_paycheckout.sandbox.wire.operations import Credentials, Operation, mark, read_sent
@@ -43,10 +43,11 @@ _SCHEME = "bearer "
 
 def issue_token(session: Session, user_id: str, *, expires: bool) -> str:
     """Issue a new token of an account, which its owner's id names. One that does not expire can never be revoked."""
-    session.execute(delete(AccessToken).where(AccessToken.expires_at <= current_time()))
-    token = new_secret(session)
-    minutes = int(assumption("access_token_minutes"))
-    add_token(session, user_id, token, timedelta(minutes=minutes) if expires else None)
+    now = current_time()
+    session.execute(delete(AccessToken).where(AccessToken.expires_at <= now))
+    token, lifetime = new_secret(session), timedelta(minutes=int(assumption("access_token_minutes")))
+    expires_at = now + lifetime if expires else None
+    session.add(AccessToken(token_digest=digest_of(token), user_id=user_id, expires_at=expires_at))
     return token
 
 
@@ -68,21 +69,7 @@ def sent_target() -> str:
     sent = request.environ.get("RAW_URI") or request.environ.get("REQUEST_URI")
     if isinstance(sent, str) and sent.startswith("/"):
         return sent
-    path = quote(
-        _path_bytes(request.environ.get("SCRIPT_NAME", "") + request.environ["PATH_INFO"]), safe="/:@!$&'()*+,;=-._~"
-    )
-    query = request.environ.get("QUERY_STRING", "")
-    return f"{path}?{query}" if query else path
-
-
-def _path_bytes(path: str) -> bytes:
-    """The bytes of a path, which WSGI servers decode as Latin-1 and some in-process transports as UTF-8."""
-    try:
-        sent = path.encode("latin-1")
-        sent.decode()
-    except UnicodeError:
-        return path.encode()
-    return sent
+    return iri_to_uri(f"{request.root_path}{request.full_path}".removesuffix("?"))
 
 
 _JSON = "application/json"
@@ -183,8 +170,9 @@ def find_caller(session: Session) -> str | None:
 def check_access_token(session: Session) -> Account:
     """Check the access token of the current request, and return its user's account."""
     is_valid = or_(AccessToken.expires_at.is_(None), AccessToken.expires_at > current_time())
-    token = select(AccessToken.user_id).where(AccessToken.token_digest == digest_of(_presented()), is_valid)
-    account = session.scalar(select(Account).where(Account.user_id == token.scalar_subquery()))
+    token = _presented()
+    of_login = select(AccessToken.user_id).where(AccessToken.token_digest == digest_of(token), is_valid)
+    account = session.scalar(select(Account).where(or_(Account.access_token == token, Account.user_id.in_(of_login))))
     fault = "The Authorization header holds no valid access token. Log in for a new one."
     return _accepted(account, unspecified_refusal("access_token_error", fault))
 

@@ -9,7 +9,7 @@ import hmac
 from datetime import timedelta
 
 from flask import Blueprint
-from sqlalchemy import delete, select, update
+from sqlalchemy import delete, select
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
@@ -22,7 +22,7 @@ from flask_paycheckout.sandbox.auth.schemas import (
     VerificationRecord,
     represent,
 )
-from flask_paycheckout.sandbox.auth.start_state import make_user
+from flask_paycheckout.sandbox.auth.start_state import add_account
 from flask_paycheckout.sandbox.auth.tables import User, Verification, digest_of, password_digest
 from flask_paycheckout.sandbox.outgoing.mails import store_mail
 from flask_paycheckout.sandbox.wire.envelope import unspecified_refusal
@@ -30,7 +30,6 @@ from flask_paycheckout.sandbox.wire.field_types import key_of
 from flask_paycheckout.sandbox.wire.operations import Credentials
 from flask_paycheckout.sandbox.world.accounts import Account
 from flask_paycheckout.sandbox.world.context import current_time
-from flask_paycheckout.sandbox.world.database import rows_changed
 from flask_paycheckout.sandbox.world.settings import new_id, new_secret
 
 OTP_DIGITS, OTP_MINUTES, OTP_ATTEMPTS = 6, 10, 5
@@ -58,22 +57,22 @@ def _add_user(session: Session, new: NewUser) -> User:
     user_id = new_id(session)
     name = f"client-{user_id}"
     secret = new_secret(session)
-    session.add(Account(user_id=user_id, name=name, client_id=name, client_secret=secret, checkout_enabled=True))
-    session.flush()
-    user = make_user(
-        *(user_id, new.email, new.full_name, current_time(), new.password),
-        account_id=user_id,
-        country=new.country,
-        country_code=new.country_code,
+    account = Account(
+        user_id=user_id,
+        name=name,
+        client_id=name,
+        client_secret=secret,
         organization_id=new_id(session),
         organization_name=new.full_name,
         policy=new_id(session),
+    )
+    return add_account(
+        *(session, account, new.email, new.full_name, current_time(), new.password),
+        country=new.country,
+        country_code=new.country_code,
         is_active=False,
         is_verified=False,
     )
-    session.add(user)
-    session.flush()
-    return user
 
 
 @auth.post("/login")
@@ -132,27 +131,16 @@ def _confirm_login(session: Session, token: str, otp: str) -> User:
     fault = "The verification token is unknown, expired, used, or was tried too often. Log in again."
     wrong_token = unspecified_refusal("verification_token_error", fault)
     now = current_time()
-    usable = (
-        Verification.token_digest == digest_of(token),
-        Verification.used_at.is_(None),
-        Verification.expires_at > now,
-    )
-    attempted = session.execute(
-        update(Verification)
-        .where(*usable, Verification.attempts < OTP_ATTEMPTS)
-        .values(attempts=Verification.attempts + 1)
-        .returning(Verification.user_id, Verification.otp_digest)
-        .execution_options(synchronize_session=False)
-    ).first()
-    if attempted is None:
+    login = session.get(Verification, digest_of(token), with_for_update=True, populate_existing=True)
+    if login is None or login.used_at is not None or login.expires_at <= now or login.attempts >= OTP_ATTEMPTS:
         raise wrong_token
-    if not hmac.compare_digest(attempted.otp_digest, _otp_digest(token, otp)):
+    login.attempts += 1
+    if not hmac.compare_digest(login.otp_digest, _otp_digest(token, otp)):
         # A wrong guess counts as an attempt, although it is refused.
         session.commit()
         raise unspecified_refusal("wrong_otp_error", "The one-time password is wrong.")
-    if not rows_changed(session, update(Verification).where(*usable).values(used_at=now)):
-        raise wrong_token
-    user = session.get_one(User, attempted.user_id)
+    login.used_at = now
+    user = session.get_one(User, login.user_id)
     if not user.is_active:
         user.is_active, user.updated_at = True, now
     return user

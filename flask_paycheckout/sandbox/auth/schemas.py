@@ -49,25 +49,36 @@ class UserCredentials(Record):
     """Credentials of a user: an object whose fields the interface does not show."""
 
 
-class UserRecord(Record):
+_IN_CAPITALS = {
+    "organization_id": "organizationId",
+    "created_at": "createdAt",
+    "updated_at": "updatedAt",
+    "country_code": "countryCode",
+    "legal_full_name": "legalFullName",
+    "partner_id": "partnerId",
+}
+"""The names that the interface does not write with underscores."""
+
+
+class UserRecord(Record, rename=_IN_CAPITALS):
     id: str
     name: str
     email: str
     policy: str
     organization_id: Organization
     role: str
-    is_active: bool = msgspec.field(name="is_active")
-    iskyc: bool = msgspec.field(name="iskyc")
-    invitation_date: Timestamp = msgspec.field(name="invitation_date")
-    invitation_expiration_date: Timestamp = msgspec.field(name="invitation_expiration_date")
+    is_active: bool
+    iskyc: bool
+    invitation_date: Timestamp
+    invitation_expiration_date: Timestamp
     created_at: Timestamp
     updated_at: Timestamp
     country: str
     country_code: str
-    kyc_url: Url = msgspec.field(name="kyc_url")
+    kyc_url: Url
     legal_full_name: str
     partner_id: str
-    otp_code: str = msgspec.field(name="otp_code")
+    otp_code: str
     credentials: UserCredentials
 
 
@@ -87,8 +98,8 @@ def represent(user: User, otp: str) -> UserRecord:
     invited at that time, and the one-time password is the one that was just used.
     """
     return UserRecord.of(
-        user,
-        organization_id=Organization(user.organization_id, user.organization_name),
+        *(user, user.account),
+        organization_id=Organization(user.account.organization_id, user.account.organization_name),
         role="admin",
         iskyc=user.is_verified,
         invitation_date=user.invited_at or user.created_at,

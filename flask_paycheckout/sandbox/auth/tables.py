@@ -6,18 +6,19 @@ from datetime import datetime
 from hashlib import sha256
 
 from sqlalchemy import ForeignKey
-from sqlalchemy.orm import Mapped, mapped_column
+from sqlalchemy.orm import Mapped, mapped_column, relationship
 
 from flask_paycheckout.sandbox.world.accounts import Account
-from flask_paycheckout.sandbox.world.database import Table
+from flask_paycheckout.sandbox.world.database import AccountId, Table
 
 
 class User(Table):
     __tablename__ = "service_user"
 
     id: Mapped[str] = mapped_column(primary_key=True)
-    account_id: Mapped[str] = mapped_column(ForeignKey(Account.user_id), index=True)
+    account_id: Mapped[AccountId]
     """The account that the user acts for; its owner has the same id, a user who was invited another one."""
+    account: Mapped[Account] = relationship()
     email: Mapped[str]
     email_key: Mapped[str] = mapped_column(unique=True)
     """The address in the form that is compared."""
@@ -26,12 +27,9 @@ class User(Table):
     name: Mapped[str]
     country: Mapped[str | None]
     country_code: Mapped[str | None]
-    organization_id: Mapped[str]
-    organization_name: Mapped[str]
-    policy: Mapped[str]
-    is_active: Mapped[bool]
+    is_active: Mapped[bool] = mapped_column(default=True)
     """False until the first login was confirmed."""
-    is_verified: Mapped[bool]
+    is_verified: Mapped[bool] = mapped_column(default=True)
     """Whether an external partner has verified the user's identity."""
     invited_at: Mapped[datetime | None]
     invitation_expires_at: Mapped[datetime | None]
@@ -46,7 +44,7 @@ class Verification(Table):
     __tablename__ = "verification"
 
     token_digest: Mapped[str] = mapped_column(primary_key=True)
-    user_id: Mapped[str] = mapped_column(ForeignKey(User.id), index=True)
+    user_id: Mapped[str] = mapped_column(ForeignKey(User.id, ondelete="CASCADE"), index=True)
     otp_digest: Mapped[str]
     attempts: Mapped[int]
     expires_at: Mapped[datetime] = mapped_column(index=True)
@@ -54,10 +52,12 @@ class Verification(Table):
 
 
 class AccessToken(Table):
+    """An access token that a login gave."""
+
     __tablename__ = "access_token"
 
     token_digest: Mapped[str] = mapped_column(primary_key=True)
-    user_id: Mapped[str] = mapped_column(ForeignKey(Account.user_id), index=True)
+    user_id: Mapped[AccountId]
     expires_at: Mapped[datetime | None] = mapped_column(index=True)
     """None for a token that never expires."""
 

@@ -6,21 +6,20 @@ nothing of each other; what the service calls unique, such as a reference, is un
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Annotated
 
-from sqlalchemy import ColumnElement, Table as AnyTable, delete, exists, select
+from sqlalchemy import ColumnElement, exists, select
 from sqlalchemy.orm import Session
 
-from flask_paycheckout.sandbox.auth.start_state import ACCOUNT_NAME, Merchant, add_merchant, add_token
-from flask_paycheckout.sandbox.auth.tables import AccessToken, User, digest_of
+from flask_paycheckout.sandbox.auth.start_state import ACCOUNT_NAME, AGE, add_account
+from flask_paycheckout.sandbox.auth.tables import User
 from flask_paycheckout.sandbox.outgoing.webhook_sender import WebhookUrl
 from flask_paycheckout.sandbox.recipients.tables import COUNT, add_start_recipients
 from flask_paycheckout.sandbox.wire.callers import CallRefused
 from flask_paycheckout.sandbox.wire.envelope import Record
 from flask_paycheckout.sandbox.wire.field_types import Email, Request, Text, key_of, matching
 from flask_paycheckout.sandbox.world.accounts import Account
-from flask_paycheckout.sandbox.world.database import tables_of_world
+from flask_paycheckout.sandbox.world.context import world
 from flask_paycheckout.sandbox.world.settings import new_ids
 
 NAME = "[A-Za-z0-9][A-Za-z0-9._-]{0,39}"
@@ -73,7 +72,7 @@ class AccountWithSecrets(AccountRecord):
     password: str | None
 
 
-def make_account(session: Session, asked: NewAccount) -> Account:
+def make_account(session: Session, asked: NewAccount) -> None:
     """Make an account. The transaction must be exclusive, so that no other one takes its values.
 
     The same number of identifiers is used whatever is asked for, so that later ones repeat with the seed.
@@ -81,30 +80,28 @@ def make_account(session: Session, asked: NewAccount) -> Account:
     :raises CallRefused: another account has a value that is asked for.
     """
     user_id, organization, policy, *ids = new_ids(session, _OWN_IDS + 2 * COUNT)
-    new = Merchant(
+    email = asked.email or f"merchant-{user_id}@example.com"
+    account = Account(
         name=asked.name,
         user_id=user_id,
         client_id=asked.client_id or f"client-{user_id}",
         client_secret=asked.client_secret or ids[0] + ids[1],
         access_token=asked.access_token or ids[2] + ids[3],
-        email=asked.email or f"merchant-{user_id}@example.com",
         password=asked.password or ids[4],
         organization_id=organization,
-        policy=policy,
-        full_name=asked.name,
         organization_name=asked.name,
+        policy=policy,
+        webhook_url=asked.webhook_url,
     )
     _check_free(
         session,
-        name=Account.name == new.name,
-        clientId=Account.client_id == new.client_id,
-        accessToken=AccessToken.token_digest == digest_of(new.access_token),
-        email=User.email_key == key_of(new.email),
+        name=Account.name == account.name,
+        clientId=Account.client_id == account.client_id,
+        accessToken=Account.access_token == account.access_token,
+        email=User.email_key == key_of(email),
     )
-    account = add_merchant(session, new)
-    add_start_recipients(session, user_id, organization, zip(ids[5::2], ids[6::2], strict=True))
-    account.webhook_url = asked.webhook_url
-    return account
+    add_account(session, account, email, asked.name, world().clock.begin() - AGE, str(account.password))
+    add_start_recipients(session, account, zip(ids[5::2], ids[6::2], strict=True))
 
 
 def change_keys(session: Session, account: Account, given: NewKeys) -> None:
@@ -116,14 +113,11 @@ def change_keys(session: Session, account: Account, given: NewKeys) -> None:
     """
     ids = new_ids(session, 4)
     access_token = given.access_token or ids[2] + ids[3]
-    if account.access_token is not None:
-        session.execute(delete(AccessToken).where(AccessToken.token_digest == digest_of(account.access_token)))
     if given.client_id not in {None, account.client_id}:
         _check_free(session, clientId=Account.client_id == given.client_id)
-    _check_free(session, accessToken=AccessToken.token_digest == digest_of(access_token))
+    _check_free(session, accessToken=(Account.access_token == access_token) & (Account.user_id != account.user_id))
     account.client_id = given.client_id or account.client_id
     account.client_secret, account.access_token = given.client_secret or ids[0] + ids[1], access_token
-    add_token(session, account.user_id, access_token)
     session.flush()
 
 
@@ -161,21 +155,3 @@ def describe_account(session: Session, name: str) -> AccountWithSecrets:
     find_account(session, name)
     (shown,) = list_accounts(session, Account.name == name)
     return shown
-
-
-def remove_account(session: Session, user_id: str) -> None:
-    """Remove an account with all that it has; the request log keeps its lines. The transaction must be exclusive."""
-    for table in reversed(tables_of_world()):
-        for condition in _rows_of(table, user_id):
-            session.execute(table.delete().where(condition))
-    session.expunge_all()
-
-
-def _rows_of(table: AnyTable, user_id: str) -> Iterator[ColumnElement[bool]]:
-    """The condition of the rows that belong to an account, directly or through the row that they refer to."""
-    if "user_id" in table.columns:
-        yield table.columns["user_id"] == user_id
-        return
-    for key in table.foreign_keys:
-        for owned in _rows_of(key.column.table, user_id):
-            yield key.parent.in_(select(key.column).where(owned))

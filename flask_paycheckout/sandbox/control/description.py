@@ -5,13 +5,13 @@ Neither needs the control token: they tell nothing that is secret.
 
 from __future__ import annotations
 
-import secrets
 from typing import Any
 
-from flask import Blueprint, Response, current_app, make_response, render_template
+from flask import Blueprint, Response, current_app
 
-from flask_paycheckout.sandbox.auth.start_state import FIRST, first_merchant
+from flask_paycheckout.sandbox.auth.start_state import PUBLISHED, first_keys
 from flask_paycheckout.sandbox.control.calls import call
+from flask_paycheckout.sandbox.control.hosted_page import page
 from flask_paycheckout.sandbox.deposits.tables import DepositRecord
 from flask_paycheckout.sandbox.disbursements.crypto import CryptoDisbursement
 from flask_paycheckout.sandbox.disbursements.fiat_schemas import FiatDisbursement
@@ -36,11 +36,9 @@ class DisbursementWebhook(Record):
     status: str
 
 
-WEBHOOKS = {
-    "deposit": DescribedWebhook("webhook_payload", DepositWebhook, DepositRecord),
-    "disbursement": DescribedWebhook(
-        "disbursement_webhook", DisbursementWebhook, FiatDisbursement | CryptoDisbursement
-    ),
+WEBHOOKS: dict[str, DescribedWebhook] = {
+    "deposit": ("webhook_payload", DepositWebhook, DepositRecord),
+    "disbursement": ("disbursement_webhook", DisbursementWebhook, FiatDisbursement | CryptoDisbursement),
 }
 
 
@@ -62,12 +60,9 @@ def show_description() -> Response:
 @description.get("/docs")
 def show_docs() -> Response:
     """The description as a page that sends signed calls."""
-    nonce = secrets.token_urlsafe(16)
     # Credentials that are published anyway are filled in.
-    merchant = FIRST if first_merchant(world()) is FIRST else None
-    response = make_response(render_template("docs.html", nonce=nonce, merchant=merchant))
-    response.headers["Content-Security-Policy"] = (
-        f"default-src 'none'; script-src 'nonce-{nonce}'; style-src 'self' 'unsafe-inline'; img-src 'self' data:;"
-        " connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
-    )
+    keys = first_keys(world())
+    response = page("docs.html", merchant=keys if keys is PUBLISHED else None)
+    policy = response.headers["Content-Security-Policy"].replace("style-src", "style-src 'unsafe-inline'")
+    response.headers["Content-Security-Policy"] = f"{policy}; connect-src 'self'"
     return response

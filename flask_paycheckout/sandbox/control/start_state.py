@@ -7,16 +7,8 @@ from datetime import timedelta
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from flask_paycheckout.sandbox.auth.start_state import (
-    FIRST,
-    ORGANIZATION_ID,
-    USER_ID,
-    add_invited_user,
-    add_merchant,
-    first_merchant,
-)
+from flask_paycheckout.sandbox.auth.start_state import PUBLISHED, USER_ID, add_first_account, first_keys
 from flask_paycheckout.sandbox.auth.tables import User, password_digest
-from flask_paycheckout.sandbox.control.accounts import NewKeys, change_keys
 from flask_paycheckout.sandbox.recipients.tables import add_start_recipients
 from flask_paycheckout.sandbox.world.accounts import Account
 from flask_paycheckout.sandbox.world.context import World
@@ -45,13 +37,13 @@ def prepare_world(session: Session, world: World, seed: str | None, webhook_url:
 
 def _hide_published_keys(session: Session, world: World) -> None:
     """Give the first account credentials of its own if the sandbox was started for its developer alone before."""
-    account, own = session.get_one(Account, USER_ID), first_merchant(world)
-    if not world.is_shared or account.client_secret != FIRST.client_secret:
+    account = session.get_one(Account, USER_ID)
+    if not world.is_shared or account.client_secret != PUBLISHED["client_secret"]:
         return
-    change_keys(session, account, NewKeys(own.client_id, own.client_secret, own.access_token))
-    account.password = own.password
+    for name, value in first_keys(world).items():
+        setattr(account, name, value)
     for user in session.scalars(select(User).where(User.account_id == USER_ID)):
-        user.password_digest = password_digest(user.id, own.password)
+        user.password_digest = password_digest(user.id, str(account.password))
 
 
 def reset_world(session: Session, world: World) -> None:
@@ -68,7 +60,5 @@ def reset_world(session: Session, world: World) -> None:
 def _begin(session: Session, world: World, settings: WorldSettings) -> None:
     settings.control_token = world.control_token if world.name else None
     session.add(settings)
-    first = first_merchant(world)
-    add_merchant(session, first).webhook_url = settings.first_webhook_url
-    add_invited_user(session, first)
-    add_start_recipients(session, USER_ID, ORGANIZATION_ID)
+    add_first_account(session, world, settings.first_webhook_url)
+    add_start_recipients(session, session.get_one(Account, USER_ID))

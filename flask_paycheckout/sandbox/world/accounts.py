@@ -20,9 +20,12 @@ class Account(Table):
     client_secret: Mapped[str]
     webhook_url: Mapped[str | None]
     """Where its webhooks go; None for nowhere."""
-    checkout_enabled: Mapped[bool]
+    organization_id: Mapped[str]
+    organization_name: Mapped[str]
+    policy: Mapped[str]
+    checkout_enabled: Mapped[bool] = mapped_column(default=True)
     switched: Mapped[dict[str, bool]] = mapped_column(JSON, default=dict)
     """The payment methods and conversions that were switched on or off, by code."""
     password: Mapped[str | None]
-    access_token: Mapped[str | None]
-    """Both as the tester reads them; None for an account that registered."""
+    access_token: Mapped[str | None] = mapped_column(unique=True)
+    """Both as the tester reads them; None for an account that registered. This token never expires."""

@@ -52,7 +52,7 @@ def test_some_enabled_method_must_take_what_the_customer_pays(
 
 
 def test_an_account_without_checkout_is_told_so(merchant: Merchant, tester: Tester) -> None:
-    tester.does("POST", "account", {"checkoutEnabled": False})
+    tester.does("POST", "accounts/default/switches", {"checkoutEnabled": False})
     refused = merchant.asks_checkout()
     assert refused.body == {"statusCode": 400, "error": "Bad Request", "message": "Checkout is not enabled"}
 
@@ -61,7 +61,7 @@ def test_an_account_without_checkout_is_told_so(merchant: Merchant, tester: Test
 def test_a_pair_without_conversion_is_refused(merchant: Merchant, tester: Tester) -> None:
     pair = {"inputCurrency": "USD", "outputCurrency": "eth-ethereum"}
     assert merchant.asks_checkout(**pair, inputAmount=50).code == 400
-    tester.does("POST", "account", {"conversions": [pair | {"enabled": True}]})
+    tester.does("POST", "accounts/default/switches", {"conversions": [pair | {"enabled": True}]})
     assert merchant.asks_checkout(**pair, inputAmount=50).code == 200
 
 

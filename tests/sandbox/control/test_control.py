@@ -21,13 +21,13 @@ def test_host_names_of_this_machine_and_those_that_are_named_are_answered() -> N
 
 
 def test_reset_goes_back_to_the_start(sandbox: Flask, merchant: Merchant, tester: Tester) -> None:
-    start = tester.does("GET", "account")
+    start = tester.does("GET", "accounts/default/switches")
     first = merchant.makes_checkout()
     tester.pays(first)
     Visitor(sandbox).begins()
     tester.advances(hours=3)
     tester.orders_fault("POST /v1/checkout", "error")
-    tester.does("POST", "account", {"checkoutEnabled": False})
+    tester.does("POST", "accounts/default/switches", {"checkoutEnabled": False})
     tester.does("PUT", "webhook-endpoint", {"url": "http://127.0.0.1:7/other"})
     tester.does("POST", "reset")
     made = tester.makes_account("anna")
@@ -35,9 +35,9 @@ def test_reset_goes_back_to_the_start(sandbox: Flask, merchant: Merchant, tester
     assert tester.makes_account("anna") == made
     tester.does("POST", "reset")
     assert [tester.does("GET", path) for path in ("webhooks", "requests", "mails")] == [[], [], []]
-    assert tester.does("GET", "account") == start
+    assert tester.does("GET", "accounts/default/switches") == start
     assert tester.offset() == 0
-    assert tester.does("GET", "webhook-endpoint") == {"url": ENDPOINT}
+    assert tester.does("GET", "accounts/default")["webhookUrl"] == ENDPOINT
     assert merchant.makes_checkout() == first
 
 

@@ -119,7 +119,7 @@ def test_clock_switches_faults_and_reset_are_those_of_one_world(operated: Flask)
     kept = len(other.tester.requests())
     anna.tester.advances(hours=5)
     anna.tester.does("POST", "unknowns", {"checkout_status_code": "201"})
-    anna.tester.does("POST", "account", {"checkoutEnabled": False})
+    anna.tester.does("POST", "accounts/default/switches", {"checkoutEnabled": False})
     assert (other.tester.offset(), operator.offset()) == (0, 0)
     assert other.payer.asks_checkout().code == 200
     for tester in (anna.tester, operator):

@@ -30,7 +30,11 @@ def test_a_deposit_is_read_by_its_reference_too_after_the_ids(merchant: Merchant
 
 def test_the_side_that_was_asked_for_is_exact_whichever_method_is_picked(merchant: Merchant, tester: Tester) -> None:
     for paid, received, asked in (("USD", "usdc-polygon", 77), ("JPY", "JPY", 12_345), ("KWD", "KWD", 12)):
-        methods = [m for m in tester.does("GET", "account")["paymentMethods"] if m["currency"] == paid and m["enabled"]]
+        methods = [
+            m
+            for m in tester.does("GET", "accounts/default/switches")["paymentMethods"]
+            if m["currency"] == paid and m["enabled"]
+        ]
         for method, side in itertools.product(methods, ("inputAmount", "outputAmount")):
             answer = merchant.asks_checkout(inputCurrency=paid, outputCurrency=received, **{side: asked})
             deposit = tester.picks(answer.data["id"], method["code"])
