@@ -5,15 +5,15 @@ from __future__ import annotations
 from typing import Annotated
 
 from sqlalchemy import ColumnElement, select
-from sqlalchemy.orm import InstrumentedAttribute, Session, joinedload, selectinload
+from sqlalchemy.orm import InstrumentedAttribute, Session, joinedload
 
 from flask_paycheckout.sandbox.control.accounts import find_account
 from flask_paycheckout.sandbox.control.calls import call
 from flask_paycheckout.sandbox.control.events import MAX_EVENTS, Events, read_events
 from flask_paycheckout.sandbox.control.sender import run_due
 from flask_paycheckout.sandbox.outgoing.faults import FaultRecord, NewFault, active_faults, clear_faults, plan_fault
-from flask_paycheckout.sandbox.outgoing.mails import Mail, MailRecord, list_mails
-from flask_paycheckout.sandbox.outgoing.webhooks import Webhook, WebhookAttempt, redeliver
+from flask_paycheckout.sandbox.outgoing.mails import Mail, MailRecord
+from flask_paycheckout.sandbox.outgoing.webhooks import Attempt, Webhook, redeliver
 from flask_paycheckout.sandbox.wire.callers import CallRefused
 from flask_paycheckout.sandbox.wire.envelope import Record, Timestamp
 from flask_paycheckout.sandbox.wire.field_types import MAX_ADDRESS, Request, Text, text, whole
@@ -42,30 +42,6 @@ class EventQuery(OfAccount):
     last: Annotated[int, whole(0, MAX_EVENTS)] = 20
 
 
-class SentRequest(Record):
-    """The request of one attempt to send a webhook."""
-
-    method: str
-    url: str
-    headers: dict[str, str]
-    body: str
-
-
-class Answered(Record):
-    """The answer to an attempt."""
-
-    status: int
-
-
-class AttemptRecord(Record):
-    """One attempt to send a webhook."""
-
-    at: Timestamp
-    request: SentRequest
-    answer: Answered | None
-    error: str | None
-
-
 class WebhookRecord(Record):
     """A webhook with its attempts."""
 
@@ -75,7 +51,7 @@ class WebhookRecord(Record):
     state: str
     created_at: Timestamp
     due_at: Timestamp
-    attempts: list[AttemptRecord]
+    attempts: list[Attempt]
 
 
 def list_webhooks(session: Session, *conditions: ColumnElement[bool]) -> list[WebhookRecord]:
@@ -83,20 +59,11 @@ def list_webhooks(session: Session, *conditions: ColumnElement[bool]) -> list[We
     newest = session.scalars(
         select(Webhook)
         .where(*conditions)
-        .options(selectinload(Webhook.sent), joinedload(Webhook.account))
+        .options(joinedload(Webhook.account))
         .order_by(Webhook.number.desc())
         .limit(MAX_SHOWN)
     )
-    return [
-        WebhookRecord.of(one, account=one.account.name, attempts=[_attempt(one, attempt) for attempt in one.sent])
-        for one in newest.all()[::-1]
-    ]
-
-
-def _attempt(webhook: Webhook, attempt: WebhookAttempt) -> AttemptRecord:
-    request = SentRequest("POST", attempt.url, attempt.headers, webhook.payload)
-    answered = None if attempt.answer_status is None else Answered(attempt.answer_status)
-    return AttemptRecord(attempt.sent_at, request, answered, attempt.error)
+    return [WebhookRecord.of(one, account=one.account.name, attempts=one.tried) for one in newest.all()[::-1]]
 
 
 def send_again(webhook_id: str) -> WebhookRecord:
@@ -129,26 +96,29 @@ def read_webhooks(session: Session, query: OfAccount) -> list[WebhookRecord]:
     shown="sentAt to subject otp",
 )
 def read_mails(session: Session, query: MailQuery) -> list[MailRecord]:
-    return list_mails(session, *query.conditions(session, Mail.user_id), to=query.to)
+    conditions = query.conditions(session, Mail.user_id)
+    if query.to is not None:
+        conditions.append(Mail.address == query.to.casefold())
+    newest = select(Mail).where(*conditions).order_by(Mail.number.desc()).limit(KEPT)
+    return MailRecord.of_all(session.scalars(newest))
 
 
 @call(
     "GET /faults",
     "lists the faults that are still armed, oldest first",
-    command="fault",
     shown="id operation kind times account",
 )
 def read_faults(session: Session) -> list[FaultRecord]:
     return FaultRecord.of_all(active_faults(session))
 
 
-@call("POST /faults", "arms a fault", command="fault [operation] [kind]")
+@call("POST /faults", "arms a fault")
 def order_fault(session: Session, sent: NewFault) -> FaultRecord:
     user_id = None if sent.account is None else find_account(session, sent.account).user_id
     return plan_fault(session, sent, user_id)
 
 
-@call("DELETE /faults", "removes all faults", command="fault --clear", shown="id operation kind times account")
+@call("DELETE /faults", "removes all faults")
 def forget_faults(session: Session) -> list[FaultRecord]:
     clear_faults(session)
     return []

@@ -1,7 +1,6 @@
 """Timelines of a checkout, a disbursement or a payment, and why a signature was refused.
 
-A timeline is merged from the sources of the feed, in order of time. Of each source it has the newest entries, so that
-pages stay small.
+A timeline has the newest events of the feed about its object, so that pages stay small.
 """
 
 from __future__ import annotations
@@ -10,21 +9,18 @@ import re
 from hashlib import sha256
 from typing import Any
 
-import msgspec
-from sqlalchemy import ColumnElement, exists, func, or_, select
+from sqlalchemy import ColumnElement, RowMapping, exists, or_, select
 from sqlalchemy.orm import Session
 
 from flask_paycheckout.sandbox.checkouts.endpoints import Checkout
-from flask_paycheckout.sandbox.control.events import SOURCES, Event
-from flask_paycheckout.sandbox.outgoing.webhooks import Webhook
+from flask_paycheckout.sandbox.control.events import FEED
 from flask_paycheckout.sandbox.wire.request_log import LoggedRequest
 from flask_paycheckout.sandbox.world.accounts import Account
 from flask_paycheckout.sandbox.world.context import assumption, world
-from flask_paycheckout.sandbox.world.database import KEPT
 from flask_paycheckout.sandbox.world.transitions import Activity
 
-MAX_ENTRIES = 100
-"""The most entries of each source in a timeline."""
+MAX_ENTRIES = 200
+"""The most events in a timeline."""
 
 # The order of entries with the same time: a call before its effects.
 _ORDER = ("Call", "State", "Webhook", "Read")
@@ -39,17 +35,10 @@ def timeline_of(session: Session, made: Any, deposit: Any) -> list[dict[str, Any
     if getattr(made, "group_id", None):
         # The log truncates the answer to a large batch, perhaps before this item, but not before the group id.
         about |= (LoggedRequest.method == "POST") & _mentions(made.group_id)
-    newest = session.scalar(select(func.max(LoggedRequest.number))) or 0
-    conditions = (
-        (LoggedRequest.number > newest - KEPT) & about,
-        Activity.about == made.id,
-        Webhook.order_id == made.id,
-    )
+    calls = Activity.request.in_(select(LoggedRequest.number).where(about))
+    wanted = FEED.where(or_(Activity.about == made.id, calls)).order_by(Activity.number.desc()).limit(MAX_ENTRIES)
     entries = _of_page(made) if isinstance(made, Checkout) else []
-    for source, condition in zip(SOURCES, conditions, strict=True):
-        rows = source.where(condition).order_by(source.selected_columns.number.desc()).limit(MAX_ENTRIES)
-        found = Event.of_all(session.execute(rows))
-        entries += [_entry(event) for event in reversed(found)]
+    entries += [{**row, "kind": _kind_of(row)} for row in session.execute(wanted).mappings().all()[::-1]]
     return sorted(entries, key=lambda entry: (entry["at"], _ORDER.index(entry["kind"])))
 
 
@@ -68,12 +57,10 @@ def _of_page(checkout: Checkout) -> list[dict[str, Any]]:
     return [made, made | closed | {"at": checkout.expires_at}]
 
 
-def _entry(event: Event) -> dict[str, Any]:
-    shown = msgspec.structs.asdict(event)
-    if event.kind == "call":
-        kind = "Read" if event.text.startswith(_READS) else "Call"
-        return shown | {"kind": kind, "request": event.number}
-    return shown | {"kind": "Webhook" if event.kind == "webhook" else "State"}
+def _kind_of(row: RowMapping) -> str:
+    if row["kind"] == "call":
+        return "Read" if row["text"].startswith(_READS) else "Call"
+    return "Webhook" if row["kind"] == "webhook" else "State"
 
 
 # The number of lines of a signed string, and its last line when a request has no body.

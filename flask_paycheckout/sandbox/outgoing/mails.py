@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from sqlalchemy import ColumnElement, select
 from sqlalchemy.orm import Mapped, Session, mapped_column
 
 from flask_paycheckout.sandbox.wire.envelope import Record, Timestamp
 from flask_paycheckout.sandbox.world.context import current_time
-from flask_paycheckout.sandbox.world.database import KEPT, AccountId, Serial, Table, sweep
+from flask_paycheckout.sandbox.world.database import AccountId, Serial, Table, sweep
 
 
 class Mail(Table):
@@ -50,12 +49,4 @@ def store_mail(session: Session, user_id: str, to: str, subject: str, text: str,
     )
     session.add(mail)
     session.flush()
-    sweep(session, Mail, mail.number)
-
-
-def list_mails(session: Session, *conditions: ColumnElement[bool], to: str | None = None) -> list[MailRecord]:
-    """Mails to one recipient or to all, newest first."""
-    wanted = select(Mail).where(*conditions).order_by(Mail.number.desc()).limit(KEPT)
-    if to is not None:
-        wanted = wanted.where(Mail.address == to.casefold())
-    return MailRecord.of_all(session.scalars(wanted))
+    sweep(session, Mail.number, mail.number)

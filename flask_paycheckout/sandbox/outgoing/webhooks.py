@@ -15,12 +15,13 @@ from hashlib import sha256
 from time import monotonic, sleep
 from typing import Any
 
-from sqlalchemy import JSON, ColumnElement, ForeignKey, Index, exists, or_, select, update
+import msgspec
+from sqlalchemy import ColumnElement, Index, exists, or_, select, update
 from sqlalchemy.orm import Mapped, Session, aliased, mapped_column, relationship
 
 from flask_paycheckout.sandbox.outgoing.faults import take_webhook_fault
 from flask_paycheckout.sandbox.outgoing.webhook_sender import TIME_BUDGET
-from flask_paycheckout.sandbox.wire.envelope import encode
+from flask_paycheckout.sandbox.wire.envelope import Record, Timestamp, encode
 from flask_paycheckout.sandbox.world.accounts import Account
 from flask_paycheckout.sandbox.world.context import assumption, current_time, world
 from flask_paycheckout.sandbox.world.database import AccountId, Serial, Table, rows_changed, transaction
@@ -48,6 +49,34 @@ _MAX_AT_ONCE = 1000
 _MAX_ERROR_TEXT = 300
 
 
+class SentRequest(Record):
+    """The request of one attempt to send a webhook."""
+
+    method: str
+    url: str
+    headers: dict[str, str]
+    body: str
+
+
+class Answered(Record):
+    """The answer to an attempt."""
+
+    status: int
+
+
+class Attempt(Record):
+    """One attempt to send a webhook."""
+
+    at: Timestamp
+    request: SentRequest
+    answer: Answered | None
+    error: str | None
+
+    @property
+    def outcome(self) -> str:
+        return "no answer" if self.answer is None else str(self.answer.status)
+
+
 class Webhook(Table):
     __tablename__ = "webhook"
 
@@ -65,34 +94,17 @@ class Webhook(Table):
     held: Mapped[bool]
     """Whether it waits until another webhook was sent."""
     attempts: Mapped[int]
-    sent: Mapped[list[WebhookAttempt]] = relationship(order_by="WebhookAttempt.number")
-    """The attempts, of which one may have sent several copies."""
+    sent: Mapped[str] = mapped_column(default="[]")
+    """The attempts, of which one may have sent several copies, as JSON."""
     created_at: Mapped[datetime]
     due_at: Mapped[datetime]
     claimed_until: Mapped[datetime | None]
 
-    __table_args__ = (
-        Index("webhook_due", "state", "due_at", "number"),
-        Index("webhook_held", "held", "state"),
-        Index("webhook_by_account", "user_id", "number"),
-        Index("webhook_by_state", "state", "number"),
-    )
-
-
-class WebhookAttempt(Table):
-    __tablename__ = "webhook_attempt"
-
-    number: Mapped[Serial]
-    webhook_id: Mapped[str] = mapped_column(ForeignKey(Webhook.id), index=True)
-    url: Mapped[str]
-    headers: Mapped[dict[str, str]] = mapped_column(JSON)
-    sent_at: Mapped[datetime]
-    answer_status: Mapped[int | None]
-    error: Mapped[str | None]
+    __table_args__ = (Index("webhook_due", "state", "due_at", "number"),)
 
     @property
-    def accepted(self) -> bool:
-        return self.answer_status is not None and 200 <= self.answer_status < 300
+    def tried(self) -> list[Attempt]:
+        return msgspec.json.decode(self.sent, type=list[Attempt])
 
 
 def enqueue(session: Session, user_id: str, order_id: str, payload: Mapping[str, Any]) -> None:
@@ -122,19 +134,19 @@ def enqueue(session: Session, user_id: str, order_id: str, payload: Mapping[str,
             webhook.held, webhook.due_at = True, now + HELD_FOR
     session.add(webhook)
     if webhook.state == DROPPED:
-        _note_unsent(session, webhook, "A fault dropped it.")
+        _note(session, webhook, "Not sent", DROPPED, "A fault dropped it.")
 
 
-def _note_unsent(session: Session, webhook: Webhook, why: str) -> None:
-    """Let the feed tell of a webhook that gets no attempt."""
+def _note(session: Session, webhook: Webhook, activity: str, outcome: str, description: str) -> None:
+    """Let the feed tell what became of a webhook."""
     session.add(
         Activity(
             kind="webhook",
             about=webhook.order_id,
             user_id=webhook.user_id,
-            activity="Not sent",
-            description=why,
-            status=webhook.state,
+            activity=activity,
+            description=description,
+            status=outcome,
             updated_at=current_time(),
         )
     )
@@ -162,16 +174,18 @@ def deliver(webhook: Webhook) -> None:
         return
     body = webhook.payload.encode()
     headers = _PLAIN | _event(webhook) | _signature(body, webhook.account.client_secret)
-    attempts = [_send(webhook.id, url, headers, body) for _ in range(webhook.copies)]
+    attempts = [_send(url, headers, body) for _ in range(webhook.copies)]
     with transaction() as session:
         stored = session.get(Webhook, webhook.number, with_for_update=True)
         if stored is None or stored.claimed_until != webhook.claimed_until:
             # The sandbox was reset or restored, or the webhook made due again, while it was being sent.
             return
-        session.add_all(attempts)
+        stored.sent = msgspec.json.encode([*stored.tried, *attempts]).decode()
+        for attempt in attempts:
+            _note(session, stored, f"POST {url}", attempt.outcome, attempt.error or "")
         stored.claimed_until = None
         stored.attempts += 1
-        _decide_next(stored, accepted=any(attempt.accepted for attempt in attempts))
+        _decide_next(stored, accepted=any(attempt.outcome.startswith("2") for attempt in attempts))
         _release_held(session, stored)
 
 
@@ -194,10 +208,10 @@ def _signature(body: bytes, client_secret: str) -> dict[str, str]:
     return headers | {"X-Signature": hmac.new(client_secret.encode(), body, sha256).hexdigest()}
 
 
-def _send(webhook_id: str, url: str, headers: dict[str, str], body: bytes) -> WebhookAttempt:
-    attempt = WebhookAttempt(webhook_id=webhook_id, url=url, headers=headers, sent_at=current_time())
+def _send(url: str, headers: dict[str, str], body: bytes) -> Attempt:
+    attempt = Attempt(current_time(), SentRequest("POST", url, headers, body.decode()), None, None)
     try:
-        attempt.answer_status = world().send_webhook(url, dict(headers), body)
+        attempt.answer = Answered(world().send_webhook(url, dict(headers), body))
     except OSError as failed:
         attempt.error = f"{type(failed).__name__}: {failed}"[:_MAX_ERROR_TEXT]
     return attempt
@@ -243,7 +257,7 @@ def claim_webhook(*conditions: ColumnElement[bool]) -> Webhook | None:
         webhook.claimed_until, webhook.held = now + _LEASE, False
         if webhook.account.webhook_url is None:
             webhook.state, webhook.claimed_until = NO_ENDPOINT, None
-            _note_unsent(session, webhook, "The account has no address.")
+            _note(session, webhook, "Not sent", NO_ENDPOINT, "The account has no address.")
         return webhook
 
 

@@ -14,8 +14,9 @@ from sqlalchemy.orm import Mapped, Session
 
 from flask_paycheckout.sandbox.wire.envelope import Record, Timestamp, encode
 from flask_paycheckout.sandbox.world.context import current_time
-from flask_paycheckout.sandbox.world.database import Serial, Table, sweep, transaction
+from flask_paycheckout.sandbox.world.database import Serial, Table, insert_rows, sweep, transaction
 from flask_paycheckout.sandbox.world.exact_json import read_json
+from flask_paycheckout.sandbox.world.transitions import Activity
 
 LOSE_RESPONSE = "lose_response"
 """The fault after which a call gets no answer although it had its effect."""
@@ -82,7 +83,18 @@ def log_request(response: Response | None, within: Session | None = None) -> Non
     with transaction() if within is None else nullcontext(within) as session:
         # Much cheaper than an object, and every call is logged.
         number: int = session.connection().execute(_LOGGING, entry).scalar_one()
-        sweep(session, LoggedRequest, number)
+        event = {
+            "kind": "call",
+            "request": number,
+            "account": entry["account"],
+            "activity": f"{entry['method']} {entry['target']}",
+            "description": f"fault: {entry['fault']}" if entry["fault"] else "",
+            "status": str(entry["status"] or "no answer"),
+            "updated_at": entry["at"],
+        }
+        insert_rows(session, Activity, [event])
+        for numbers in (LoggedRequest.number, Activity.request):
+            sweep(session, numbers, number)
 
 
 def masked(content: bytes) -> str:

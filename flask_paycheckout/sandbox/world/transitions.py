@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, inspect, select, update
+from sqlalchemy import ColumnElement, inspect, select
 from sqlalchemy.orm import Mapped, Session, mapped_column
 
 from flask_paycheckout.sandbox.world.context import current_time
@@ -18,15 +18,19 @@ PENDING, COMPLETED, FAILED = "pending", "completed", "failed"
 
 
 class Activity(Table):
-    """One entry in the history of a deposit, a disbursement or a payment, or a webhook about one that was not sent."""
+    """One event of the feed: a move of a deposit, a disbursement or a payment, a webhook about one, or a call."""
 
     __tablename__ = "activity"
 
     number: Mapped[Serial]
     kind: Mapped[str]
-    """The table of what changed; the id of the deposit, disbursement or payment follows."""
-    about: Mapped[str] = mapped_column(index=True)
-    user_id: Mapped[AccountId]
+    """The table of what changed, `webhook` or `call`."""
+    about: Mapped[str | None] = mapped_column(index=True)
+    """The id of the deposit, disbursement or payment; None for a call."""
+    user_id: Mapped[AccountId | None]
+    request: Mapped[int | None] = mapped_column(index=True)
+    account: Mapped[str | None]
+    """The number and the account's name of a call in the request log, which outlive the account."""
     activity: Mapped[str]
     description: Mapped[str]
     status: Mapped[str]
@@ -50,15 +54,19 @@ def note(session: Session, row: Any, activity: str, description: str, status: st
 
 def histories_of(session: Session, ids: Iterable[str]) -> dict[str, list[Activity]]:
     """The entries of several rows, by id, oldest first; one query."""
-    found = defaultdict(list)
+    found: defaultdict[str, list[Activity]] = defaultdict(list)
     moves = select(Activity).where(Activity.about.in_(list(ids)), Activity.kind != "webhook")
     for entry in session.scalars(moves.order_by(Activity.number)):
-        found[entry.about].append(entry)
+        found[str(entry.about)].append(entry)
     return found
 
 
 class NotPossible(Exception):
     """The state of a checkout, a deposit or a disbursement does not allow what was asked."""
+
+    def __init__(self, fault: str, what: str = "checkout") -> None:
+        super().__init__(fault)
+        self.what = what
 
 
 def force_status(session: Session, row: Any, status: str, allowed: Callable[[str], bool]) -> None:
@@ -70,15 +78,15 @@ def force_status(session: Session, row: Any, status: str, allowed: Callable[[str
     """
     session.refresh(row, with_for_update=True)
     if not allowed(row.status):
-        raise NotPossible(f"the {row.__tablename__} is {row.status} already")
+        raise NotPossible(f"the {row.__tablename__} is {row.status} already", row.__tablename__)
     row.status, row.updated_at = status, current_time()
 
 
 def move_due(session: Session, model: type[Model], source: str, target: str, due: ColumnElement[bool]) -> list[Model]:
     """Give the rows of a status another one if they are due; returns them, oldest first."""
     table: Any = model
-    moving = update(table).where(table.status == source, due).values(status=target, updated_at=current_time())
-    moved = session.scalars(
-        moving.returning(table), execution_options={"synchronize_session": False, "populate_existing": True}
-    )
-    return sorted(moved, key=lambda row: (row.created_at, inspect(row).identity))
+    waiting = select(table).where(table.status == source, due).order_by(table.created_at, *inspect(table).primary_key)
+    moved = list(session.scalars(waiting.with_for_update(), execution_options={"populate_existing": True}))
+    for row in moved:
+        row.status, row.updated_at = target, current_time()
+    return moved
