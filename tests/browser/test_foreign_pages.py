@@ -48,8 +48,8 @@ ATTACK = """async ([sandbox, checkout]) => {
   made("script", {src: sandbox + "/v1/reference/currencies"});
   made("iframe", {src: sandbox + "/inspector/mails"});
   for (const enctype of ["application/x-www-form-urlencoded", "text/plain", "multipart/form-data"]) {
-    for (const [path, name, value] of [["/inspector/clock", "amount", "900"], ["/v1/auth/register", user("f"), ""],
-      ["/checkout/" + checkout + "/method", "method", "us_qr"]]) {
+    for (const [path, name, value] of [["/inspector/clock", "advanceSeconds", "900"],
+      ["/v1/auth/register", user("f"), ""], ["/checkout/" + checkout + "/method", "method", "us_qr"]]) {
       const target = "frame" + document.forms.length;
       made("iframe", {name: target, src: "about:blank"});
       const settings = {method: "post", action: sandbox + path, enctype, target};

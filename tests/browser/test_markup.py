@@ -73,7 +73,7 @@ def pages_of_the_sandbox(said: str) -> dict[str, str]:
     for path in ("/checkout/", "/nothing/", "/inspector/checkouts/"):
         found[path] = developer.http.get(path + said.replace("/", "_")).text
     for form in ("clock", "faults"):
-        fields = dict.fromkeys(("amount", "unit", "operation", "kind", "message", "times", "seconds"), said)
+        fields = dict.fromkeys(("advanceSeconds", "operation", "kind", "message", "times", "seconds"), said)
         found[form] = developer.presses(form, **fields).text
     # Numbers and names of this world alone.
     return {

@@ -13,12 +13,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, TypeVar, get_type_hints
 
 from flask import Blueprint, Response, g, request
 
-from flask_paycheckout.sandbox.deposits.transitions import NoSuchCheckout, NoSuchMethod
 from flask_paycheckout.sandbox.wire.callers import CONTROL_HEADER, CallRefused
 from flask_paycheckout.sandbox.wire.envelope import FieldError, Refusal, answer
 from flask_paycheckout.sandbox.wire.field_types import DeclaredField, declared_fields
@@ -44,8 +42,8 @@ class ControlCall:
     fields: tuple[DeclaredField, ...]
 
 
-CALLS: list[ControlCall] = []
-"""All calls."""
+CALLS: dict[str, ControlCall] = {}
+"""All calls, by their rule."""
 
 
 def call(
@@ -67,8 +65,7 @@ def call(
     parameters, these two as the classes that they are annotated with. All others are variables of the path.
 
     :param rule: method and path: `POST /clock`.
-    :param command: the usage of the command that makes this call, with its arguments: `finish <disbursement_id>
-        <status>`. Several calls may share a command, told apart by a word or a flag: `accounts make <name>`. All other
+    :param command: the usage of the command that makes this call, with its arguments: `accounts make <name>`. All other
         fields are options.
     :param shown: the fields that people see of the answer, or of each item of a list, by path; all when empty.
     :param exclusive: whether no other transaction may run at the same time.
@@ -102,7 +99,7 @@ def call(
         )
         method, path = rule.split()
         fields = [field for one in (shape, query) if one is not None for field in declared_fields(one)]
-        CALLS.append(ControlCall(method, path, summary, command, shown, tuple(fields)))
+        CALLS[rule] = ControlCall(method, path, summary, command, shown, tuple(fields))
         control.add_url_rule(path, rule.replace(".", "_"), mark(respond, declared), methods=[method])
         return function
 
@@ -121,21 +118,18 @@ def refuse(refusal: CallRefused) -> Response:
     return answer({"error": problem}, refusal.status)
 
 
-#: How each exception of the rules is refused: status, field and fault (of the message), and remedy.
-_REFUSALS: dict[type[Exception], tuple[int, str, str]] = {
-    FieldError: (400, "{}", "Correct the field and send the call again; nothing was changed."),
-    NoSuchMethod: (400, "paymentMethod {}", "Name one of them, or leave the field out."),
-    NoSuchCheckout: (404, "checkout does not exist", "Make one with POST /v1/checkout."),
-    NotPossible: (409, "checkout {}", "Make a new checkout with POST /v1/checkout."),
-    # The service's own rules refused a new checkout or payout.
-    Refusal: (400, "event is refused: {}", "Correct the fields, or the account."),
-}
+@control.errorhandler(FieldError)
+def _refuse_field(wrong: FieldError) -> Response:
+    field, _, fault = str(wrong).partition(" ")
+    return refuse(CallRefused(400, field, fault, "Correct the field and send the call again; nothing was changed."))
 
 
-def _refuse_by_rule(status: int, text: str, remedy: str, error: Exception) -> Response:
-    field, _, fault = text.format(error).partition(" ")
-    return refuse(CallRefused(status, field, fault, remedy))
+@control.errorhandler(NotPossible)
+def _refuse_by_state(wrong: NotPossible) -> Response:
+    return refuse(CallRefused(409, wrong.what, str(wrong), "Make a new one: POST /_sandbox/trigger does."))
 
 
-for _kind, _refusal in _REFUSALS.items():
-    control.register_error_handler(_kind, partial(_refuse_by_rule, *_refusal))
+@control.errorhandler(Refusal)
+def _refuse_as_service(refused: Refusal) -> Response:
+    """By the service's own rules, which a call of the control interface does not suspend."""
+    return refuse(CallRefused(400, "call", f"is refused: {refused}", "Correct its fields, or what it is about."))

@@ -22,7 +22,7 @@ from flask_paycheckout.sandbox.control.snapshots import (
 from flask_paycheckout.sandbox.control.start_state import reset_world
 from flask_paycheckout.sandbox.wire.callers import CallRefused
 from flask_paycheckout.sandbox.wire.envelope import Record, Timestamp, read_object
-from flask_paycheckout.sandbox.wire.field_types import Request, number
+from flask_paycheckout.sandbox.wire.field_types import Request, seconds
 from flask_paycheckout.sandbox.world.assumptions import ASSUMPTIONS, AssumptionError, choose
 from flask_paycheckout.sandbox.world.clock import MAX_SECONDS
 from flask_paycheckout.sandbox.world.context import current_time, world
@@ -61,7 +61,7 @@ class UnknownRecord(Record):
 class Advance(Request):
     """The body of `POST /clock`."""
 
-    advance_seconds: Annotated[Decimal, number(f"a number from 0 to {MAX_SECONDS}", minimum=0, maximum=MAX_SECONDS)]
+    advance_seconds: Annotated[Decimal, seconds(MAX_SECONDS)]
 
 
 @call(

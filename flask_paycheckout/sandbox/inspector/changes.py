@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
-from decimal import Decimal
 from functools import wraps
 
 from flask import Response, request
@@ -25,21 +23,17 @@ from flask_paycheckout.sandbox.outgoing.faults import (
 )
 from flask_paycheckout.sandbox.wire.callers import CallRefused
 from flask_paycheckout.sandbox.wire.envelope import FieldError, to_wire
+from flask_paycheckout.sandbox.wire.field_types import Shape
 from flask_paycheckout.sandbox.wire.operations import read_texts
 from flask_paycheckout.sandbox.world.assumptions import ASSUMPTIONS, AssumptionError, choose
-from flask_paycheckout.sandbox.world.clock import MAX_SECONDS
 from flask_paycheckout.sandbox.world.context import assumption, world
 from flask_paycheckout.sandbox.world.database import transaction
 from flask_paycheckout.sandbox.world.settings import WorldSettings, change_unknowns
 
 STEPS = {60: "1 minute", 960: "16 minutes", 3600: "1 hour", 90000: "25 hours"}
 """Seconds that the clock's buttons advance by, with their labels."""
-UNITS = {"minutes": 60, "hours": 3600, "days": 86400, "seconds": 1}
-"""Units of the form for other durations, in seconds."""
 MAX_FAULTS = 50
 """The most faults that are listed."""
-
-_NUMBER = re.compile(r"[0-9]{1,15}(\.[0-9]{1,6})?")
 
 
 @inspector.get("/inspector/control")
@@ -54,12 +48,11 @@ def show_control(problem: str = "") -> Response:
         "control",
         400 if problem else 200,
         steps=STEPS,
-        units=UNITS,
         faults=to_wire(faults[:MAX_FAULTS]),
         count=len(faults),
         operations=[WEBHOOK, *operations()],
         kinds={"For operations": OPERATION_KINDS, "For webhooks": WEBHOOK_KINDS},
-        problem={"clock" if "amount" in request.form else "fault": problem},
+        problem={"clock" if "advanceSeconds" in request.form else "fault": problem},
         typed=request.form,
     )
 
@@ -113,20 +106,19 @@ def change(path: str, page: str, done: str) -> Callable[[Change], Change]:
 
 @change("clock", "control", "advanced")
 def advance() -> None:
-    """Advance the virtual clock by `amount` of `unit`, and run what becomes due."""
-    amount, unit = request.form.get("amount", "").strip(), request.form.get("unit", "")
-    seconds = Decimal(amount) * UNITS[unit] if unit in UNITS and _NUMBER.fullmatch(amount) else None
-    if seconds is None or seconds > MAX_SECONDS:
-        raise FieldError(f"Give a number, of at most {MAX_SECONDS // 86400} days; the clock cannot go back.")
-    state_calls.advance(state_calls.Advance(seconds))
+    state_calls.advance(_sent(state_calls.Advance))
 
 
 @change("faults", "control", "ordered")
 def order_fault() -> None:
-    """Arm the fault of the form, whose empty fields count as absent."""
-    typed = MultiDict({name: text.strip() for name, text in request.form.items()})
     with transaction() as session:
-        message_calls.order_fault(session, read_texts(NewFault, typed, keeps_empty=False))
+        message_calls.order_fault(session, _sent(NewFault))
+
+
+def _sent(shape: type[Shape]) -> Shape:
+    """The form as a call of the control interface has it; its empty fields count as absent."""
+    typed = MultiDict({name: text.strip() for name, text in request.form.items()})
+    return read_texts(shape, typed, keeps_empty=False)
 
 
 @change("faults/forget", "control", "forgotten")

@@ -9,9 +9,10 @@ import json
 import os
 import re
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import asdict
+from functools import partial
 from itertools import groupby
 from typing import Any
 
@@ -20,7 +21,6 @@ import click
 from flask_paycheckout.sandbox.control.calls import CALLS, ControlCall
 from flask_paycheckout.sandbox.terminal.connection import (
     DEFAULT_URL,
-    MAX_EVENTS,
     NOT_ALLOWED,
     REFUSED,
     TOKEN_VARIABLE,
@@ -39,27 +39,25 @@ from flask_paycheckout.sandbox.terminal.connection import (
     value_of,
 )
 from flask_paycheckout.sandbox.terminal.files import restore_snapshot, run_file, save_proof, save_snapshot, try_unknowns
-from flask_paycheckout.sandbox.wire.field_types import DeclaredField
+from flask_paycheckout.sandbox.wire.field_types import seconds_of
 from flask_paycheckout.sandbox.world.assumptions import (
     ASSUMPTIONS,
     assumptions_as_text,
     did_you_mean,
 )
 from flask_paycheckout.sandbox.world.exact_json import read_json, write_json
+from flask_paycheckout.sandbox.world.money import rows_of
 
 PROGRAM = "python -m flask_paycheckout.sandbox"
 CarryOut = Callable[[Connection, Given], Shown]
 
-_DURATION = re.compile(r"([0-9]{1,12}(?:\.[0-9]{1,6})?)([smhd]?)")
-_UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 
-
-def seconds_of(text: str) -> float:
+def duration(text: str) -> float:
     """The seconds of `90`, `90s`, `15m`, `2h` or `1d`. :raises BadParameter: it is none of these."""
-    read = _DURATION.fullmatch(text)
-    if read is None:
+    read = seconds_of(text)
+    if isinstance(read, str):
         raise click.BadParameter(f"{text!r} is no duration; write 90s, 15m, 2h or 1d")
-    return float(read[1]) * _UNITS[read[2] or "s"]
+    return float(read)
 
 
 def change_of(text: str) -> tuple[str, str]:
@@ -88,13 +86,27 @@ def argument(name: str, metavar: str | None = None, **how: Any) -> click.Argumen
     return click.Argument([name], metavar=metavar, **how)
 
 
-_DATABASE = "SQLite in memory unless given, here or in SANDBOX_DATABASE."
-COMMON = (
-    option("--url", help=f"Address of the sandbox ({URL_VARIABLE}, or {DEFAULT_URL})."),
-    option("--control-token", metavar="TOKEN", help=f"Better set {TOKEN_VARIABLE}."),
-    option("--json", **FLAG, help="Print for a program."),
-)
-FIELD = option("--field", metavar="NAME", help="Print this field alone, such as id or deposit.status.")
+_TYPES: dict[str, Any] = {"N": click.IntRange(0, 65535), "DURATION": duration}
+
+
+def options(table: str) -> list[click.Option]:
+    """Options from a table: name and kind of value, which a flag has not; the default; and the help."""
+    return [_option(*usage.partition(" ")[::2], *about) for usage, *about in rows_of(table)]
+
+
+def _option(name: str, value: str, default: str, help: str) -> click.Option:  # noqa: A002
+    if not value:
+        return option(name, **FLAG, help=help)
+    shown = {"default": default, "show_default": True} if default else {}
+    return option(name, metavar=value, type=_TYPES.get(value), help=help, **shown)
+
+
+COMMON = options("""
+--url URL             | | Address of the sandbox (SANDBOX_URL, or http://127.0.0.1:8790).
+--control-token TOKEN | | Better set SANDBOX_CONTROL_TOKEN.
+--json                | | Print for a program.
+""")
+FIELD = options("--field NAME | | Print this field alone, such as id or deposit.status.")
 
 
 def _command(name: str, help: str, carry_out: CarryOut, *parameters: click.Parameter) -> click.Command:  # noqa: A002
@@ -102,7 +114,7 @@ def _command(name: str, help: str, carry_out: CarryOut, *parameters: click.Param
         outer = click.get_current_context().find_root().params
         given |= {key: given[key] or outer.get(key) for key in ("url", "control_token", "json")}
         token = given["control_token"] or os.environ.get(TOKEN_VARIABLE, "")
-        if not token and carry_out is not try_unknowns:
+        if not token:
             remedy = f"set {TOKEN_VARIABLE} to the one that the sandbox printed at its start."
             raise CommandFailed(f"The control token is missing: {remedy}", NOT_ALLOWED)
         shown = carry_out(Connection(given["url"] or os.environ.get(URL_VARIABLE) or DEFAULT_URL, token), given)
@@ -113,66 +125,50 @@ def _command(name: str, help: str, carry_out: CarryOut, *parameters: click.Param
             return write_json(answer)
         return text if field is None else value_of(answer, field)
 
-    return click.Command(name, params=[*parameters, *COMMON, FIELD], callback=callback, help=help)
+    return click.Command(name, params=[*parameters, *COMMON, *FIELD], callback=callback, help=help)
 
 
-_ARGUMENT = re.compile(r"[<\[](\w+)[>\]]")
+_ARGUMENT = re.compile(r"([<\[])(\w+)[>\]]")
+_IN_PATH = re.compile(r"<(\w+)>")
 _OPTIONS = {"payment_method": "method"}
 """Options that are not named like their field."""
 
 
-def _command_of(name: str, calls: Sequence[ControlCall]) -> click.Command:
-    """The command that makes one of these calls: by its word, its flag, or the arguments that are given."""
-    usages = " ".join(one.usage.removeprefix(name) for one in calls)
-    positional = tuple(dict.fromkeys(_ARGUMENT.findall(usages)))
-    declared = {field.attribute: field for one in calls for field in one.fields}
-    words = [word for word in usages.split() if word.isalpha()]
-    parameters: list[click.Parameter] = [option(flag, **FLAG) for flag in re.findall("--[a-z]+", usages)]
-    if words:
-        parameters.append(argument("word", f"[{'|'.join(words)}]", type=click.Choice(words), default=words[0]))
-    for place in positional:
-        kind: dict[str, Any] = {"type": seconds_of, "metavar": "DURATION"} if place == "advance_seconds" else {}
-        parameters.append(argument(place, required=len(calls) == 1 and f"<{place}>" in usages, **kind))
-    parameters += [_option(field) for field in declared.values() if field.attribute not in positional]
-
-    def carry_out(sandbox: Connection, given: Given) -> Shown:
-        chosen = [one for one in calls if _fits(one, given)][-1]
-        return _make(sandbox, chosen, {place: given[place] for place in (*positional, *declared)}, declared)
-
-    return _command(name, calls[0].summary, carry_out, *parameters)
+def _command_of(made: ControlCall) -> click.Command:
+    """The command that makes a call."""
+    *_, name = _ARGUMENT.sub("", made.usage).split()
+    arguments = [argument(place, required=bracket == "<") for bracket, place in _ARGUMENT.findall(made.usage)]
+    known = {one.name for one in arguments}
+    return _command(name, made.summary, partial(_make, made), *arguments, *_fields_as_options(made, known))
 
 
-def _fits(one: ControlCall, given: Given) -> bool:
-    """Whether the word or the flag of a usage is given, else one of its arguments if it has any."""
-    _, *rest = one.usage.split()
-    names = [place for place in rest if _ARGUMENT.fullmatch(place)]
-    for word in rest:
-        if word not in names:
-            return bool(given.get("word") == word or given.get(word.removeprefix("--")))
-    return not names or any(given[name[1:-1]] is not None for name in names)
+def _fields_as_options(made: ControlCall, known: Container[str | None]) -> list[click.Option]:
+    """An option for each field of a call that is not known."""
+    named = {field: _OPTIONS.get(field.attribute, field.attribute.replace("_", "-")) for field in made.fields}
+    return [
+        option(f"--{name}", field.attribute, help=f"{field.meta.description}.")
+        for field, name in named.items()
+        if field.attribute not in known
+    ]
 
 
-def _option(field: DeclaredField) -> click.Option:
-    name = _OPTIONS.get(field.attribute) or field.attribute.replace("_", "-")
-    return option(f"--{name}", field.attribute, help=f"{field.meta.description}.")
-
-
-def _make(sandbox: Connection, made: ControlCall, given: Given, declared: dict[str, DeclaredField]) -> Shown:
-    in_path = re.findall(r"<(\w+)>", made.path)
-    missing = [name for name in in_path if given[name] is None]
-    if missing:
-        raise CommandFailed(f"This needs {' and '.join(missing).upper()} too.", WRONG_USE)
-    path = re.sub(r"<(\w+)>", lambda place: segment(given[place[1]]), made.path)
+def _make(made: ControlCall, sandbox: Connection, given: Given) -> Shown:
+    path = _IN_PATH.sub(lambda place: segment(given[place[1]]), made.path)
     sent = {
-        declared[name].name: declared[name].parse(value) if isinstance(value, str) else value
-        for name, value in given.items()
-        if value is not None and name not in in_path
+        field.name: field.parse(value) if isinstance(value, str) else value
+        for field in made.fields
+        if (value := given[field.attribute]) is not None and f"<{field.attribute}>" not in made.path
     }
     answer = sandbox.call(made.method, path, sent)
     names = made.shown.split()
     if isinstance(answer, list):
         return answer, table(answer, names)
     return answer, fields({name.rpartition(".")[2]: value_of(answer, name) or None for name in names or answer})
+
+
+def _fault(sandbox: Connection, given: Given) -> Shown:
+    method = "DELETE" if given["clear"] else "POST" if given["operation"] else "GET"
+    return _make(CALLS[f"{method} /faults"], sandbox, given)
 
 
 def _unknowns(sandbox: Connection, given: Given) -> Shown:
@@ -183,8 +179,7 @@ def _unknowns(sandbox: Connection, given: Given) -> Shown:
         listed = [one for one in sandbox.call("POST", "unknowns", asked) if one["name"] in asked]
     else:
         listed = sandbox.call("GET", "unknowns")
-    shown = [one | {"alternatives": ", ".join(one["alternatives"])} for one in listed]
-    return listed, table(shown, ("name", "value", "startValue", "default", "alternatives"))
+    return listed, table(listed, ("name", "value", "startValue", "default", "alternatives"))
 
 
 def _call(sandbox: Connection, given: Given) -> Shown:
@@ -215,46 +210,13 @@ def _tail(sandbox: Connection, given: Given) -> Shown:
     return 0
 
 
-_ACCOUNT = option("--account", metavar="NAME", help="Of this account only, or by it.")
-
-
-def _commands() -> Iterable[click.Command]:
-    """All commands."""
-    named = sorted((one for one in CALLS if one.usage), key=lambda one: one.usage.split()[0])
-    for name, calls in groupby(named, key=lambda one: one.usage.split()[0]):
-        yield _command_of(name, list(calls))
-    yield _command(
-        *("unknowns", "lists the switches, changes some, or returns all", _unknowns),
-        argument("changes", "[NAME=VALUE]...", nargs=-1, **CHANGES),
-        option("--clear", **FLAG, help="All to the values at the start."),
-    )
-    yield _command(
-        *("call", "signs a call of the service, sends it and prints the answer", _call),
-        *(argument("method"), argument("path"), _ACCOUNT, option("--data", metavar="JSON", help="The body.")),
-    )
-    yield _command(
-        *("tail", "shows calls, moves and webhooks as they happen", _tail),
-        _ACCOUNT,
-        option("--kind", metavar="KIND", help="call, deposit, disbursement, payment or webhook only."),
-        option("--path", metavar="TEXT", help="With this in the address only."),
-        option("--status", metavar="STATUS", help="With this outcome only, such as 404, 4xx or pending."),
-        option("--last", metavar="N", type=click.IntRange(0, MAX_EVENTS), default=10, show_default=True),
-        option("--seconds", metavar="DURATION", type=seconds_of, help="Stop after so long."),
-    )
-    output = option("--output", metavar="FILE", help="disbursement-ID.pdf otherwise.")
-    yield _command("proof", "saves the transfer proof of a completed payout", save_proof, argument("id"), output)
-    yield _command("run", "carries out the triggers and calls of a file", run_file, argument("file"))
-    yield _command("snapshot", "saves the whole state, with all secrets, as a file", save_snapshot, argument("file"))
-    yield _command("restore", "returns to the state of a snapshot", restore_snapshot, argument("file"))
-    yield _command(
-        *("try-unknowns", "runs a shop's tests under each value of the switches", try_unknowns),
-        argument("program", "PROGRAM...", nargs=-1, required=True, type=click.UNPROCESSED),
-        option("--only", metavar="NAME", multiple=True, help="A switch; may be repeated."),
-    )
-
-
 class CommandLine(click.Group):
-    """The options that start a sandbox, and the commands; one that does not exist is answered with those like it."""
+    """Commands; one that does not exist is answered with those like it, and none means `list` where there is one."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        has_none = not args or (args[0].startswith("--") and args[0] != "--help")
+        is_list = "list" in self.commands and has_none and not ctx.resilient_parsing
+        return super().parse_args(ctx, ["list", *args] if is_list else args)
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -262,6 +224,59 @@ class CommandLine(click.Group):
         if args[0] not in self.commands and not ctx.resilient_parsing:
             ctx.fail(f"There is no command {args[0]!r}.{did_you_mean(args[0], self.commands)}")
         return super().resolve_command(ctx, args)
+
+
+def _commands() -> Iterable[click.Command]:
+    """All commands."""
+    named = sorted((one for one in CALLS.values() if one.usage), key=lambda one: one.usage.split()[0])
+    for name, calls in groupby(named, key=lambda one: one.usage.split()[0]):
+        commands = [_command_of(one) for one in calls]
+        yield (
+            CommandLine(name, commands=commands, help=f"lists, makes and removes {name}")
+            if len(commands) > 1
+            else commands[0]
+        )
+    yield _command(
+        *("fault", "arms a fault, removes all, or lists those that are armed", _fault),
+        *(argument("operation", required=False), argument("kind", required=False)),
+        *_fields_as_options(CALLS["POST /faults"], {"operation", "kind"}),
+        *options("--clear | | Remove all."),
+    )
+    yield _command(
+        *("unknowns", "lists the switches, changes some, or returns all", _unknowns),
+        argument("changes", "[NAME=VALUE]...", nargs=-1, **CHANGES),
+        *options("--clear | | All to the values at the start."),
+    )
+    yield _command(
+        *("call", "signs a call of the service, sends it and prints the answer", _call),
+        *(argument("method"), argument("path")),
+        *options("--account NAME | | Signed by this account.\n--data JSON | | The body."),
+    )
+    yield _command(
+        *("tail", "shows calls, moves and webhooks as they happen", _tail),
+        *options("""
+--account NAME     |    | Of this account only.
+--kind KIND        |    | call, deposit, disbursement, payment or webhook only.
+--path TEXT        |    | With this in the address only.
+--status STATUS    |    | With this outcome only, such as 404, 4xx or pending.
+--last N           | 10 | So many of those that happened.
+--seconds DURATION |    | Stop after so long.
+"""),
+    )
+    output = options("--output FILE | | disbursement-ID.pdf otherwise.")
+    yield _command("proof", "saves the transfer proof of a completed payout", save_proof, argument("id"), *output)
+    yield _command("run", "carries out the triggers and calls of a file", run_file, argument("file"))
+    yield _command("snapshot", "saves the whole state, with all secrets, as a file", save_snapshot, argument("file"))
+    yield _command("restore", "returns to the state of a snapshot", restore_snapshot, argument("file"))
+    yield click.Command(
+        "try-unknowns",
+        help="runs a shop's tests under each value of the switches",
+        callback=try_unknowns,
+        params=[
+            argument("program", "PROGRAM...", nargs=-1, required=True, type=click.UNPROCESSED),
+            option("--only", metavar="NAME", multiple=True, help="A switch; may be repeated."),
+        ],
+    )
 
 
 @click.pass_context
@@ -286,28 +301,30 @@ cli = CommandLine(
     help="Serve a sandbox until Ctrl-C, or run a command against one that is running.",
     commands=list(COMMANDS.values()),
     params=[
-        option("--host", default="127.0.0.1", show_default=True, help="Address to listen on."),
+        *options("""
+--host ADDRESS          | 127.0.0.1 | Address to listen on.
+--port N                | 8790      | Port to listen on; 0 takes a free one.
+--webhook-url URL       |           | Where webhooks are sent.
+--clock CLOCK           | running   | running, frozen, or frozen@2026-01-01T00:00:00Z.
+--worlds N              | 200       | The most worlds below /w/.
+--seed SEED             |           | Makes identifiers repeatable.
+--list-unknowns         |           | Print the switches, defaults first, and stop.
+--base-url URL          |           | What checkout addresses begin with.
+--allow-remote-control  |           | Others use this sandbox, directly or through a proxy.
+--trusted-proxies N     | 0         | How many proxies are in front.
+--allow-remote-webhooks |           | Let webhooks leave this machine.
+"""),
         option(
-            *("--port",),
-            type=click.IntRange(0, 65535),
-            default=8790,
-            show_default=True,
-            help="Port to listen on; 0 takes a free one.",
+            *("--database",),
+            metavar="URL",
+            envvar="SANDBOX_DATABASE",
+            default="sqlite://",
+            help="SQLite in memory unless given, here or in SANDBOX_DATABASE.",
         ),
-        option("--database", metavar="URL", envvar="SANDBOX_DATABASE", default="sqlite://", help=_DATABASE),
-        option("--webhook-url", metavar="URL", help="Where webhooks are sent."),
-        option("--clock", default="running", metavar="CLOCK", help="running, frozen, or frozen@2026-01-01T00:00:00Z."),
-        option("--worlds", type=int, default=200, show_default=True, help="The most worlds below /w/."),
-        option("--seed", metavar="N", help="Makes identifiers repeatable."),
         option(
             "--unknown", "unknowns", metavar="NAME=VALUE", multiple=True, help="A switch; may be repeated.", **CHANGES
         ),
-        option("--list-unknowns", **FLAG, help="Print the switches, defaults first, and stop."),
-        option("--base-url", metavar="URL", help="What checkout addresses begin with."),
         option("--allow-host", "allow_hosts", metavar="NAME", multiple=True, help="A host name to answer to."),
-        option("--allow-remote-control", **FLAG, help="Others use this sandbox, directly or through a proxy."),
-        option("--trusted-proxies", type=int, default=0, metavar="N", help="How many proxies are in front."),
-        option("--allow-remote-webhooks", **FLAG, help="Let webhooks leave this machine."),
         *COMMON,
     ],
 )

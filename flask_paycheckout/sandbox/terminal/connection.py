@@ -10,8 +10,6 @@ from math import inf
 from typing import Any
 from urllib.parse import quote, urlencode, urlsplit
 
-import msgspec
-
 from flask_paycheckout.sandbox.world.assumptions import sign, string_to_sign, timestamp_of
 from flask_paycheckout.sandbox.world.exact_json import read_json, write_json
 
@@ -21,8 +19,6 @@ _HEADER = "X-Sandbox-Control"
 _SECONDS = 60.0
 _MAX_BYTES = 64 * 1024 * 1024
 _KINDS = {"http": HTTPConnection, "https": HTTPSConnection}
-# Decimals as numbers with all of their digits.
-_encoder = msgspec.json.Encoder(decimal_format="number")
 
 REFUSED, WRONG_USE, NOT_REACHED, NOT_ALLOWED = 1, 2, 3, 4
 """Exit codes besides 0."""
@@ -74,7 +70,7 @@ class Connection:
         if not isinstance(sent, bytes):
             is_query = method in {"GET", "DELETE"}
             path = f"{path}?{urlencode(sent)}".rstrip("?") if is_query else path
-            sent = b"" if is_query else _encoder.encode(sent)
+            sent = b"" if is_query else write_json(sent).encode()
         status, content = self._send(method, f"_sandbox/{path.lstrip('/')}", sent, {_HEADER: self._token})
         if status not in (200, 201):
             raise self._refusal(status, content)
@@ -135,7 +131,7 @@ def segment(value: object) -> str:
 
 
 MAX_EVENTS = 200
-"""The most events that an answer holds of one kind."""
+"""The most events that an answer holds."""
 _PAUSE = 0.5
 
 Event = dict[str, Any]
@@ -202,5 +198,6 @@ def plain(text: str) -> str:
 
 
 def _cell(value: Any) -> str:
-    words = {None: "-", True: "yes", False: "no"}
-    return words[value] if value is None or isinstance(value, bool) else plain(str(value))
+    if value is None or isinstance(value, bool):
+        return {None: "-", True: "yes", False: "no"}[value]
+    return plain(", ".join(value) if isinstance(value, list) else str(value))

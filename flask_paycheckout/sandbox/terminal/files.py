@@ -111,7 +111,7 @@ def _filled(value: Any, kept: Mapping[str, Any]) -> Any:
 _SHOWN_LINES = 20
 
 
-def try_unknowns(sandbox: Connection, given: Given) -> Shown:
+def try_unknowns(program: Sequence[str], only: Sequence[str]) -> int:
     """Run a shop's tests under the defaults and each other value, and print a table; 1 when they failed under any.
 
     Each run is a process of its own, to which a variable of the environment tells the switch. Every sandbox that it
@@ -119,7 +119,6 @@ def try_unknowns(sandbox: Connection, given: Given) -> Shown:
 
     :raises CommandFailed: there is no such switch, or no such program.
     """
-    only: Sequence[str] = given["only"]
     names = [unknown.name for unknown in ASSUMPTIONS]
     for name in only:
         if name not in names:
@@ -127,7 +126,7 @@ def try_unknowns(sandbox: Connection, given: Given) -> Shown:
     wanted = [unknown for unknown in ASSUMPTIONS if unknown.name in (only or names)]
     changes = ["", *(f"{unknown.name}={value}" for unknown in wanted for value in unknown.alternatives)]
     try:
-        rows = [_run_under(given["program"], change) for change in changes]
+        rows = [_run_under(program, change) for change in changes]
     except OSError as wrong:
         raise CommandFailed(f"The command cannot be run: {wrong}.", WRONG_USE) from None
     print(table(rows, ("switch", "result", "seconds")))  # noqa: T201

@@ -33,6 +33,8 @@ Schema = dict[str, Any]
 MAX_TEXT = 200
 """The most characters of a text that has no other limit."""
 _NUMBER = re.compile(r"-?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]{1,4})?")
+_DURATION = re.compile(r"([0-9]{1,12}(?:\.[0-9]{1,6})?)([smhd]?)")
+_UNITS = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}
 _EDGE = 10**MAX_DIGITS
 # What is not seen and could mislead a reader: control characters, and signs that reorder or join whole passages.
 _HIDDEN = r"\u00ad\u200b\u2028-\u202e\u2060-\u2069\ufeff"
@@ -81,9 +83,23 @@ def choice(*words: str) -> Meta:
 _BOUNDS = {"minimum": ge, "exclusiveMinimum": gt, "maximum": le, "exclusiveMaximum": lt}
 
 
-def number(meaning: str, schema: Schema | None = None, **bounds: int) -> Meta:
+def number_of(text: str) -> Decimal | str:
+    """The number that a text says; any other text unchanged, to be refused by the field's name."""
+    return Decimal(text) if _NUMBER.fullmatch(text) else text
+
+
+def seconds_of(text: str) -> Decimal | str:
+    """The seconds of `90`, `90s`, `15m`, `2h` or `1d`; any other text unchanged."""
+    read = _DURATION.fullmatch(text)
+    return text if read is None else Decimal(read[1]) * _UNITS[read[2]]
+
+
+def number(
+    meaning: str, schema: Schema | None = None, parse: Callable[[str], object] = number_of, **bounds: int
+) -> Meta:
     """A number, taken exactly as written.
 
+    :param parse: reads it where it is a text, in a query, a form or a command.
     :param bounds: named as in a JSON Schema.
     """
 
@@ -92,7 +108,13 @@ def number(meaning: str, schema: Schema | None = None, **bounds: int) -> Meta:
         is_short = isinstance(exponent, int) and exponent >= -MAX_DECIMALS
         return is_short and all(_BOUNDS[name](value, bound) for name, bound in bounds.items())
 
-    return checked(meaning, check, **bounds, **(schema or {}))
+    described = bounds | (schema or {})
+    return Meta(description=meaning, extra={"check": check, "parse": parse}, extra_json_schema=described)
+
+
+def seconds(most: int) -> Meta:
+    """A number of seconds."""
+    return number(f"a number from 0 to {most}; as a text, 15m, 2h or 1d", None, seconds_of, minimum=0, maximum=most)
 
 
 def whole(least: int, most: int) -> Meta:
@@ -163,8 +185,9 @@ class DeclaredField(msgspec.Struct, frozen=True):
         """Convert a query parameter to a JSON value; other text is returned unchanged, for `read` to refuse."""
         if self.kind is bool:
             return {"true": True, "false": False}.get(text, text)
-        is_number = self.kind is Decimal and _NUMBER.fullmatch(text)
-        return Decimal(text) if is_number or (self.kind is int and text.isascii() and text.isdigit()) else text
+        if self.kind is int:
+            return Decimal(text) if text.isascii() and text.isdigit() else text
+        return self.meta.extra["parse"](text) if self.kind is Decimal and self.meta.extra else text
 
     def read(self, value: Any, place: str) -> Any:
         """Validate a value. :raises FieldError: it is not of the type; naming the place."""

@@ -7,9 +7,11 @@ from tests.sandbox.inspector.developer import Developer
 
 
 def test_the_clock_moves_by_a_number_of_any_unit(tester: Tester, developer: Developer) -> None:
-    for unit in ("seconds", "minutes", "hours", "days"):
-        developer.presses("clock", amount=" 2.5", unit=unit)
-    assert tester.offset() == 2.5 * (1 + 60 + 3600 + 86400)
+    for duration in (" 2.5", "2.5s", "2.5m", "2.5h", "2.5d"):
+        developer.presses("clock", advanceSeconds=duration)
+    assert tester.offset() == 2.5 * (1 + 1 + 60 + 3600 + 86400)
+    refused = developer.presses("clock", advanceSeconds="soon")
+    assert (refused.status_code, "advanceSeconds must be a number from 0" in refused.text) == (400, True)
 
 
 def test_a_fault_is_ordered_by_the_form_listed_and_forgotten(tester: Tester, developer: Developer) -> None:
