@@ -139,7 +139,7 @@ def create_sandbox(
             name=name,
             held=held,
             example_answers=_example_answers,
-            exists=(lambda: databases.exists(name)) if name else (lambda: True),
+            exists=lambda: not name or name in databases.names(),
         )
         return _assemble(world, own_seed, None if name else webhook_url, at_once=at_once)
 

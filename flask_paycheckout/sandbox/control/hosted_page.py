@@ -18,18 +18,16 @@ from werkzeug import Response as AnyResponse
 
 from flask_paycheckout.sandbox.auth.tables import User
 from flask_paycheckout.sandbox.checkouts.endpoints import Checkout, offers
-from flask_paycheckout.sandbox.checkouts.methods import METHODS
 from flask_paycheckout.sandbox.control import triggers
 from flask_paycheckout.sandbox.deposits.tables import Deposit, account_number
 from flask_paycheckout.sandbox.deposits.transitions import (
-    NoSuchCheckout,
-    NoSuchMethod,
     change_method,
     expire_due,
     is_payable,
     pick,
 )
 from flask_paycheckout.sandbox.wire.callers import CallRefused, may_control
+from flask_paycheckout.sandbox.world.accounts import Account
 from flask_paycheckout.sandbox.world.context import current_time
 from flask_paycheckout.sandbox.world.database import rows_changed, transaction
 from flask_paycheckout.sandbox.world.settings import WorldSettings
@@ -72,21 +70,20 @@ def show_checkout(checkout_id: str) -> Response:
         if checkout is None:
             return page("not_found.html", 404)
         stage, offered = _stage(checkout, deposit), offers(session, checkout)
-        merchant = session.get_one(User, checkout.user_id).organization_name
+        merchant = session.get_one(Account, checkout.user_id).organization_name
     return page(
         "checkout.html",
         410 if stage == "expired" else 200,
         checkout=checkout,
         deposit=deposit,
         stage=stage,
-        chosen=METHODS[deposit.method] if deposit else None,
+        chosen=deposit.paid_by if deposit else None,
         offers=offered,
         merchant=merchant,
         seconds_left=max(0, int((checkout.expires_at - current_time()).total_seconds())),
         may_control=may_control(),
         account_number=account_number,
-        half_of=triggers.half_of,
-        double_of=triggers.double_of,
+        times=triggers.times,
         qr_code=_qr_code,
     )
 
@@ -94,7 +91,7 @@ def show_checkout(checkout_id: str) -> Response:
 @hosted_page.post("/checkout/<checkout_id>/method")
 def choose_method(checkout_id: str) -> AnyResponse:
     method = request.form.get("method", "")
-    with suppress(NoSuchCheckout, NoSuchMethod, NotPossible), transaction() as session:
+    with suppress(CallRefused, NotPossible), transaction() as session:
         choose = pick if session.get(Deposit, checkout_id) is None else change_method
         choose(session, checkout_id, method)
     return _back(checkout_id)
@@ -103,7 +100,7 @@ def choose_method(checkout_id: str) -> AnyResponse:
 @hosted_page.post("/checkout/<checkout_id>/payment")
 def send_payment(checkout_id: str) -> AnyResponse:
     """Pay, in place of the customer's bank or wallet."""
-    with suppress(NoSuchCheckout, NoSuchMethod, NotPossible):
+    with suppress(CallRefused, NotPossible):
         triggers.pay_picked(checkout_id)
     return _back(checkout_id)
 
@@ -114,7 +111,7 @@ def let_happen(checkout_id: str) -> AnyResponse:
     if not may_control():
         raise CallRefused(401, "form", "is for developers", "Open the inspector first, then this page again.")
     act = ACTS.get(request.form.get("act", "")) or abort(400)
-    with suppress(NoSuchCheckout, NotPossible):
+    with suppress(CallRefused, NotPossible):
         act(checkout_id)
     return _back(checkout_id)
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 import secrets
 from collections.abc import Callable, Iterable
-from glob import escape
 from pathlib import Path
 from threading import Lock
 from time import monotonic
@@ -58,30 +57,26 @@ class Databases:
         self.is_memory = is_memory(main)
         self._in_memory: set[str] = set()
         is_file = self._url.get_backend_name() == "sqlite" and not self.is_memory
-        self._file = Path(str(self._url.database)).absolute() if is_file else None
+        self._folder = Path(f"{Path(str(self._url.database)).absolute()}.worlds") if is_file else None
 
     def names(self) -> set[str]:
         """The names of all worlds."""
         if self.is_memory:
             return set(self._in_memory)
-        if self._file is not None:
-            files = self._file.parent.glob(f"{escape(self._file.name)}.worlds/*.world")
-            return {_CAPITAL.sub(lambda sign: sign[1].upper(), file.stem) for file in files}
+        if self._folder is not None:
+            return {_CAPITAL.sub(lambda sign: sign[1].upper(), file.stem) for file in self._folder.glob("*.world")}
         with self._engine.connect() as connection:
             found = connection.scalars(text("SELECT nspname FROM pg_namespace WHERE nspname LIKE 'sandbox.w.%'"))
             return {name.removeprefix("sandbox.w.") for name in found}
-
-    def exists(self, name: str) -> bool:
-        return self._path(name).exists() if self._file is not None else name in self.names()
 
     def make(self, name: str) -> None:
         """Make an empty database. :raises CallRefused: there is one, perhaps made by another process just now."""
         try:
             if self.is_memory:
                 self._in_memory.add(name)
-            elif self._file is not None:
-                self._path(name).parent.mkdir(mode=0o700, exist_ok=True)
-                self._path(name).touch(mode=0o600, exist_ok=False)
+            elif self._folder is not None:
+                self._folder.mkdir(mode=0o700, exist_ok=True)
+                _file_of(name, self._folder).touch(mode=0o600, exist_ok=False)
             else:
                 self._execute(CreateSchema(self._schema(name)))
         except (FileExistsError, ProgrammingError):
@@ -90,31 +85,23 @@ class Databases:
     def remove(self, name: str) -> None:
         if self.is_memory:
             self._in_memory.discard(name)
-        elif self._file is not None:
+        elif self._folder is not None:
             for ending in ("", "-wal", "-shm"):
-                path = self._path(name)
-                path.with_name(path.name + ending).unlink(missing_ok=True)
+                Path(f"{_file_of(name, self._folder)}{ending}").unlink(missing_ok=True)
         else:
             self._execute(DropSchema(self._schema(name), cascade=True, if_exists=True))
 
     def url(self, name: str) -> str:
         if self.is_memory:
             return self._main
-        if self._file is not None:
+        if self._folder is not None:
             # Only opened, never made: a request that is late must not bring a world back that was thrown away.
             query = {"mode": "rw", "uri": "true"}
-            url = URL.create("sqlite", database=f"file:{quote(str(self._path(name)))}", query=query)
+            url = URL.create("sqlite", database=f"file:{quote(str(_file_of(name, self._folder)))}", query=query)
         else:
             before = f"{given} " if (given := self._url.query.get("options")) else ""
             url = self._url.update_query_dict({"options": f'{before}-csearch_path="{self._schema(name)}"'})
         return url.render_as_string(hide_password=False)
-
-    def _path(self, name: str) -> Path:
-        if self._file is None:
-            raise TypeError("these worlds are not in files")
-        # Some file systems do not tell capitals from small letters. A folder, because names may hold dots.
-        file = re.sub("[A-Z]", lambda sign: f"+{sign[0].lower()}", name)
-        return self._file.with_name(f"{self._file.name}.worlds") / f"{file}.world"
 
     def _schema(self, name: str) -> str:
         return f"sandbox.w.{name}"
@@ -122,6 +109,12 @@ class Databases:
     def _execute(self, statement: CreateSchema | DropSchema) -> None:
         with self._engine.begin() as connection:
             connection.execute(statement)
+
+
+def _file_of(name: str, folder: Path) -> Path:
+    # Some file systems do not tell capitals from small letters.
+    file = re.sub("[A-Z]", lambda sign: f"+{sign[0].lower()}", name)
+    return folder / f"{file}.world"
 
 
 def _taken() -> CallRefused:
@@ -157,7 +150,7 @@ class Worlds:
             idle = [known for known, (_, used) in self._open.items() if monotonic() - used > IDLE_SECONDS]
             for known in [] if self._databases.is_memory else idle:
                 self._forget(known)
-            if not self._databases.exists(name):
+            if name not in self._databases.names():
                 self._forget(name)
                 return None
             app = self._open[name][0] if name in self._open else self._make(name, self._databases.url(name), "")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 from decimal import Decimal
-from typing import Annotated, Any
+from typing import Annotated
 
 from sqlalchemy import ForeignKey, Index, UniqueConstraint
 from sqlalchemy.orm import Mapped, Session, mapped_column
@@ -25,7 +25,7 @@ KNOWN_STATUSES = (PENDING, COMPLETED, "failed", "rejected", "expired", "cancelle
 class Deposit(Table):
     __tablename__ = "deposit"
 
-    id: Mapped[str] = mapped_column(ForeignKey(Checkout.id), primary_key=True)
+    id: Mapped[str] = mapped_column(ForeignKey(Checkout.id, ondelete="CASCADE"), primary_key=True)
     """Equals the checkout's id."""
     reference: Mapped[str | None]
     """A second identifier to read it by. No operation of the interface sets one; the control interface can."""
@@ -37,12 +37,6 @@ class Deposit(Table):
     output_amount: Mapped[Decimal]
     fee_amount: Mapped[Decimal]
     rate: Mapped[Decimal]
-    qr_data: Mapped[str]
-    """Empty for a bank transfer, which has no code to scan."""
-    token: Mapped[str | None]
-    token_amount: Mapped[Decimal | None]
-    address: Mapped[str | None]
-    """All three None unless the method is a wallet."""
     status: Mapped[str]
     created_at: Mapped[datetime]
     updated_at: Mapped[datetime]
@@ -55,26 +49,39 @@ class Deposit(Table):
         UniqueConstraint("reference", "user_id"),
     )
 
+    @property
+    def paid_by(self) -> PaymentMethod:
+        return METHODS[self.method]
 
-def instructions(method: PaymentMethod, deposit_id: str, amount: Decimal) -> dict[str, Any]:
-    """The instructions for paying a deposit by a method, as columns of the deposit."""
-    chain: dict[str, Any] = {"token": None, "token_amount": None, "address": None}
-    if method.token is None:
-        data = f"SANDBOX-PAY|{method.code}|{deposit_id}|{method.currency}|{amount:f}"
-        return chain | {"qr_data": data if method.group == QR else ""}
-    token_amount = rounded(EXACT.multiply(amount, method.token_rate), method.token)
-    address = f"sandbox-{_network_of(method.token)}-{derived(f'address:{deposit_id}', 16)}"
-    chain = {"token": method.token, "token_amount": token_amount, "address": address}
-    return chain | {"qr_data": f"{address}?amount={token_amount:f}"}
+    @property
+    def token(self) -> str | None:
+        """What is sent on the chain; None unless the method is a wallet."""
+        return self.paid_by.token
+
+    @property
+    def token_amount(self) -> Decimal:
+        return rounded(EXACT.multiply(self.input_amount, self.paid_by.token_rate), self.token or self.input_currency)
+
+    @property
+    def network(self) -> str:
+        return (self.token or "").partition("-")[2]
+
+    @property
+    def address(self) -> str:
+        return f"sandbox-{self.network}-{derived(f'address:{self.id}', 16)}"
+
+    @property
+    def qr_data(self) -> str:
+        """The text of the code to scan; empty for a bank transfer, which has none."""
+        if self.token is not None:
+            return f"{self.address}?amount={self.token_amount:f}"
+        is_qr = self.paid_by.group == QR
+        return f"SANDBOX-PAY|{self.method}|{self.id}|{self.input_currency}|{self.input_amount:f}" if is_qr else ""
 
 
 def account_number(deposit_id: str) -> str:
     """The bank account number of a deposit. Each has its own, so the transfer needs no reference."""
     return str(int(derived(f"account:{deposit_id}", 6), 16)).rjust(15, "0")
-
-
-def _network_of(token: str) -> str:
-    return token.partition("-")[2]
 
 
 class DepositActivityRecord(Record):
@@ -136,14 +143,14 @@ class DepositRecord(Record):
 
 def represent(session: Session, deposit: Deposit) -> DepositRecord:
     """Convert a deposit and its history to its record."""
-    method = METHODS[deposit.method]
+    method = deposit.paid_by
     bank = PaymentFiat(method.code, f"Sandbox Bank ({method.name})", deposit.qr_data)
     is_crypto = method.group == CRYPTO
     return DepositRecord.of(
         deposit,
         deposit_id=deposit.id,
         deposit_type="checkout" if assumption("deposit_type") == "checkout" else method.group,
-        fee=DepositFee(deposit.fee_amount, method.percent_fee, deposit.input_currency),
+        fee=DepositFee(deposit.fee_amount, method.percent_fee_amount, deposit.input_currency),
         activity_history=[DepositActivityRecord.of(entry) for entry in histories_of(session, [deposit.id])[deposit.id]],
         exchange_info=ExchangeInfo.of(deposit, exchange_rate=deposit.rate),
         payment_fiat=None if is_crypto else bank,
@@ -152,10 +159,9 @@ def represent(session: Session, deposit: Deposit) -> DepositRecord:
 
 
 def _crypto(deposit: Deposit) -> PaymentCrypto:
-    network, address = _network_of(deposit.token or ""), deposit.address
     match assumption("payment_crypto"):
         case "empty":
             return PaymentCrypto()
         case "wallet":
-            return PaymentCrypto(wallet_address=address, blockchain=network)
-    return PaymentCrypto(deposit.token, network, address, deposit.token_amount)
+            return PaymentCrypto(wallet_address=deposit.address, blockchain=deposit.network)
+    return PaymentCrypto(deposit.token, deposit.network, deposit.address, deposit.token_amount)

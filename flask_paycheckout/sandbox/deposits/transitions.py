@@ -21,10 +21,10 @@ from flask_paycheckout.sandbox.deposits.tables import (
     KNOWN_STATUSES,
     Deposit,
     DepositRecord,
-    instructions,
     represent,
 )
 from flask_paycheckout.sandbox.outgoing.webhooks import enqueue, send_due
+from flask_paycheckout.sandbox.wire.callers import CallRefused
 from flask_paycheckout.sandbox.wire.envelope import FieldError, Refusal, to_wire, unspecified_refusal
 from flask_paycheckout.sandbox.wire.field_types import Request, text
 from flask_paycheckout.sandbox.world.accounts import Account
@@ -36,20 +36,21 @@ _LIFETIMES = {"24h": timedelta(hours=24), "15m": timedelta(minutes=15)}
 _USED_REFERENCE = "the reference is that of another deposit of the account"
 
 
-class NoSuchCheckout(LookupError):
-    """No checkout has this id."""
-
-
-class NoSuchMethod(ValueError):
-    """This checkout cannot be paid by that method."""
-
-
 def find_checkout(session: Session, checkout_id: str) -> Checkout:
-    """The checkout with an id. :raises NoSuchCheckout: there is none."""
+    """The checkout with an id. :raises CallRefused: there is none."""
     checkout = session.get(Checkout, checkout_id)
     if checkout is None:
-        raise NoSuchCheckout
+        raise CallRefused(404, "checkout", "does not exist", "Make one with POST /v1/checkout.")
     return checkout
+
+
+def find_picked(session: Session, checkout_id: str) -> Deposit:
+    """The deposit of a checkout, locked. :raises NotPossible: no method was picked."""
+    find_checkout(session, checkout_id)
+    deposit = session.get(Deposit, checkout_id, with_for_update=True, populate_existing=True)
+    if deposit is None:
+        raise NotPossible("the customer has not picked a payment method")
+    return deposit
 
 
 def find_deposit(session: Session, user_id: str, id_or_reference: str) -> Deposit | None:
@@ -65,7 +66,7 @@ def pick(session: Session, checkout_id: str, method_code: str | None = None, ref
 
     Picking the same method again changes nothing.
 
-    :raises NoSuchMethod: the checkout cannot be paid by it.
+    :raises CallRefused: the checkout cannot be paid by it.
     :raises NotPossible: another one was picked, the page has expired, or another deposit has the reference."""
     checkout = find_checkout(session, checkout_id)
     session.refresh(checkout, with_for_update=True)
@@ -96,20 +97,19 @@ def _picked_before(session: Session, checkout_id: str, method_code: str | None, 
 def change_method(session: Session, checkout_id: str, method_code: str) -> None:
     """Let the customer go back and pick another method, until the page expires or money arrives.
 
-    :raises NoSuchMethod: the checkout cannot be paid by it.
+    :raises CallRefused: the checkout cannot be paid by it.
     :raises NotPossible: nothing was picked, the page has expired, or the deposit is not pending.
     """
-    checkout, deposit = find_checkout(session, checkout_id), _locked(session, checkout_id)
-    if deposit is None or not checkout.page_is_open:
-        raise NotPossible("the checkout's page has expired, or no method was picked")
+    checkout, deposit = find_checkout(session, checkout_id), find_picked(session, checkout_id)
+    if not checkout.page_is_open:
+        raise NotPossible("the checkout's page has expired")
     if method_code == deposit.method:
         return
     if deposit.status != PENDING:
         raise NotPossible(f"the deposit is {deposit.status}")
     method, quote = _choose(session, checkout, method_code)
-    columns = {"method": method.code, **quote._asdict(), **instructions(method, checkout_id, quote.input_amount)}
-    for name, value in (columns | {"updated_at": current_time()}).items():
-        setattr(deposit, name, value)
+    deposit.method, deposit.updated_at = method.code, current_time()
+    deposit.input_amount, deposit.fee_amount, deposit.output_amount = quote
     note(session, deposit, "Payment method changed", f"The customer pays by {method.name}.")
 
 
@@ -117,7 +117,8 @@ def _choose(session: Session, checkout: Checkout, method_code: str | None) -> tu
     usable = offers(session, checkout)
     chosen = [offer for offer in usable if method_code in {None, offer[0].code}]
     if not chosen:
-        raise NoSuchMethod(f"must be one of: {', '.join(method.code for method, _ in usable) or 'none is enabled'}")
+        fault = f"must be one of: {', '.join(method.code for method, _ in usable) or 'none is enabled'}"
+        raise CallRefused(400, "paymentMethod", fault, "Name one of them, or leave the field out.")
     return chosen[0]
 
 
@@ -138,7 +139,6 @@ def _make_deposit(
         created_at=now,
         updated_at=now,
         expired_at=checkout.expires_at if lifetime == "checkout_end" else now + _LIFETIMES[lifetime],
-        **instructions(method, checkout.id, quote.input_amount),
     )
     session.add(deposit)
     session.flush()
@@ -146,19 +146,17 @@ def _make_deposit(
     return deposit
 
 
-def pay(session: Session, deposit_id: str, amount: Decimal | None = None) -> Deposit:
+def pay(session: Session, deposit_id: str, amount: Decimal | None = None) -> None:
     """Complete a deposit with the money that arrives: the amount requested, or another.
 
     :raises NotPossible: nothing was picked, or the deposit is completed or closed."""
-    deposit = _locked(session, deposit_id)
-    if deposit is None:
-        raise NotPossible("the customer has not picked a payment method")
+    deposit = find_picked(session, deposit_id)
     if not is_payable(deposit):
         raise NotPossible(f"the deposit is {deposit.status} and takes no payment")
     deposit.input_amount, deposit.fee_amount, deposit.output_amount = _paid(deposit, amount)
     deposit.status, deposit.updated_at = COMPLETED, current_time()
     note(session, deposit, "Payment received", f"{deposit.input_amount:f} {deposit.input_currency} received.")
-    return _enqueue_webhook(session, deposit)
+    _enqueue_webhook(session, deposit)
 
 
 def _paid(deposit: Deposit, amount: Decimal | None) -> Quote:
@@ -168,10 +166,6 @@ def _paid(deposit: Deposit, amount: Decimal | None) -> Quote:
     if not is_divisible(amount, decimals_of(deposit.input_currency) or 0):
         raise FieldError(f"amount has more decimals than {deposit.input_currency}.")
     return quote_paying(METHODS[deposit.method], deposit.output_currency, deposit.rate, amount)
-
-
-def _locked(session: Session, deposit_id: str) -> Deposit | None:
-    return session.get(Deposit, deposit_id, with_for_update=True, populate_existing=True)
 
 
 def is_payable(deposit: Deposit) -> bool:

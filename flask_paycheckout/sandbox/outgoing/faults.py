@@ -17,14 +17,15 @@ from typing import Annotated
 import msgspec
 from flask import current_app, request
 from msgspec.structs import asdict
-from sqlalchemy import delete, select, update
+from sqlalchemy import delete, select
 from sqlalchemy.orm import Mapped, Session, mapped_column
 
 from flask_paycheckout.sandbox.wire.envelope import FieldError, Record
-from flask_paycheckout.sandbox.wire.field_types import Request, Text, choice, number, whole
+from flask_paycheckout.sandbox.wire.field_types import Request, Text, choice, number, seconds, whole
+from flask_paycheckout.sandbox.wire.openapi import path_of
 from flask_paycheckout.sandbox.wire.operations import Credentials, operation_of
 from flask_paycheckout.sandbox.world.context import world
-from flask_paycheckout.sandbox.world.database import AccountId, Serial, Table, rows_changed
+from flask_paycheckout.sandbox.world.database import AccountId, Serial, Table
 from flask_paycheckout.sandbox.world.settings import WorldSettings, derived
 
 WEBHOOK = "webhook"
@@ -37,7 +38,6 @@ _MAX_WEBHOOK_DELAY = 30 * 24 * 3600
 _MAX_TIMES = 1_000_000
 # Bytes of a random draw.
 _DRAWN = 6
-_VARIABLE = re.compile(r"<(?:\w+:)?(\w+)>")
 GARBAGE = "<!doctype html><title>502 Bad Gateway</title><h1>502 Bad Gateway</h1><p>This is not the envelope."
 
 
@@ -77,9 +77,6 @@ class FaultRecord(Record):
     share: Decimal | None = None
 
 
-_Seconds = Annotated[Decimal, number(f"a number from 0 to {_MAX_WEBHOOK_DELAY}", minimum=0, maximum=_MAX_WEBHOOK_DELAY)]
-
-
 class NewFault(Request):
     """A fault as a tester asks for it."""
 
@@ -88,7 +85,7 @@ class NewFault(Request):
     times: Annotated[int, whole(1, _MAX_TIMES)] = 1
     status_code: Annotated[int, whole(200, 599)] | None = None
     message: Text | None = None
-    seconds: _Seconds | None = None
+    seconds: Annotated[Decimal, seconds(_MAX_WEBHOOK_DELAY)] | None = None
     retry_after: Annotated[int, whole(0, 3600)] | None = None
     share: Annotated[Decimal, number("a number above 0, at most 1", exclusiveMinimum=0, maximum=1)] | None = None
     account: Text | None = None
@@ -129,7 +126,7 @@ def _callers() -> dict[str, Credentials]:
     found = {}
     for rule in current_app.url_map.iter_rules():
         if rule.rule.startswith(("/v1/", "/v2/", "/checkout/")):
-            declared, path = operation_of(current_app, rule.endpoint), _VARIABLE.sub(r"{\1}", rule.rule)
+            declared, path = operation_of(current_app, rule.endpoint), path_of(rule)
             for method in (rule.methods or set()) - {"HEAD", "OPTIONS"}:
                 found[f"{method} {path}"] = Credentials.NONE if declared is None else declared.credentials
     return found
@@ -153,7 +150,7 @@ def take_fault(session: Session, caller: Callable[[Session], str | None]) -> Fau
     """
     # By the route that was found: a variable of it may hold slashes, and another route may have as many segments.
     path = f"{request.method} {request.path}"
-    route = _VARIABLE.sub(r"{\1}", f"{request.method} {request.url_rule}")
+    route = "" if request.url_rule is None else f"{request.method} {path_of(request.url_rule)}"
     matching = [
         fault
         for fault in active_faults(session)
@@ -171,32 +168,25 @@ def take_webhook_fault(session: Session, user_id: str, *kinds: str) -> Fault | N
 
 
 def _take(session: Session, candidates: Iterable[Fault], user_id: str | None) -> Fault | None:
-    for fault in candidates:
-        is_meant = fault.user_id in {None, user_id}
-        if not is_meant or (fault.share is not None and not _is_drawn(session, fault, fault.share)):
+    for candidate in candidates:
+        if candidate.user_id not in {None, user_id}:
             continue
-        use_up = update(Fault).where(Fault.number == fault.number, Fault.times > 0).values(times=Fault.times - 1)
-        if rows_changed(session, use_up):
+        # Another process may use it up at the same time, or delete it.
+        fault = session.get(Fault, candidate.number, with_for_update=True, populate_existing=True)
+        if fault is not None and fault.times > 0 and _is_drawn(session, fault):
+            fault.times -= 1
             return fault
     return None
 
 
-def _is_drawn(session: Session, fault: Fault, share: Decimal) -> bool:
-    """Whether the fault applies this time; each call draws anew."""
-    faults = Fault.__table__
-    counting = (
-        update(faults)  # type: ignore[arg-type]  # every mapped table is one
-        .where(faults.c.number == fault.number)
-        .values(asked=faults.c.asked + 1)
-        .returning(faults.c.asked, select(WorldSettings.seed).scalar_subquery())
-    )
-    counted = session.connection().execute(counting).one_or_none()
-    if counted is None:
-        # The fault was deleted in the meantime.
-        return False
-    asked, seed = counted
-    drawn = secrets.token_hex(_DRAWN) if seed is None else derived(f"{seed}:fault:{fault.number}:{asked}", _DRAWN)
-    return int(drawn, 16) < share * (1 << 8 * _DRAWN)
+def _is_drawn(session: Session, fault: Fault) -> bool:
+    """Whether a fault with a share applies this time; each call draws anew."""
+    if fault.share is None:
+        return True
+    fault.asked += 1
+    seed = session.get_one(WorldSettings, 1).seed
+    drawn = secrets.token_hex(_DRAWN) if seed is None else derived(f"{seed}:fault:{fault.number}:{fault.asked}", _DRAWN)
+    return int(drawn, 16) < fault.share * (1 << 8 * _DRAWN)
 
 
 def _belongs(operation: str, route: str) -> bool:

@@ -12,18 +12,15 @@ from __future__ import annotations
 
 import hmac
 import re
+from collections import Counter
 from hashlib import sha256
 from urllib.parse import urlsplit
 
 from flask import g, request
-from sqlalchemy import BigInteger, delete
-from sqlalchemy.dialects import postgresql, sqlite
-from sqlalchemy.orm import Mapped, Session, mapped_column
 from werkzeug import Response
 
 from flask_paycheckout.sandbox.wire.envelope import unspecified_refusal
 from flask_paycheckout.sandbox.world.context import assumption, current_time, world
-from flask_paycheckout.sandbox.world.database import Table, transaction
 
 CONTROL_HEADER = "X-Sandbox-Control"
 OWN_HOSTS = frozenset({"localhost", "127.0.0.1", "::1"})
@@ -83,42 +80,16 @@ def host_of(url: str) -> str:
 _SECONDS = 60
 
 
-class CallCount(Table):
-    """The calls of one client in one minute."""
-
-    __tablename__ = "call_count"
-
-    caller: Mapped[str] = mapped_column(primary_key=True)
-    """A digest, because credentials are secret."""
-    minute: Mapped[int] = mapped_column(BigInteger, primary_key=True, index=True)
-    calls: Mapped[int]
-
-
 def check_rate() -> None:
     """Count the current call. :raises Refusal: it is one more than the unknown `rate_limit` allows."""
-    limit = assumption("rate_limit")
+    limit, here = assumption("rate_limit"), world()
     if limit == "off":
         return
-    now = int(current_time().timestamp())
-    sent = request.headers.get("X-Client-ID") or request.headers.get("Authorization") or request.remote_addr or ""
-    caller = sha256(sent.encode("utf-8", "surrogateescape")).hexdigest()
-    with transaction() as session:
-        calls = _count(session, caller, now // _SECONDS)
-    if calls > int(limit):
-        g.retry_after = _SECONDS - now % _SECONDS
+    minute, second = divmod(int(current_time().timestamp()), _SECONDS)
+    if here.counted_minute != minute:
+        here.counted_minute, here.calls = minute, Counter()
+    caller = request.headers.get("X-Client-ID") or request.headers.get("Authorization") or request.remote_addr or ""
+    here.calls[caller] += 1
+    if here.calls[caller] > int(limit):
+        g.retry_after = _SECONDS - second
         raise unspecified_refusal(429, f"There were more than {limit} calls in a minute.")
-
-
-def _count(session: Session, caller: str, minute: int) -> int:
-    """Count a call, in one statement because another process may count at the same time; forget earlier minutes."""
-    insert = postgresql.insert if session.get_bind().dialect.name == "postgresql" else sqlite.insert
-    counting = (
-        insert(CallCount)
-        .values(caller=caller, minute=minute, calls=1)
-        .on_conflict_do_update(index_elements=["caller", "minute"], set_={"calls": CallCount.calls + 1})
-        .returning(CallCount.calls)
-    )
-    calls = session.scalars(counting).one()
-    if calls == 1:
-        session.execute(delete(CallCount).where(CallCount.minute < minute))
-    return calls

@@ -9,7 +9,6 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -73,15 +72,8 @@ _ABOUT = {
 }
 
 
-@dataclass(frozen=True)
-class DescribedWebhook:
-    """What the service sends about an event."""
-
-    switch: str
-    """The unknown that says whether it is `minimal` or `full`."""
-    minimal: type[Record]
-    full: Any
-    """The record that the full form holds besides."""
+DescribedWebhook = tuple[str, type[Record], Any]
+"""What the service sends about an event: the unknown that says whether it is `minimal` or `full`, and both records."""
 
 
 def document(
@@ -224,15 +216,15 @@ class _Writer:
     def _refusals(self) -> dict[str, Any]:
         if self.always_200:
             return {}
-        content = {"content": {_JSON: {"schema": self.error}}}
-        refused = {"4XX": {"description": "Refused: the message says why."} | content}
+        answer: dict[str, Any] = {"content": {_JSON: {"schema": self.error}}}
+        refused = "Refused: the message says why."
         if self.control:
-            return refused
+            return {"4XX": {"description": refused} | answer}
         wait = {"description": "Seconds after which to try again.", "schema": {"type": "integer"}}
-        later = content | {"headers": {"Retry-After": wait}}
-        return refused | {
-            "429": {"description": "There were more calls in a minute than the service takes."} | later,
-            "5XX": {"description": "The service failed; the call may have had its effect."} | later,
+        answer["headers"] = {"Retry-After": wait}
+        return {
+            "4XX": {"description": f"{refused} 429: more calls in a minute than the service takes."} | answer,
+            "5XX": {"description": "The service failed; the call may have had its effect."} | answer,
         }
 
     def _success(self, declared: Operation) -> Schema:
@@ -247,10 +239,11 @@ class _Writer:
 
     def webhook(self, event: str, sent: DescribedWebhook) -> dict[str, Any]:
         """The request that the service sends to the merchant's address."""
-        schema, about = self.schemas.of(sent.minimal), inspect.cleandoc(sent.minimal.__doc__ or "")
-        if self.unknowns[sent.switch] == "full":
+        switch, minimal, full = sent
+        schema, about = self.schemas.of(minimal), inspect.cleandoc(minimal.__doc__ or "")
+        if self.unknowns[switch] == "full":
             more = record({"event": TEXT | {"enum": [event]}})
-            schema = {"allOf": [schema, self.schemas.of(sent.full), more]}
+            schema = {"allOf": [schema, self.schemas.of(full), more]}
         return {
             "operationId": f"receive{event.capitalize()}",
             "tags": [_WEBHOOKS],

@@ -45,7 +45,7 @@ unusable_error = 400 | 404 | 422
 content_type_error = 415 | 400
     The statusCode of a body that is not sent as application/json.
 rate_limit = off | 1000 | 300
-    Calls that one client may make in a minute; one more is refused with 429.
+    Calls that one client may make of a process in a minute; one more is refused with 429.
 empty_strings = refused | absent
     An empty text in an optional field, or it counts as absent.
 empty_query_values = refused | absent
@@ -55,7 +55,7 @@ unknown_fields = ignored | refused
 surplus_decimals = refused | rounded
     An amount with more decimals than its currency has, half rounds up.
 text_filters = whole | part
-    Filters of lists by id, country, reason and names compare the whole text, or look for a part in any case.
+    Filters of lists by id, country, reason and names compare the whole text, or look for a part; in any case.
 unspecified_messages = worded | empty
     The message of errors whose wording is not given.
 absent_fields = omitted | null

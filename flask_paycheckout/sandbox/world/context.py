@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hmac
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -54,6 +55,9 @@ class World:
     """Whether its database is still there; another process may have thrown a named world away."""
     wake: Callable[[], None] | None = field(default=None, init=False)
     """Has threads send webhooks and mails that are due; None when the call that causes them sends them."""
+    counted_minute: int = field(default=0, init=False)
+    calls: Counter[str] = field(default_factory=Counter, init=False, repr=False)
+    """How many calls each caller made in that minute; by their credentials."""
     any_fault_added: bool = False
     """Whether this process has added a fault. This and `has_seed` save queries where no other process has the database.
     """

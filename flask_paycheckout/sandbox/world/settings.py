@@ -78,14 +78,12 @@ def advance_clock(session: Session, clock: Clock, by: timedelta) -> None:
 
     :raises ClockAtItsEnd: it would be moved past `LAST_DAY`; roll back.
     """
-    offset = session.execute(
-        update(WorldSettings)
-        .values(clock_offset=WorldSettings.clock_offset + by // _MICROSECOND)
-        .returning(WorldSettings.clock_offset)
-    ).scalar_one()
-    if clock.begin() + offset * _MICROSECOND > LAST_DAY:
+    settings = session.get_one(WorldSettings, 1, with_for_update=True, populate_existing=True)
+    settings.clock_offset += by // _MICROSECOND
+    offset = settings.clock_offset * _MICROSECOND
+    if clock.begin() + offset > LAST_DAY:
         raise ClockAtItsEnd
-    clock.offset = offset * _MICROSECOND
+    clock.offset = offset
 
 
 _BYTES = {"hex24": 12, "uuid": 16, "hex64": 32}
