@@ -262,6 +262,11 @@ def test_a_wrong_value_is_refused_by_its_name_and_nothing_changes(
     assert paycheckout_sandbox.control("GET", "events", after=before["cursor"])["events"] == []
 
 
+def test_a_wrong_number_of_worlds_is_refused() -> None:
+    with pytest.raises(ValueError, match="worlds must be 0 or more"):
+        Sandbox(worlds=-1)
+
+
 def test_the_fields_of_a_reading_call_select_what_it_gives(paycheckout_sandbox: Sandbox) -> None:
     for email in ("a+1@example.com", "b@example.com"):
         client(paycheckout_sandbox).auth.register(email, "password", "Ada")

@@ -29,7 +29,7 @@ from flask_paycheckout.sandbox.disbursements.transitions import disbursements
 from flask_paycheckout.sandbox.examples import answers_to_examples
 from flask_paycheckout.sandbox.hooks import install_hooks
 from flask_paycheckout.sandbox.inspector import inspector
-from flask_paycheckout.sandbox.outgoing.webhook_sender import EndpointError, check_endpoint, post_webhook
+from flask_paycheckout.sandbox.outgoing.webhook_sender import MEANING, may_be_called, post_webhook
 from flask_paycheckout.sandbox.payments.endpoints import payments
 from flask_paycheckout.sandbox.recipients.endpoints import recipients
 from flask_paycheckout.sandbox.references.endpoints import references
@@ -93,7 +93,7 @@ def create_sandbox(
     :param worlds: the most worlds that the control interface makes below `/w/`; see `control/worlds.py`.
     :raises AssumptionError: a switch or value that does not exist.
     :raises ClockError: there is no such clock.
-    :raises EndpointError: `webhook_url` cannot be used.
+    :raises ValueError: another option cannot be used.
     """
     reach = Reach(
         own_machine=send_webhook is not None or not allow_remote_control,
@@ -104,11 +104,10 @@ def create_sandbox(
     unknowns = unknowns_of_environment() | dict(unknowns or {})
     if not 0 <= trusted_proxies <= MAX_PROXIES:
         raise ValueError(f"The number of trusted proxies must be from 0 to {MAX_PROXIES}.")
-    if webhook_url is not None:
-        try:
-            check_endpoint(webhook_url, reach)
-        except EndpointError as wrong:
-            raise EndpointError(f"webhook_url {wrong}") from None
+    if worlds < 0:
+        raise ValueError("The number of worlds must be 0 or more.")
+    if webhook_url is not None and not may_be_called(webhook_url, reach):
+        raise ValueError(f"webhook_url must be {MEANING}.")
     # Before the database is touched.
     Switches(unknowns), read_clock_option(clock)
     at_once = send_webhook is not None if send_in_call is None else send_in_call

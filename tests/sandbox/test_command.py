@@ -34,10 +34,11 @@ sys.exit(app.extensions["paycheckout_sandbox"].unknowns["webhook_payload"] == "f
     ("arguments", "told"),
     [
         (["--unknown", "signature=maybe"], "Its values are: on, off"),
-        (["--webhook-url", "http://192.0.2.1/"], "webhook_url is not on this machine"),
+        (["--webhook-url", "http://192.0.2.1/"], "webhook_url must be an http or https address"),
         (["--trusted-proxies", "6"], "proxies must be from 0 to 5"),
+        (["--worlds", "-1"], "'--worlds': -1 is not in the range"),
         (["--port", "65536"], "'--port': 65536 is not in the range"),
-        (["--clock", "frozen@2026-01-01"], "cannot stand at '2026-01-01'"),
+        (["--clock", "frozen@2026-01-01"], "clock cannot be 'frozen@2026-01-01'"),
         (["--clock", "frozen", "--database", "sqlite:///s.db"], "say at what time"),
         ([], "could not start"),
     ],

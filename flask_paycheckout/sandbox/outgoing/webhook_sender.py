@@ -23,40 +23,29 @@ TIME_BUDGET = 10.0
 _MAX_URL = 2000
 
 
-class EndpointError(ValueError):
-    """A webhook address that is malformed or not allowed."""
+MEANING = "an http or https address within the reach of this sandbox's webhooks, which --allow-remote-webhooks widens"
 
 
-def check_endpoint(url: str, reach: Reach) -> None:
-    """Refuse a URL that is not plain HTTP or HTTPS, or out of reach.
-
-    :raises EndpointError: says why."""
-    parts = _split(url)
-    host, is_plain = parts.hostname or "", url.isascii() and url.isprintable() and " " not in url
-    if parts.scheme not in {"http", "https"} or not _is_name(host) or not is_plain:
-        raise EndpointError("is no http or https address")
-    if parts.username is not None or len(url) > _MAX_URL:
-        raise EndpointError(f"holds credentials, or is longer than {_MAX_URL} characters")
-    if not reach.allows(host):
-        raise EndpointError("is on this machine" if reach.others else "is not on this machine")
-
-
-def _may_be_called(url: str) -> bool:
+def may_be_called(url: str, reach: Reach) -> bool:
+    """Whether webhooks may go to an address: plain HTTP or HTTPS, without credentials, and within reach."""
     try:
-        check_endpoint(url, world().reach)
-    except EndpointError:
+        parts = urlsplit(url)
+        # Both are wrong only when they are read: a port that is no number, and labels that are empty or too long.
+        host, _ = parts.hostname or "", parts.port
+        is_name = bool(host.encode("idna"))
+    except ValueError:
         return False
-    return True
+    is_plain = url.isascii() and url.isprintable() and " " not in url and len(url) <= _MAX_URL
+    is_http = parts.scheme in {"http", "https"} and parts.username is None
+    return is_name and is_plain and is_http and reach.allows(host)
 
 
-WebhookUrl = Annotated[
-    str, checked("an http or https address within the reach of this sandbox's webhooks", _may_be_called, format="uri")
-]
+WebhookUrl = Annotated[str, checked(MEANING, lambda url: may_be_called(url, world().reach), format="uri")]
 
 
 def post_webhook(url: str, headers: dict[str, str], body: bytes, reach: Reach, *, budget: float = TIME_BUDGET) -> int:
     """Send a webhook, and return the HTTP status of the answer. :raises OSError: there is none within the budget."""
-    parts = _split(url)
+    parts = urlsplit(url)
     address = _resolve(parts, reach)
     with closing(_Connection(parts, address, budget)) as line:
         line.connect()
@@ -114,20 +103,3 @@ def _resolve(parts: SplitResult, reach: Reach) -> tuple[str, int]:
         raise ConnectionRefusedError(f"{parts.hostname} is out of reach")
     # IPv4 first, because development servers seldom listen on ::1.
     return min(allowed, key=lambda address: ":" in address), port
-
-
-def _split(url: str) -> SplitResult:
-    try:
-        parts = urlsplit(url)
-        _ = parts.port
-    except ValueError:
-        raise EndpointError("is no http or https address") from None
-    return parts
-
-
-def _is_name(host: str) -> bool:
-    """Whether a host name can be resolved: none of its labels is empty or too long."""
-    try:
-        return bool(host.encode("idna"))
-    except UnicodeError:
-        return False

@@ -64,19 +64,18 @@ def read_clock_option(text: str) -> Clock:
 
     :raises ClockError: says why there is no such clock.
     """
+    kind, _, moment = text.partition("@")
     if text == RUNNING:
         return Clock()
     if text == FROZEN:
         return Clock(machine_time())
-    kind, _, moment = text.partition("@")
-    if kind != FROZEN:
-        raise ClockError(
-            f"The clock cannot be {text[:60]!r}; it is {RUNNING}, {FROZEN} or {FROZEN}@2026-01-01T00:00:00Z."
-        )
     try:
-        at = datetime.fromisoformat(moment)
+        at = datetime.fromisoformat(moment if kind == FROZEN else "")
     except ValueError:
         at = None
     if at is None or at.tzinfo is None or not _EARLIEST <= at <= _LATEST:
-        raise ClockError(f"The clock cannot stand at {moment[:60]!r}; write a time like 2026-01-01T00:00:00Z.")
+        known = (
+            f"{RUNNING}, {FROZEN} or {FROZEN}@2026-01-01T00:00:00Z, from the years {_EARLIEST.year} to {_LATEST.year}"
+        )
+        raise ClockError(f"The clock cannot be {text[:60]!r}; it is {known}.")
     return Clock(at.astimezone(UTC))
