@@ -312,6 +312,7 @@ def test_where_time_stands_still_calls_are_signed_by_the_sandboxs_clock(
         paycheckout.reconcile()
         assert paycheckout.explain("o-1").status == "paid"
         assert client(paycheckout_sandbox).deposits.get(checkout.checkout_id).status == "completed"
+        assert paycheckout_sandbox.restore(paycheckout_sandbox.snapshot()) == STOPPED + timedelta(minutes=16)
 
 
 OPERATION = "POST /v1/checkout"

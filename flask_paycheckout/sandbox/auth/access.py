@@ -18,14 +18,15 @@ from __future__ import annotations
 
 import hmac
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import datetime, timedelta
 from functools import wraps
 from typing import Any, get_type_hints
+from urllib.parse import quote
 
 from flask import Response, g, request
 from sqlalchemy import bindparam, delete, or_, select
 from sqlalchemy.orm import Session
-from werkzeug.urls import iri_to_uri
 
 from flask_paycheckout.sandbox.auth.start_state import USER_ID
 from flask_paycheckout.sandbox.auth.tables import AccessToken, digest_of
@@ -69,7 +70,11 @@ def sent_target() -> str:
     sent = request.environ.get("RAW_URI") or request.environ.get("REQUEST_URI")
     if isinstance(sent, str) and sent.startswith("/"):
         return sent
-    return iri_to_uri(f"{request.root_path}{request.full_path}".removesuffix("?"))
+    path, query = request.environ.get("SCRIPT_NAME", "") + request.environ["PATH_INFO"], request.query_string.decode()
+    with suppress(UnicodeError):
+        # WSGI servers decode a path as Latin-1, and some in-process transports as UTF-8.
+        path = path.encode("latin-1").decode()
+    return quote(path, safe="/:@!$&'()*+,;=-._~") + (f"?{query}" if query else "")
 
 
 _JSON = "application/json"

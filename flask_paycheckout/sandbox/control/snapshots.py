@@ -11,7 +11,7 @@ import json
 from datetime import datetime, timedelta
 from functools import cache
 from hashlib import sha256
-from typing import Annotated, Any
+from typing import Any
 
 import msgspec
 from sqlalchemy import Table as AnyTable, func, insert, null, select
@@ -42,7 +42,7 @@ class SnapshotFile(msgspec.Struct):
 
 
 class _State(msgspec.Struct):
-    now: Annotated[datetime, msgspec.Meta(tz=True)]
+    now: str
     unknowns: dict[str, str]
     tables: dict[str, msgspec.Raw]
 
@@ -53,9 +53,11 @@ def take_snapshot(session: Session, world: World) -> bytes:
     :raises CallRefused: it would be larger than `MAX_BYTES`.
     """
     tables = {table.name: _rows(session, table) for table in tables_of_world()}
-    state = msgspec.json.encode({"now": world.clock.now(), "unknowns": dict(world.unknowns), "tables": tables})
-    digest = sha256(state).hexdigest()
-    content = msgspec.json.encode(SnapshotFile(FORMAT, version(), digest, msgspec.Raw(state)))
+    state = {"now": world.clock.now(), "unknowns": dict(world.unknowns), "tables": tables}
+    # A library that stops time gives it a class of its own, which msgspec does not know.
+    written = msgspec.json.encode(state, enc_hook=datetime.isoformat)
+    digest = sha256(written).hexdigest()
+    content = msgspec.json.encode(SnapshotFile(FORMAT, version(), digest, msgspec.Raw(written)))
     if len(content) > MAX_BYTES:
         remedy = "Remove accounts that you do not need, or copy the database with its own tools."
         raise CallRefused(409, "snapshot", f"would be {TOO_LARGE}", remedy)
@@ -80,7 +82,7 @@ def restore_snapshot(session: Session, world: World, content: bytes) -> None:
     began = session.get_one(WorldSettings, 1).began + 1
     _exchange_rows(session, state)
     settings = session.get_one(WorldSettings, 1)
-    offset = state.now - world.clock.begin()
+    offset = datetime.fromisoformat(state.now) - world.clock.begin()
     settings.began = began
     settings.control_token = world.control_token if world.name else None
     settings.clock_offset = offset // timedelta(microseconds=1)

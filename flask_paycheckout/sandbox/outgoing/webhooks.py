@@ -180,7 +180,7 @@ def deliver(webhook: Webhook) -> None:
         if stored is None or stored.claimed_until != webhook.claimed_until:
             # The sandbox was reset or restored, or the webhook made due again, while it was being sent.
             return
-        stored.sent = msgspec.json.encode([*stored.tried, *attempts]).decode()
+        stored.sent = encode([*stored.tried, *attempts]).decode()
         for attempt in attempts:
             _note(session, stored, f"POST {url}", attempt.outcome, attempt.error or "")
         stored.claimed_until = None
