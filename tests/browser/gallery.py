@@ -230,12 +230,11 @@ class Gallery:
             "payment": f"payments/{self.payment}",
             "request": "requests/1",
             "rejected": rejected,
-            "filtered-wrongly": "requests?status=often",
             "missing": "checkouts/nothing",
             "account": "accounts/default",
         }
         paths = {name: name for name in names} | details
-        holds = {"rejected": "pre.exact", "filtered-wrongly": ".wrong", "checkout": ".timeline .webhook"}
+        holds = {"rejected": "pre.exact", "checkout": ".timeline .webhook"}
         scenes = [
             self._sandbox(f"inspector/{name}", f"/inspector/{path}", holds.get(name, "h1"))
             for name, path in paths.items()

@@ -16,12 +16,13 @@ from flask_paycheckout.sandbox.control.triggers import DisbursementRecord
 from flask_paycheckout.sandbox.deposits import transitions
 from flask_paycheckout.sandbox.deposits.tables import Deposit, DepositRecord, represent
 from flask_paycheckout.sandbox.disbursements.tables import FIAT, Disbursement
+from flask_paycheckout.sandbox.disbursements.transitions import settle_due
 from flask_paycheckout.sandbox.transfer_proofs import proof_of
 from flask_paycheckout.sandbox.wire.callers import CallRefused
 from flask_paycheckout.sandbox.wire.envelope import Record
 from flask_paycheckout.sandbox.wire.field_types import Amount, Request, Text, choice
 from flask_paycheckout.sandbox.world.database import transaction
-from flask_paycheckout.sandbox.world.transitions import COMPLETED, FAILED
+from flask_paycheckout.sandbox.world.transitions import COMPLETED, FAILED, NotPossible
 
 
 class Pick(Request):
@@ -126,8 +127,10 @@ def finish(disbursement_id: str, sent: Finish) -> DisbursementRecord:
     media_type="application/pdf",
 )
 def read_proof(session: Session, disbursement_id: str) -> Response:
-    owner = select(Disbursement.user_id).where(Disbursement.id == disbursement_id, Disbursement.kind == FIAT)
-    user_id = session.scalar(owner)
-    if user_id is None:
+    settle_due(session)
+    made = session.scalar(select(Disbursement).where(Disbursement.id == disbursement_id, Disbursement.kind == FIAT))
+    if made is None:
         raise CallRefused(404, "disbursement", "does not exist, or is none of a bank", "GET /_sandbox/disbursements.")
-    return proof_of(session, user_id, disbursement_id)
+    if made.status != COMPLETED:
+        raise NotPossible(f"is {made.status}, so that it has no proof", "disbursement")
+    return proof_of(session, made.user_id, disbursement_id)

@@ -64,7 +64,7 @@ def test_accounts_faults_and_lists(run: Run, capsys: pytest.CaptureFixture[str])
     assert (armed["statusCode"], armed["share"], armed["account"]) == (503, 0.5, "anna")
     assert run("fault", "--clear") == run("mails", "--to", "nobody@example.com") == []
     payout = run("trigger", "payout", "--account", "anna")["id"]
-    assert "There is a transfer proof once" in run("proof", payout, code=1)
+    assert "has no proof" in run("proof", payout, code=1)
     run("finish", payout, "completed")
     assert main(["disbursements", "--account", "anna"]) == 0
     assert "completed" in capsys.readouterr().out
