@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from contextlib import nullcontext, suppress
-from dataclasses import dataclass, replace
+from contextlib import nullcontext
+from dataclasses import dataclass, fields, replace
 from functools import cache
+from inspect import signature
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from flask import Flask, current_app, has_app_context, has_request_context, request
@@ -16,7 +17,6 @@ from sqlalchemy.exc import SQLAlchemyError
 from flask_paycheckout.books.account_names import Merchants
 from flask_paycheckout.books.accounting import require_line_kinds
 from flask_paycheckout.books.alarms import Alarm, Look
-from flask_paycheckout.books.audit.findings import Finding, Kind
 from flask_paycheckout.books.audit.months import MonthAudits
 from flask_paycheckout.books.customers import Customers
 from flask_paycheckout.books.erasing import Erasing
@@ -38,7 +38,7 @@ from flask_paycheckout.checkouts.start import Starter
 from flask_paycheckout.checkouts.stored import Checkouts
 from flask_paycheckout.checkouts.superseding import OrderSuperseding
 from flask_paycheckout.checkouts.webhooks import Webhooks
-from flask_paycheckout.client import PaymentsClient, PaymentsError
+from flask_paycheckout.client import PaymentsClient
 from flask_paycheckout.clock import Clock, utc_clock, utc_now
 from flask_paycheckout.config import Settings
 from flask_paycheckout.database.connections import watch
@@ -47,7 +47,7 @@ from flask_paycheckout.database.deeds import record_deed, record_hourly
 from flask_paycheckout.database.models import Models
 from flask_paycheckout.database.shop_session import ShopSessions
 from flask_paycheckout.database.transactions import LockWaits, ShopTransactions
-from flask_paycheckout.errors import ConfigurationError, PayCheckoutError
+from flask_paycheckout.errors import ConfigurationError
 from flask_paycheckout.events.event_queue import EventQueue
 from flask_paycheckout.events.outbox import Outbox
 from flask_paycheckout.events.receiver_runs import ReceiverRuns
@@ -89,6 +89,9 @@ KEY = "paycheckout"
 STATUSES = "flask_paycheckout.statuses"
 """The key of the statuses of orders that a web request has asked for, in its WSGI environment."""
 
+# The name in the runtime of what parameters of services have as their types.
+_NAMES = {field.type: field.name for field in fields(Wiring)}
+
 # The settings that an `Account` may have of its own for its pages and links.
 _OF_ACCOUNT = ("public_url", "shop_name", "logo", "accent", "contact", "seller", "languages", "time_zone")
 
@@ -96,18 +99,25 @@ Made = TypeVar("Made")
 
 
 class made_once(Generic[Made]):  # noqa: N801 - used like `property`
-    """A property that is made at first use, and then kept; threads that come at once get the same object.
+    """A service that is made at first use, and then kept; threads that come at once get the same object.
 
     Without a lock, unlike `functools.cached_property` of Python 3.11: another thread may hold it when a process forks.
+
+    :param make: its class, where `Runtime.make` finds all that it takes; else a method that makes it.
     """
 
-    def __init__(self, make: Callable[[Any], Made]) -> None:
+    def __init__(self, make: Callable[..., Made]) -> None:
         self._make = make
-        self.__doc__ = make.__doc__
 
-    def __get__(self, owner: Any, kind: type) -> Made:
-        made: Made = vars(owner).setdefault(self._make.__name__, self._make(owner))
-        return made
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+        made = self._make if isinstance(self._make, type) else self._make.__annotations__["return"]
+        _NAMES[getattr(made, "__name__", made)] = name
+
+    def __get__(self, owner: Runtime, kind: type) -> Made:
+        made = owner.make(self._make) if isinstance(self._make, type) else self._make(owner)
+        kept: Made = vars(owner).setdefault(self._name, made)
+        return kept
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -120,8 +130,24 @@ class Runtime(Wiring):
     """The client of the PAYCHECKOUT_ settings."""
 
     queue: Callable[[str], None]
-    owner_url: Callable[[Alarm], str]
     """Takes the checkout id of a deferred webhook, whose read is stored as due already."""
+
+    owner_url: Callable[[Alarm], str]
+    """The address of the owner's page where an alarm is dealt with; "" without such pages."""
+
+    @made_once
+    def wiring(self) -> Wiring:
+        return self
+
+    def make(self, kind: Callable[..., Made], **others: Any) -> Made:
+        """Make a service: a parameter gets the collaborator, or the part of the wiring, that has its very type.
+
+        :param others: the other arguments, by name.
+        """
+        for name, parameter in signature(kind).parameters.items():
+            if name not in others and parameter.annotation in _NAMES:
+                others[name] = getattr(self, _NAMES[parameter.annotation])
+        return kind(**others)
 
     def viewed(self, by: str, subject: str, order_id: str | None) -> None:
         """Record that a person is shown what tells of persons, who sees it also when that cannot be stored.
@@ -152,9 +178,7 @@ class Runtime(Wiring):
         """The status of each order; inside a transaction of `db.session`, as that transaction sees it."""
         return self.checkouts.order_statuses(order_ids, self.sessions.open_connection())
 
-    @made_once
-    def installation(self) -> Installation:
-        return Installation(self)
+    installation = made_once(Installation)
 
     # The service
 
@@ -168,27 +192,14 @@ class Runtime(Wiring):
             self.elapsed,
         )
 
-    @made_once
-    def record(self) -> ServiceRecord:
-        return ServiceRecord(self)
-
-    @made_once
-    def service(self) -> Service:
-        return Service(self, self.accounts, self.record)
+    record = made_once(ServiceRecord)
+    service = made_once(Service)
 
     # The shop
 
-    @made_once
-    def answers(self) -> ShopAnswers:
-        return ShopAnswers(self, self.shop_transactions, self.requests, self.order_problems)
-
-    @made_once
-    def customers(self) -> Customers:
-        return Customers(self, self.order_problems)
-
-    @made_once
-    def order_problems(self) -> OrderProblems:
-        return OrderProblems(self)
+    answers = made_once(ShopAnswers)
+    customers = made_once(Customers)
+    order_problems = made_once(OrderProblems)
 
     @made_once
     def signed_links(self) -> SignedLinks:
@@ -233,13 +244,8 @@ class Runtime(Wiring):
 
     # Events
 
-    @made_once
-    def receivers(self) -> Receivers:
-        return Receivers(self)
-
-    @made_once
-    def event_writer(self) -> EventWriter:
-        return EventWriter(self, self.receivers)
+    receivers = made_once(Receivers)
+    event_writer = made_once(EventWriter)
 
     @made_once
     def event_queue(self) -> EventQueue:
@@ -248,11 +254,9 @@ class Runtime(Wiring):
     @made_once
     def receiver_runs(self) -> ReceiverRuns:
         superseding = OrderSuperseding(self.checkouts, self.requests, self.answers)
-        return ReceiverRuns(self, self.event_queue, self.receivers, superseding, self.shop_transactions)
+        return self.make(ReceiverRuns, superseding=superseding)
 
-    @made_once
-    def outbox(self) -> Outbox:
-        return Outbox(self, self.event_queue, self.receiver_runs, self.receivers)
+    outbox = made_once(Outbox)
 
     # Money in
 
@@ -266,95 +270,47 @@ class Runtime(Wiring):
 
     @made_once
     def checkouts(self) -> Checkouts:
-        return Checkouts(self.engine, self.models, self.claim, self.bookings.book_checkout)
+        return self.make(Checkouts, claim=self.claim, book=self.bookings.book_checkout)
 
-    @made_once
-    def requests(self) -> PaymentRequests:
-        return PaymentRequests(self.engine, self.models, self)
-
-    @made_once
-    def moves(self) -> Moves:
-        return Moves(self.checkouts, self.event_writer, self.shop_transactions)
-
-    @made_once
-    def order_totals(self) -> OrderTotals:
-        return OrderTotals(self.checkouts, self.answers)
+    requests = made_once(PaymentRequests)
+    moves = made_once(Moves)
+    order_totals = made_once(OrderTotals)
 
     @made_once
     def starter(self) -> Starter:
-        collaborators = self.checkouts, self.moves, self.outbox, self.service, self.answers, self.part_payments
-        return Starter(self, *collaborators, self.order_problems, self.origins_of, self.statuses.refreshed)
+        return self.make(Starter, origins_of=self.origins_of, refreshed=self.statuses.refreshed)
 
-    @made_once
-    def part_payments(self) -> PartPayments:
-        return PartPayments(self, self.checkouts, self.moves, self.outbox, self.order_totals)
-
-    @made_once
-    def settlement(self) -> Settlement:
-        collaborators = self.checkouts, self.moves, self.outbox, self.service
-        return Settlement(self, *collaborators, self.order_totals, self.part_payments)
+    part_payments = made_once(PartPayments)
+    settlement = made_once(Settlement)
 
     @made_once
     def resolutions(self) -> Resolutions:
-        collaborators = self.checkouts, self.moves, self.outbox, self.order_totals
-        return Resolutions(self, *collaborators, self.refunds.refund)
+        return self.make(Resolutions, refund=self.refunds.refund)
 
     @made_once
     def webhooks(self) -> Webhooks:
-        defer = self.queue if self.settings.defer_webhooks else None
-        return Webhooks(self, self.checkouts, self.settlement, self.service, defer)
+        return self.make(Webhooks, defer=self.queue if self.settings.defer_webhooks else None)
 
-    @made_once
-    def statuses(self) -> OrderStatuses:
-        return OrderStatuses(self, self.checkouts, self.settlement, self.service)
+    statuses = made_once(OrderStatuses)
 
     @made_once
     def reconciler(self) -> Reconciler:
-        reminding = self.event_writer, self.shop_transactions
-        return Reconciler(
-            self,
-            self.settlement,
-            self.outbox,
-            self.installation,
-            Reminders(self, self.checkouts, self.requests, self.answers, *reminding),
-            self.order_problems,
-            ProblemChecks(self, self.order_problems, self.answers, self.starter, self.customers),
-            self.payout_sender,
-            self.month_audits,
-            self.owner_telling,
-            RefusedKeys(self, self.service),
-            AccountLimits(self.settings.reconcile_readers),
-        )
+        return self.make(Reconciler, limits=AccountLimits(self.settings.reconcile_readers))
 
     @made_once
     def owner_telling(self) -> OwnerTelling:
-        return OwnerTelling(self, self.look, self.owner_url)
+        return self.make(OwnerTelling, look=self.look, url_of=self.owner_url)
 
-    @made_once
-    def month_audits(self) -> MonthAudits:
-        return MonthAudits(self, self.books, self.merchants, self.payout_calls, self.settlement.reading, self._heal)
-
-    def _heal(self, finding: Finding) -> None:
-        """Read again what an audit found to differ, so that what the service says now is applied."""
-        with suppress(PaymentsError, PayCheckoutError):
-            if finding.kind is Kind.DEPOSIT and finding.checkout_id is not None:
-                self.settlement.settle(finding.checkout_id, again=True)
-            elif finding.kind is Kind.DISBURSEMENT and finding.reference is not None:
-                self.payout_sender.read_again(finding.reference)
+    month_audits = made_once(MonthAudits)
+    refused_keys = made_once(RefusedKeys)
+    problem_checks = made_once(ProblemChecks)
+    reminders = made_once(Reminders)
 
     # The books
 
-    @made_once
-    def merchants(self) -> Merchants:
-        return Merchants(self, self.accounts)
-
-    @made_once
-    def pruning(self) -> Pruning:
-        return Pruning(self)
-
-    @made_once
-    def erasing(self) -> Erasing:
-        return Erasing(self, self.checkouts, self.requests, self.payouts, self.service)
+    merchants = made_once(Merchants)
+    pruning = made_once(Pruning)
+    erasing = made_once(Erasing)
 
     def explain(self, order_id: str) -> Explanation:
         """Explain an order; errors as for `PayCheckout.explain`."""
@@ -377,59 +333,29 @@ class Runtime(Wiring):
     def sealing(self) -> Sealing:
         return Sealing(self.settings.seal_key, self.keys)
 
-    @made_once
-    def paybacks(self) -> Paybacks:
-        return Paybacks(self)
-
-    @made_once
-    def payouts(self) -> Payouts:
-        return Payouts(self.engine, self.models)
+    paybacks = made_once(Paybacks)
+    payouts = made_once(Payouts)
 
     @made_once
     def due_payouts(self) -> DuePayouts:
         # Elapsed time goes by the app's clock where a test has given it one.
         database_clock = DatabaseClock(self.engine, None if self.elapsed is time.monotonic else self.clock)
-        return DuePayouts(self, self.payouts, database_clock)
+        return self.make(DuePayouts, database_clock=database_clock)
 
-    @made_once
-    def refund_limits(self) -> RefundLimits:
-        return RefundLimits(self.models)
+    refund_limits = made_once(RefundLimits)
 
     @made_once
     def payout_moves(self) -> PayoutMoves:
-        collaborators = self.refund_limits, self.bookings.book_payout, self.event_writer, self.shop_transactions
-        return PayoutMoves(self.payouts, *collaborators)
+        return self.make(PayoutMoves, book=self.bookings.book_payout)
 
-    @made_once
-    def payout_requests(self) -> PayoutRequests:
-        return PayoutRequests(self, self.payout_moves, self.shop_transactions, self.sealing)
-
-    @made_once
-    def refunds(self) -> Refunds:
-        moves = self.moves, self.payout_moves
-        return Refunds(self, self.payout_requests, self.refund_limits, *moves, self.shop_transactions)
-
-    @made_once
-    def payout_decisions(self) -> PayoutDecisions:
-        return PayoutDecisions(self, self.payout_moves, self.outbox)
-
-    @made_once
-    def refund_claims(self) -> RefundClaims:
-        return RefundClaims(self, self.payouts, self.payout_decisions, self.service, self.record, self.sealing)
-
-    @made_once
-    def payout_calls(self) -> PayoutCalls:
-        return PayoutCalls(self, self.accounts, self.payouts, self.sealing, self.record, self.service)
-
-    @made_once
-    def banks(self) -> Banks:
-        return Banks(self, self.accounts, self.service)
-
-    @made_once
-    def payout_sender(self) -> PayoutSender:
-        following = Following(self, self.due_payouts, self.payout_calls)
-        collaborators = following, self.record, self.payout_moves, self.outbox, self.installation
-        return PayoutSender(self, self.due_payouts, self.payout_calls, *collaborators)
+    payout_requests = made_once(PayoutRequests)
+    refunds = made_once(Refunds)
+    payout_decisions = made_once(PayoutDecisions)
+    refund_claims = made_once(RefundClaims)
+    payout_calls = made_once(PayoutCalls)
+    banks = made_once(Banks)
+    following = made_once(Following)
+    payout_sender = made_once(PayoutSender)
 
 
 def runtime(app: Flask = current_app) -> Runtime:

@@ -67,7 +67,7 @@ def _compare_period(period: Period, stopped: Event, as_json: bool) -> int:
     shop, counts, notes = for_reading("the audit"), Counter[Verdict](), list[str]()
     # The other half of the readers is for reconcile, which runs beside it.
     reads = Reads(max(1, shop.settings.reconcile_readers // 2), stopped)
-    compared = Audit(shop, period, reads, shop.merchants, shop.payout_calls, shop.settlement.reading)
+    compared = shop.make(Audit, asked=period, reads=reads)
     findings = _findings(compared, counts, notes, everything=as_json)
     tell_each(as_json, map(asdict, findings), map(str, findings))
     if not as_json:

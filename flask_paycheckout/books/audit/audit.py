@@ -27,8 +27,8 @@ from flask_paycheckout.books.audit.rechecks import Findings, Recheck
 from flask_paycheckout.books.audit.rows import AuditRows, Ordered
 from flask_paycheckout.books.lists import Place, place_of
 from flask_paycheckout.books.periods import Period
-from flask_paycheckout.checkouts.checkout_model import CheckoutMixin
-from flask_paycheckout.client import Deposit, FiatDisbursement, Invalid, NotFound, Page, PaymentsClient, Unauthorized
+from flask_paycheckout.checkouts.settlement import Settlement
+from flask_paycheckout.client import FiatDisbursement, Invalid, NotFound, Page, PaymentsClient, Unauthorized
 from flask_paycheckout.client.resources.fiat_records import created_at_of
 from flask_paycheckout.database.state_table import Row
 from flask_paycheckout.payouts.calls import PayoutCalls
@@ -60,7 +60,6 @@ class Audit:
 
     :param asked: the period; it ends at the latest when the audit begins.
     :param reads: makes the calls.
-    :param read_deposit: returns the function that reads a checkout's deposit, like `Settlement.reading`.
     :param heal: called with each difference before it is looked at again, in a comparison that may change rows.
     :param page_size: the rows that are read together.
     """
@@ -70,7 +69,7 @@ class Audit:
     reads: Reads
     merchants: Merchants
     calls: PayoutCalls
-    read_deposit: Callable[[CheckoutMixin], Callable[[], Deposit | None]]
+    settlement: Settlement
     heal: Callable[[Finding], object] | None = None
     page_size: int = 200
 
@@ -96,7 +95,7 @@ class Audit:
         rows = self.rows
         models, books = rows.models, compare_books(rows, self.reads)
         looks = (
-            partial(self._look, models.Checkout, self.read_deposit, compare_deposit),
+            partial(self._look, models.Checkout, self.settlement.reading, compare_deposit),
             partial(self._look, models.Payout, self._reading_of, self._compare_payout),
         )
         deposits, payouts = (_by_id(Recheck(self.reads, look, self.heal)) for look in looks)

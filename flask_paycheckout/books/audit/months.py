@@ -5,7 +5,7 @@ One process compares a month at a time. Another one goes on where it was left wh
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from threading import Event
@@ -17,18 +17,20 @@ from sqlalchemy.exc import IntegrityError
 
 from flask_paycheckout.books.account_names import Merchants
 from flask_paycheckout.books.audit.audit import Audit, AuditPlace
-from flask_paycheckout.books.audit.findings import Finding
+from flask_paycheckout.books.audit.findings import Finding, Kind
 from flask_paycheckout.books.audit.month_results import Comparison, MonthResult, results
 from flask_paycheckout.books.audit.reading import Reads
 from flask_paycheckout.books.export import Books
 from flask_paycheckout.books.periods import Period, earlier, month_period
-from flask_paycheckout.checkouts.checkout_model import CheckoutMixin
-from flask_paycheckout.client import Deposit
+from flask_paycheckout.checkouts.settlement import Settlement
+from flask_paycheckout.client import PaymentsError
 from flask_paycheckout.clock import EPOCH, as_utc
 from flask_paycheckout.database.connections import begin_limited, read_rows
 from flask_paycheckout.database.deeds import record_deed, who_and_why
 from flask_paycheckout.database.state_table import Row
+from flask_paycheckout.errors import PayCheckoutError
 from flask_paycheckout.payouts.calls import PayoutCalls
+from flask_paycheckout.payouts.sending import PayoutSender
 from flask_paycheckout.wiring import Wiring
 
 # The reads of one round, and the pages of rows, about.
@@ -46,17 +48,14 @@ _FROM_THE_BEGINNING = msgspec.json.encode(Comparison()).decode()
 
 @dataclass(eq=False)
 class MonthAudits:
-    """Compares the months of one app with the service, and keeps the results.
-
-    :param heal: called with each difference before it is looked at again; a read may apply what the service says.
-    """
+    """Compares the months of one app with the service, and keeps the results."""
 
     wiring: Wiring
     books: Books
     merchants: Merchants
     calls: PayoutCalls
-    read_deposit: Callable[[CheckoutMixin], Callable[[], Deposit | None]]
-    heal: Callable[[Finding], object]
+    settlement: Settlement
+    sender: PayoutSender
     _idle_until: datetime = field(default=EPOCH, init=False)
 
     def compare_some(self) -> None:
@@ -146,8 +145,8 @@ class MonthAudits:
             reads,
             self.merchants,
             self.calls,
-            self.read_deposit,
-            self.heal,
+            self.settlement,
+            self._heal,
             page_size=_READS,
         )
         place = AuditPlace(found.step, None if found.after is None else tuple(found.after))
@@ -163,6 +162,14 @@ class MonthAudits:
                 self._leave(row, found, timedelta(0))
                 return
         self._finish(row, found)
+
+    def _heal(self, finding: Finding) -> None:
+        """Read again what differs, so that what the service says now is applied before it is looked at again."""
+        with suppress(PaymentsError, PayCheckoutError):
+            if finding.kind is Kind.DEPOSIT and finding.checkout_id is not None:
+                self.settlement.settle(finding.checkout_id, again=True)
+            elif finding.kind is Kind.DISBURSEMENT and finding.reference is not None:
+                self.sender.read_again(finding.reference)
 
     def _leave(self, row: Row, found: Comparison, pause: timedelta) -> None:
         now = self.wiring.clock()
