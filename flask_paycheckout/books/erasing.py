@@ -7,18 +7,17 @@ that ended between the two is repeated safely.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
-from sqlalchemy import ColumnElement, Connection, Engine, Table, delete, or_, select, update
+from sqlalchemy import ColumnElement, Connection, Engine, Table, delete, exists, or_, select, update
 from sqlalchemy.exc import OperationalError
 
-from flask_paycheckout.checkouts.checkout_model import CheckoutMixin
 from flask_paycheckout.checkouts.requests import PaymentRequests
 from flask_paycheckout.checkouts.stored import Checkouts
-from flask_paycheckout.client import PaymentsError, RequestRefused
+from flask_paycheckout.client import PaymentsClient, PaymentsError, RequestRefused
 from flask_paycheckout.database.connections import begin_limited, read_rows
 from flask_paycheckout.database.deeds import record_deed, who_and_why
 from flask_paycheckout.database.state_table import Row, lines, reduced
@@ -32,6 +31,8 @@ from flask_paycheckout.service.calls import RECIPIENT, Service
 from flask_paycheckout.service.record import CLAIM, PAYOUT
 from flask_paycheckout.text import plain, request_of, require_order_id, visible
 from flask_paycheckout.wiring import Wiring
+
+T = TypeVar("T")
 
 # The facts in a history that nobody typed: times, states, amounts, ids, and the names of staff.
 _FACTS = frozenset(
@@ -77,30 +78,6 @@ class Erased:
 
 
 @dataclass(frozen=True)
-class _Subject:
-    """The rows about an order, or about one payout."""
-
-    order_id: str | None
-    reference: str | None
-    checkouts: Sequence[CheckoutMixin]
-    payouts: Sequence[PayoutMixin]
-    deeds: ColumnElement[bool]
-    events: ColumnElement[bool]
-
-
-@dataclass(frozen=True)
-class _Deletion:
-    """The result of deleting a payout's recipients at the service."""
-
-    deleted: int
-    left: str
-    """The lines of those that the service keeps."""
-
-    kept: Mapping[str, str]
-    """These, with the reasons."""
-
-
-@dataclass(frozen=True)
 class Erasing:
     """Erases, and lists, what is stored about the orders of one app."""
 
@@ -113,133 +90,124 @@ class Erasing:
     def erase(self, order_id: str | None, reference: str | None, by: str, why: str, *, dry_run: bool = False) -> Erased:
         """Erase the persons of an order, or of a payout; arguments and result as for `PayCheckout.erase`."""
         by, why = who_and_why(by, why)
-        about = self._subject(order_id, reference)
-        if not self._is_stored(about):
+        about = self._about(order_id, reference)
+        if not any(self._rows(name, mine) for name, mine in about.items()):
             return Erased(order_id, reference, 0, 0, 0, found=False, dry_run=dry_run)
-        ended = [payout for payout in about.payouts if _ended(payout)]
+        checkouts = self.checkouts.of_order(order_id) if order_id is not None else ()
+        payouts = self.payouts.loaded(select(self.payouts.table).where(about["payouts"]))
+        ended = [payout for payout in payouts if _ended(payout)]
         kept = {
             payout.reference: f"the {payout.kind} {payout_status_text(payout.status)}"
-            for payout in about.payouts
+            for payout in payouts
             if payout not in ended
         }
         if dry_run:
             known = sum(id_in(line) is not None for payout in ended for line in _lines(payout))
-            return Erased(order_id, reference, len(about.checkouts), len(ended), known, kept, dry_run=True)
-        deletions = {payout.id: self._delete_recipients(payout) for payout in ended}
-        for deletion in deletions.values():
-            kept |= deletion.kept
+            return Erased(order_id, reference, len(checkouts), len(ended), known, kept, dry_run=True)
+        deleted: list[str] = []
+        left = {payout.id: self._delete_recipients(payout, deleted, kept) for payout in ended}
         with _begin_erasing(self.wiring.engine()) as connection:
-            emptied = {one.checkout_id: self._empty(connection, self.checkouts.table, one) for one in about.checkouts}
+            emptied = {one.checkout_id: self._empty(connection, self.checkouts.table, one) for one in checkouts}
             wiped = {
-                one.reference: self._empty(connection, self.payouts.table, one, **_columns(one, deletions[one.id].left))
+                one.reference: self._empty(connection, self.payouts.table, one, **_columns(one, left[one.id]))
                 for one in ended
             }
-            self._empty_others(connection, about, by, why)
+            self._empty_others(connection, about, payouts)
+            now, deeds, subject = self.wiring.clock(), self.wiring.models.deeds, order_id or reference or ""
+            record_deed(connection, deeds, now, by, "erased", subject, why, order_id)
         kept |= {name: _CHANGED for name, is_empty in (emptied | wiped).items() if not is_empty}
-        deleted = sum(deletion.deleted for deletion in deletions.values())
-        return Erased(order_id, reference, sum(emptied.values()), sum(wiped.values()), deleted, kept)
+        return Erased(order_id, reference, sum(emptied.values()), sum(wiped.values()), len(deleted), kept)
 
-    def _subject(self, order_id: str | None, reference: str | None) -> _Subject:
-        """The rows about an order, or about one payout, exactly one of which is given.
+    def _about(self, order_id: str | None, reference: str | None) -> dict[str, ColumnElement[bool]]:
+        """By table, the condition of the rows about an order, or about one payout, exactly one of which is given.
 
         :raises TypeError: both are given, or none.
         """
-        deeds, events = self.wiring.models.deeds.c, self.wiring.models.events.c
+        models = self.wiring.models
+        deeds, events, payouts = models.deeds.c, models.events.c, models.payouts.c
         if order_id is not None and reference is None:
             self.requests.require_order(order_id)
-            payouts = self.payouts.of_order(order_id)
-            about = or_(deeds.order_id == order_id, deeds.subject.in_([payout.reference for payout in payouts]))
-            of_order = self.checkouts.of_order(order_id)
-            return _Subject(order_id, None, of_order, payouts, about, events.order_id == order_id)
+            names = ("checkouts", "payouts", "bookings", "events", "order_problems")
+            of_order = {name: getattr(models, name).c.order_id == order_id for name in names}
+            references = select(payouts.reference).where(of_order["payouts"])
+            return of_order | {
+                "deeds": or_(deeds.order_id == order_id, deeds.subject.in_(references)),
+                "requests": models.requests.c.reference == request_of(order_id),
+            }
         if order_id is not None or reference is None:
             raise TypeError("give the order_id of an order, or the reference of a payout, and not both")
         require_order_id(reference, "reference")
-        found = self.payouts.find(reference)
-        about, of_payout = deeds.subject == reference, events.payout_reference == reference
-        if found is not None and found.refund_of is not None:
-            # The deeds of asking for a refund, and of rejecting a held payment by it, name the payment; all are stored
-            # with one time, and so is the event.
-            about |= (deeds.subject == found.refund_of) & (deeds.at == found.created_at)
-            of_payout |= (events.checkout_id == found.refund_of) & (events.occurred_at == found.created_at)
-        return _Subject(None, reference, [], [found] if found else [], about, of_payout)
+        mine = payouts.reference == reference
+        # The deeds of asking for a refund, and of rejecting a held payment by it, name the payment; all are stored with
+        # one time, and so is the event.
+        asked = exists().where(mine, payouts.refund_of == deeds.subject, payouts.created_at == deeds.at)
+        moved = exists().where(mine, payouts.refund_of == events.checkout_id, payouts.created_at == events.occurred_at)
+        return {
+            "payouts": mine,
+            "events": (events.payout_reference == reference) | moved,
+            "deeds": (deeds.subject == reference) | asked,
+        }
 
-    def _is_stored(self, about: _Subject) -> bool:
-        deeds, problems = self.wiring.models.deeds, self.wiring.models.order_problems
-        return bool(
-            about.checkouts
-            or about.payouts
-            or (about.order_id and self.requests.of_an_order(about.order_id))
-            or read_rows(self.wiring.engine(), select(deeds.c.id).where(about.deeds).limit(1))
-            or read_rows(self.wiring.engine(), select(problems.c.kind).filter_by(order_id=about.order_id).limit(1))
-        )
+    def _rows(self, name: str, mine: ColumnElement[bool]) -> list[dict[str, Any]]:
+        table: Table = getattr(self.wiring.models, name)
+        rows = select(table).where(mine).order_by(*table.primary_key)
+        return [_plain(row._mapping) for row in read_rows(self.wiring.engine(), rows)]
 
-    def _empty_others(self, connection: Connection, about: _Subject, by: str, why: str) -> None:
-        """Take what people typed out of events, requests, deeds and failing calls, and record the erasure."""
+    def stored_about(self, order_id: str) -> dict[str, Any]:
+        """Everything that is stored about an order, as plain data, by table."""
+        rows = {name: self._rows(name, mine) for name, mine in self._about(order_id, None).items()}
+        return {"order_id": order_id} | rows
+
+    def _empty_others(
+        self, connection: Connection, about: Mapping[str, ColumnElement[bool]], payouts: Sequence[PayoutMixin]
+    ) -> None:
+        """Take what people typed out of events, requests, deeds and failing calls."""
         models = self.wiring.models
-        events, deeds, services = models.events, models.deeds, models.services
-        for number, extra in connection.execute(select(events.c.id, events.c.extra).where(about.events)).all():
+        events, services = models.events, models.services
+        for number, extra in connection.execute(select(events.c.id, events.c.extra).where(about["events"])).all():
             facts = json.loads(extra or "{}")
             told = json.dumps(facts | {"why": ""}) if "why" in facts else extra
             connection.execute(update(events).filter_by(id=number).values(last_error=None, extra=told))
-        for refund in (one for one in about.payouts if one.refund_of is not None):
+        for refund in (one for one in payouts if one.refund_of is not None):
             # Its reason stands in the history of the payment, if it rejected that.
             of_payment, c = self.checkouts.table.c.checkout_id == refund.refund_of, self.checkouts.table.c
             history = connection.execute(select(c.history).where(of_payment).with_for_update()).scalar_one()
             emptied = reduced(history, _FACTS, refund.created_at)
             connection.execute(update(self.checkouts.table).where(of_payment).values(history=emptied))
-        if about.order_id is not None:
-            request = update(self.requests.table).filter_by(reference=request_of(about.order_id))
-            connection.execute(request.values(title="", note=None))
+        if "requests" in about:
+            connection.execute(update(models.requests).where(about["requests"]).values(title="", note=None))
             # An error of the shop may name a person; where it lasts, it is stored again.
-            connection.execute(delete(models.order_problems).filter_by(order_id=about.order_id))
-        connection.execute(update(deeds).where(about.deeds).values(why=""))
+            connection.execute(delete(models.order_problems).where(about["order_problems"]))
+        connection.execute(update(models.deeds).where(about["deeds"]).values(why=""))
         # The service may have repeated what a customer typed, and no row there tells of whose order.
         told = map(services.c.operation.startswith, _OF_PERSONS)
         connection.execute(update(services).where(or_(*told)).values(words=""))
-        subject = about.order_id or about.reference or ""
-        record_deed(connection, deeds, self.wiring.clock(), by, "erased", subject, why, about.order_id)
-
-    def stored_about(self, order_id: str) -> dict[str, Any]:
-        """Everything that is stored about an order, as plain data, by table."""
-        self.requests.require_order(order_id)
-        stored: dict[str, Any] = {"order_id": order_id}
-        models = self.wiring.models
-        references = [payout.reference for payout in self.payouts.of_order(order_id)]
-        others = {
-            "deeds": or_(models.deeds.c.order_id == order_id, models.deeds.c.subject.in_(references)),
-            "requests": models.requests.c.reference == request_of(order_id),
-        }
-        for name in ("checkouts", "payouts", "bookings", "events", "deeds", "requests", "order_problems"):
-            table: Table = getattr(models, name)
-            other = others.get(name)
-            mine = table.c.order_id == order_id if other is None else other
-            rows = select(table).where(mine).order_by(*table.primary_key)
-            stored[name] = [_plain(row._mapping) for row in read_rows(self.wiring.engine(), rows)]
-        return stored
 
     # Recipients
 
-    def _delete_recipients(self, payout: PayoutMixin) -> _Deletion:
-        """Delete the recipients that the service keeps of a customer's bank account."""
+    def _delete_recipients(self, payout: PayoutMixin, deleted: list[str], kept: dict[str, str]) -> str:
+        """Delete the recipients that the service keeps of a customer's bank account.
+
+        :param deleted: gets their ids.
+        :param kept: gets those that the service keeps, with the reasons.
+        :returns: the lines of these.
+        """
         # The account that pays has made them.
-        payer = self.service.accounts.payer_of(payout.account)
-        deleted, left, kept = 0, list[str](), dict[str, str]()
+        payer, left = self.service.accounts.payer_of(payout.account), ""
         for line in _lines(payout):
             made = id_in(line)
             try:
-                recipients = self._search(payer, payout.reference, name_in(line)) if made is None else [made]
-                for recipient_id in recipients:
+                for recipient_id in self._search(payer, payout.reference, name_in(line)) if made is None else [made]:
                     self._delete(payer, recipient_id)
-                    deleted += 1
+                    deleted.append(recipient_id)
             except PaymentsError as error:
-                left.append(line)
+                left += line
                 kept[made or f"recipients of {payout.reference}"] = visible(str(error))
-        return _Deletion(deleted, "".join(left), kept)
+        return left
 
     def _search(self, account: str, reference: str, name: str) -> Sequence[str]:
         """The ids of the recipients of this name that were made for a payout: the service's answer was lost."""
-        with self.service.permit(RECIPIENT, account) as permit:
-            page = permit.ask(lambda client: client.recipients.list(search=name, limit=_MOST_SEARCHED))
+        page = self._ask(account, lambda client: client.recipients.list(search=name, limit=_MOST_SEARCHED))
         return [one.id for one in page if one.reference == reference]
 
     def _delete(self, account: str, recipient_id: str) -> None:
@@ -248,8 +216,7 @@ class Erasing:
         :raises flask_paycheckout.client.PaymentsError: the service keeps it, or did not answer.
         """
         try:
-            with self.service.permit(RECIPIENT, account) as permit:
-                permit.ask(lambda client: client.recipients.delete(recipient_id))
+            self._ask(account, lambda client: client.recipients.delete(recipient_id))
         except PaymentsError:
             if self._exists(account, recipient_id):
                 raise
@@ -257,11 +224,14 @@ class Erasing:
     def _exists(self, account: str, recipient_id: str) -> bool:
         """Whether the service still keeps a recipient: the answer to an earlier deletion may have been lost."""
         try:
-            with self.service.permit(RECIPIENT, account) as permit:
-                permit.ask(lambda client: client.recipients.get(recipient_id))
+            self._ask(account, lambda client: client.recipients.get(recipient_id))
         except RequestRefused as refused:
             return refused.status_code not in _NOT_THERE
         return True
+
+    def _ask(self, account: str, call: Callable[[PaymentsClient], T]) -> T:
+        with self.service.permit(RECIPIENT, account) as permit:
+            return permit.ask(call)
 
     # Rows
 

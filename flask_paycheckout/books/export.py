@@ -25,13 +25,14 @@ from sqlalchemy import ColumnElement, Engine, Executable, func, select, text
 from flask_paycheckout.books import accounting
 from flask_paycheckout.books.audit.month_results import MonthResult, results
 from flask_paycheckout.books.customers import Customers
+from flask_paycheckout.books.figures import REFUNDS, listed, sum_of
 from flask_paycheckout.books.ledger import Line, LineKind
 from flask_paycheckout.books.lists import pages
 from flask_paycheckout.books.periods import Period, month_period, months_until
-from flask_paycheckout.checkouts.payments import EXACT, number_of
+from flask_paycheckout.checkouts.payments import EXACT
 from flask_paycheckout.checkouts.states import Status
 from flask_paycheckout.clock import EPOCH, as_utc
-from flask_paycheckout.database.connections import begin_limited
+from flask_paycheckout.database.connections import begin_limited, read_rows
 from flask_paycheckout.database.deeds import record_deed
 from flask_paycheckout.database.state_table import Row
 from flask_paycheckout.text import account_text, csv_text, plain
@@ -240,29 +241,24 @@ class Books:
         c, sums = self.wiring.models.bookings.c, Sums()
         same = [c[name] for name in _SUMMED]
         grouped = select(*same, func.count().label("lines")).where(*self._within(period)).group_by(*same)
-        with self._reading.connect() as connection:
-            for row in connection.execute(grouped).mappings():
-                try:
-                    line = line_of(dict.fromkeys(COLUMNS) | {"booked_at": EPOCH} | dict(row))
-                except msgspec.ValidationError:
-                    sums.lines += row["lines"]
-                    sums.incomplete += row["lines"]
-                else:
-                    sums.add(line, row["lines"])
+        for row in read_rows(self._reading, grouped):
+            try:
+                line = line_of(dict.fromkeys(COLUMNS) | {"booked_at": EPOCH} | row._mapping)
+            except msgspec.ValidationError:
+                sums.lines += row.lines
+                sums.incomplete += row.lines
+            else:
+                sums.add(line, row.lines)
         return sums
 
     def given_back(self, period: Period) -> dict[tuple[str, str], Decimal]:
         """By account and currency, the sum of the refunds of money that paid no order, negative like their lines."""
-        c, paid, found = self.wiring.models.bookings.c, self.wiring.models.checkouts.c, dict[tuple[str, str], Decimal]()
+        c, paid = self.wiring.models.bookings.c, self.wiring.models.checkouts.c
         unpaid = paid.status.in_([Status.PAID, Status.REJECTED]) & paid.paid_order_id.is_(None)
-        rows = select(c.account, c.currency, c.gross).join(paid.id.table, paid.checkout_id == c.checkout_id)
-        refunds = rows.where(c.kind.in_([LineKind.REFUND, LineKind.REFUND_RETURNED]), unpaid, *self._within(period))
-        with self._reading.connect() as connection:
-            for account, currency, gross in connection.execute(refunds):
-                if currency is not None:
-                    sum_before = found.get((account, currency), _ZERO)
-                    found[account, currency] = EXACT.add(sum_before, number_of(gross) or _ZERO)
-        return found
+        rows = select(c.account, c.currency, listed(c.gross)).join(paid.id.table, paid.checkout_id == c.checkout_id)
+        refunds = rows.where(c.kind.in_(REFUNDS), c.currency.is_not(None), unpaid, *self._within(period))
+        found = read_rows(self._reading, refunds.group_by(c.account, c.currency))
+        return {(account, currency): sum_of(amounts) for account, currency, amounts in found}
 
     def is_closed(self, period: Period, at: datetime) -> bool:
         """Whether, at a time, everything that could add a movement to the period has ended."""
@@ -299,8 +295,7 @@ class Books:
         return self.wiring.engine().execution_options(postgresql_readonly=True)
 
     def _value(self, statement: Executable) -> Any:
-        with self._reading.connect() as connection:
-            return connection.execute(statement).scalar()
+        return read_rows(self._reading, statement)[0][0]
 
     def _within(self, period: Period) -> list[ColumnElement[bool]]:
         table = self.wiring.models.bookings

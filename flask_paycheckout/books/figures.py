@@ -22,7 +22,7 @@ from flask_paycheckout.clock import as_utc
 from flask_paycheckout.database.connections import read_rows
 from flask_paycheckout.database.models import Models
 
-_REFUNDS = (LineKind.REFUND, LineKind.REFUND_RETURNED)
+REFUNDS = (LineKind.REFUND, LineKind.REFUND_RETURNED)
 _ZERO = Decimal(0)
 
 
@@ -79,7 +79,7 @@ def payments_in(engine: Engine, models: Models, period: Period) -> dict[str, Fig
     """The payments of a period, and nothing else of it, by currency: sums and numbers, also by method."""
     c, found = models.bookings.c, dict[str, Figures]()
     within = c.kind == LineKind.PAYMENT, *period.conditions(models.bookings, c.booked_at)
-    payments = select(c.currency, c.method, _listed(c.gross), func.count()).where(*within)
+    payments = select(c.currency, c.method, listed(c.gross), func.count()).where(*within)
     for currency, method, gross, number in read_rows(engine, payments.group_by(c.currency, c.method)):
         _add_payments(_of(found, currency), sum_of(gross), method or "", number)
     return found
@@ -87,12 +87,12 @@ def payments_in(engine: Engine, models: Models, period: Period) -> dict[str, Fig
 
 def _add_lines(engine: Engine, models: Models, period: Period, zone: tzinfo, found: dict[str, Figures]) -> None:
     c = models.bookings.c
-    kinds = c.kind.in_((LineKind.PAYMENT, *_REFUNDS))
+    kinds = c.kind.in_((LineKind.PAYMENT, *REFUNDS))
     of_account = [] if period.account is None else [c.account == period.account]
     # The statement is the same for each day, so that it is compiled once.
     within = c.booked_at >= bindparam("start"), c.booked_at < bindparam("end"), *of_account
     same = c.kind, c.currency, c.method, c.received_currency
-    amounts = _listed(c.gross), _listed(c.fee), _listed(c.received)
+    amounts = listed(c.gross), listed(c.fee), listed(c.received)
     lines = select(*same, *amounts, func.count()).where(kinds, *within).group_by(*same)
     # Each by itself, which SQLite finds along an index.
     ends = [select(end(c.booked_at)).where(*of_account).scalar_subquery() for end in (func.min, func.max)]
@@ -124,7 +124,7 @@ def _add_checkouts(engine: Engine, models: Models, period: Period, found: dict[s
     # By its name: pg8000 sends the value twice, and PostgreSQL takes the two for different conditions.
     is_pending = (c.status == Status.PENDING).label("is_pending")
     same = c.total_currency, c.payment_completed_at.is_not(None)
-    asked = _listed(func.coalesce(c.due_amount, c.total_amount))
+    asked = listed(func.coalesce(c.due_amount, c.total_amount))
     within = period.conditions(models.checkouts, c.created_at)
     made = select(*same, is_pending, asked, func.count()).where(*within).group_by(*same, "is_pending")
     with engine.connect() as connection:
@@ -139,13 +139,13 @@ def _add_checkouts(engine: Engine, models: Models, period: Period, found: dict[s
                 figures.unpaid_amount = EXACT.add(figures.unpaid_amount, total)
 
 
-def _listed(column: ColumnElement[Any]) -> ColumnElement[Any]:
+def listed(column: ColumnElement[Any]) -> ColumnElement[Any]:
     """The amounts of a group, one after the other; to make a row of each takes longer than all the rest."""
     return func.aggregate_strings(column, " ")
 
 
 def sum_of(amounts: str | None) -> Decimal:
-    """The exact sum of amounts that `_listed` gave, without what is no number; None for no amounts."""
+    """The exact sum of amounts that `listed` gave, without what is no number; None for no amounts."""
     with localcontext(EXACT):
         try:
             total = sum(map(Decimal, (amounts or "").split()), _ZERO)
