@@ -10,7 +10,9 @@ import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from functools import partial
 from traceback import extract_tb
+from types import NoneType
 from typing import Any
 
 from flask import has_request_context, request
@@ -44,10 +46,9 @@ class Line:
     quantity: Decimal | int | str = 1
 
     def __post_init__(self) -> None:
-        _require_text("Line.text", self.text)
+        _require("Line.text must be a string", self.text, str)
         for name, number in {"amount": self.amount, "quantity": self.quantity}.items():
-            if isinstance(number, bool) or not isinstance(number, (Decimal, int, str, type(None))):
-                raise TypeError(f"Line.{name} must be a Decimal, int or str, not {type(number).__name__}")
+            _require(f"Line.{name} must be a Decimal, int or str", number, Decimal, int, str, NoneType)
 
 
 @dataclass(frozen=True, repr=False)
@@ -72,11 +73,10 @@ class Described:
 
     def __post_init__(self) -> None:
         for name in ("customer", "email", "url", "note"):
-            if getattr(self, name) is not None:
-                _require_text(f"Described.{name}", getattr(self, name))
-        lines: object = self.lines
-        if not isinstance(lines, (list, tuple)) or not all(isinstance(line, Line) for line in lines):
-            raise TypeError("Described.lines must be a list of Line(text, amount, quantity)")
+            _require(f"Described.{name} must be a string", getattr(self, name), str, NoneType)
+        _require("Described.lines must be a list", self.lines, list, tuple)
+        for line in self.lines:
+            _require("Described.lines must have a Line(text, amount, quantity) for each", line, Line)
 
     @property
     def link(self) -> str | None:
@@ -85,7 +85,7 @@ class Described:
 
 
 class WrongAnswer(TypeError):
-    """A function of the shop returned something else; the message tells only of its type."""
+    """The shop gave something else; the message tells only of its type."""
 
 
 DescribeOrders = Callable[[Sequence[str]], Mapping[str, Described]]
@@ -120,12 +120,9 @@ class Customers:
         describe = self.wiring.callbacks.describe_orders
         if describe is None:
             return {}
-
-        def ask() -> Mapping[str, Described]:
-            return _known(order_ids, self.wiring.call_shop(describe, [*order_ids]))
-
         found: Mapping[str, Described] | None
-        found = self._ask(ask, name_of(describe), patience, ProblemKind.DESCRIBE_ORDERS, order_ids[0])
+        known = partial(_known, order_ids)
+        found = self._ask(ProblemKind.DESCRIBE_ORDERS, order_ids[0], patience, known, describe, [*order_ids])
         return found
 
     def lines_of(self, order_id: str) -> Sequence[Line]:
@@ -138,23 +135,28 @@ class Customers:
         find = self.wiring.callbacks.find_orders
         if find is None:
             return ()
-
-        def ask() -> Sequence[str]:
-            return _ids(self.wiring.call_shop(find, text, limit))
-
-        found: Sequence[str] | None = self._ask(ask, name_of(find), PATIENCE, ProblemKind.FIND_ORDERS, "")
+        found: Sequence[str] | None = self._ask(ProblemKind.FIND_ORDERS, "", PATIENCE, _ids, find, text, limit)
         if found is None:
             return ()
         self.problems.works(ProblemKind.FIND_ORDERS)
         return [each for each in found if is_order_id(each)][:limit]
 
-    def _ask(self, ask: Callable[[], Any], name: str, patience: float, kind: ProblemKind, order_id: str) -> Any:
+    def _ask(
+        self,
+        kind: ProblemKind,
+        order_id: str,
+        patience: float,
+        checked: Callable[[Any], Any],
+        function: Callable[..., Any],
+        *arguments: object,
+    ) -> Any:
         """Call a function of the shop in a thread of its own, with a request of nobody, by which `url_for` works.
 
-        :param name: the function's own.
-        :param order_id: recorded as its problem when it raises.
-        :returns: its answer; None where it fails or is late.
+        :param kind: recorded as the order's problem when it raises.
+        :param checked: returns the answer as it is used, or raises `WrongAnswer`.
+        :returns: the checked answer; None where it fails or is late.
         """
+        name = name_of(function)
         if not _AT_ONCE.acquire(blocking=False):
             self._log_late(name)
             return None
@@ -165,7 +167,7 @@ class Customers:
         def call() -> None:
             try:
                 with self.wiring.app.test_request_context(base_url=base_url):
-                    answers.append(ask())
+                    answers.append(checked(self.wiring.call_shop(function, *arguments)))
             except BaseException as error:
                 # A time limit of gevent's is no Exception, and nothing but this thread would end by it.
                 faults.append(self._logged(name, error))
@@ -195,31 +197,29 @@ class Customers:
         return fault
 
 
-def _known(order_ids: Sequence[str], answer: object) -> Mapping[str, Described]:
+def _known(order_ids: Sequence[str], answer: Any) -> Mapping[str, Described]:
     """The shop's answer of `describe_orders`, which may be None."""
-    if not isinstance(answer, (Mapping, type(None))):
-        raise WrongAnswer(f"describe_orders must return a dict, not {type(answer).__name__}")
-    for key in answer or ():
-        if not isinstance(key, str):
-            raise WrongAnswer(f"describe_orders must have ids of orders as strings, not {type(key).__name__}")
-    known = {order_id: answer[order_id] for order_id in order_ids if order_id in answer} if answer else {}
-    for each in known.values():
-        if not isinstance(each, (Described, type(None))):
-            raise WrongAnswer(f"describe_orders must give a Described for an order, not {type(each).__name__}")
-    return {order_id: each for order_id, each in known.items() if each is not None}
+    _require("describe_orders must return a dict", answer, Mapping, NoneType)
+    for key, each in (answer or {}).items():
+        _require("describe_orders must have ids of orders as strings", key, str)
+        _require("describe_orders must give a Described for an order", each, Described, NoneType)
+    return {order_id: answer[order_id] for order_id in order_ids if answer and answer.get(order_id) is not None}
 
 
-def _ids(answer: object) -> Sequence[str]:
+def _ids(answer: Any) -> Sequence[str]:
     """The shop's answer of `find_orders`, which may be None."""
-    if isinstance(answer, (str, bytes)) or not isinstance(answer, (Iterable, type(None))):
-        raise WrongAnswer(f"find_orders must return a list of order ids, not {type(answer).__name__}")
+    _require("find_orders must return a list of order ids", answer, Iterable, NoneType, but=(str, bytes))
     found = list(answer or ())
     for each in found:
-        if not isinstance(each, str):
-            raise WrongAnswer(f"find_orders must return ids of orders as strings, not {type(each).__name__}")
+        _require("find_orders must return ids of orders as strings", each, str)
     return found
 
 
-def _require_text(name: str, value: object) -> None:
-    if not isinstance(value, str):
-        raise TypeError(f"{name} must be a string, not {type(value).__name__}")
+def _require(told: str, value: object, *kinds: type, but: type | tuple[type, ...] = bool) -> None:
+    """Require that a value of the shop's is of one of these types.
+
+    :param told: the beginning of the error, which says so.
+    :param but: the types among them that are refused.
+    """
+    if isinstance(value, but) or not isinstance(value, kinds):
+        raise WrongAnswer(f"{told}, not {type(value).__name__}")
