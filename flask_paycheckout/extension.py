@@ -64,8 +64,6 @@ PriceOrder = TypeVar("PriceOrder", bound=OrderTotal)
 LinkOrder = TypeVar("LinkOrder", bound=OrderUrl)
 NameAccount = TypeVar("NameAccount", bound=AccountOf)
 GiveKeys = TypeVar("GiveKeys", bound=AccountKeys)
-DescribeOrders = TypeVar("DescribeOrders", bound=Callable[..., Any])
-FindOrders = TypeVar("FindOrders", bound=Callable[..., Any])
 TellOwner = TypeVar("TellOwner", bound=Callable[["list[Alarm]", "list[Alarm]"], object])
 
 
@@ -224,7 +222,7 @@ class PayCheckout:
         """
         return self._register("account", callback)
 
-    def describe_orders(self, callback: DescribeOrders) -> DescribeOrders:
+    def describe_orders(self, callback: Registered) -> Registered:
         """Register the function that says who has ordered, what, and where the shop's own page of an order is.
 
             @paycheckout.describe_orders
@@ -241,7 +239,7 @@ class PayCheckout:
         """
         return self._register("describe_orders", callback)
 
-    def find_orders(self, callback: FindOrders) -> FindOrders:
+    def find_orders(self, callback: Registered) -> Registered:
         """Register the function that finds orders for the owner's search: by name, e-mail, or whatever the shop knows.
 
             @paycheckout.find_orders

@@ -7,15 +7,17 @@ that each search takes a bounded time.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from decimal import Decimal
 from itertools import chain
 from typing import Any
 from unicodedata import category
 
 from sqlalchemy import ColumnElement, Engine, Select, Table, func, or_, select
 
+from flask_paycheckout.checkouts.payments import EXACT
 from flask_paycheckout.database.connections import read_rows
 from flask_paycheckout.database.models import Models
 from flask_paycheckout.text import is_order_id, order_of_request, request_of
@@ -136,7 +138,8 @@ def _written(text: str) -> list[str]:
     for reading in readings:
         with suppress(ValueError):
             amount = exact_decimal("amount", reading, None, None)
-            written |= {f"{amount:f}", *_with_decimals(f"{amount.normalize():f}")}
+            padded = (EXACT.quantize(amount, Decimal(1).scaleb(-places)) for places in range(_MOST_DECIMALS + 1))
+            written |= {f"{each:f}" for each in (amount, *padded) if each == amount}
     return sorted(written)
 
 
@@ -146,10 +149,3 @@ def _is_currency(word: str) -> bool:
         decimals_of(word)
         return True
     return category(word[-1]) == "Sc"
-
-
-def _with_decimals(digits: str) -> Iterator[str]:
-    whole, _, decimals = digits.partition(".")
-    yield digits
-    for places in range(max(1, len(decimals)), _MOST_DECIMALS + 1):
-        yield f"{whole}.{decimals.ljust(places, '0')}"

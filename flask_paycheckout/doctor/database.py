@@ -22,24 +22,19 @@ from sqlalchemy import (
 )
 from sqlalchemy.exc import SQLAlchemyError
 
-from flask_paycheckout.books.booking_model import BookingMixin
-from flask_paycheckout.checkouts.checkout_model import CheckoutMixin
-from flask_paycheckout.checkouts.requests import RequestMixin
 from flask_paycheckout.database.connections import schema_of
 from flask_paycheckout.database.database_errors import database_text, trouble_of
 from flask_paycheckout.database.models import Models
 from flask_paycheckout.doctor.checks import Check, Level, failure, ok, warning
 from flask_paycheckout.doctor.order_ids import check_order_ids
 from flask_paycheckout.errors import ConfigurationError
-from flask_paycheckout.events.event_model import EventMixin
-from flask_paycheckout.payouts.payout_model import PayoutMixin
 from flask_paycheckout.runtime import Runtime
 from flask_paycheckout.wiring.host import unsupported
 
 _MIGRATE = "Bring the tables up to date: flask db migrate and flask db upgrade, or db.create_all() in a new database."
 _TIMEOUT = 5000
 # A value for the trial in a column of each type that the tables have.
-_FILLERS: dict[Any, Any] = {Integer: 0, String: "doctor", DateTime: datetime(2000, 1, 1, tzinfo=UTC), Boolean: False}
+_FILLERS: dict[Any, Any] = {Integer: 0, String: "", DateTime: datetime(2000, 1, 1, tzinfo=UTC), Boolean: False}
 
 
 def check_host(shop: Runtime) -> Iterator[Check]:
@@ -239,22 +234,22 @@ def _pooler(connection: Connection) -> Iterator[Check]:
 
 def _trial(connection: Connection, models: Models) -> Check:
     """Insert a row into each table and roll back, to see that writes are allowed and that a rollback takes effect."""
-    mark = f"doctor-{uuid.uuid4().hex}"[:36]
-    tables = (
-        (models.checkouts, CheckoutMixin, "checkout_id"),
-        (models.events, EventMixin, "event_id"),
-        (models.payouts, PayoutMixin, "reference"),
-        (models.bookings, BookingMixin, "reference"),
-        (models.requests, RequestMixin, "reference"),
-    )
+    mark = uuid.uuid4().hex
     connection.rollback()
-    for table, mixin, key in tables:
-        connection.execute(table.insert().values(_row(table, mixin) | {key: mark}))
+    for table in models.tables:
+        connection.execute(table.insert().values(_row(table, mark)))
     connection.rollback()
     return ok("writing", "rows can be written and rolled back")
 
 
-def _row(table: Table, mixin: type) -> dict[str, Any]:
-    """A filler for each column of ours that takes no NULL; the shop's own columns must have defaults."""
-    ours = [column for column in table.columns if hasattr(mixin, column.key) and not column.primary_key]
-    return {column.name: _FILLERS[_type_family(column.type)] for column in ours if not column.nullable}
+def _row(table: Table, mark: str) -> dict[str, Any]:
+    """A value for each column that takes no NULL and has no default.
+
+    :param mark: the value of texts, which are unique in some tables.
+    """
+    given = table.autoincrement_column
+    needed = [c for c in table.columns if c is not given and not (c.nullable or c.default or c.server_default)]
+    return {
+        c.name: mark[: c.type.length] if isinstance(c.type, String) else _FILLERS.get(_type_family(c.type))
+        for c in needed
+    }

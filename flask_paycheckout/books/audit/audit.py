@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from functools import cached_property, partial
-from typing import Any, NamedTuple
+from typing import Any
 
 from flask_paycheckout.books.account_names import Merchants
 from flask_paycheckout.books.audit.books import compare_books
@@ -24,7 +24,7 @@ from flask_paycheckout.books.audit.comparing import (
 from flask_paycheckout.books.audit.findings import Finding, Kind, Verdict
 from flask_paycheckout.books.audit.reading import Job, Reads, what_to_do
 from flask_paycheckout.books.audit.rechecks import Findings, Recheck
-from flask_paycheckout.books.audit.rows import AuditRows, Ordered
+from flask_paycheckout.books.audit.rows import BEGIN, AuditPlace, AuditRows, Ordered
 from flask_paycheckout.books.lists import Place, place_of
 from flask_paycheckout.books.periods import Period
 from flask_paycheckout.checkouts.settlement import Settlement
@@ -42,16 +42,6 @@ _LISTED = 100
 
 Compared = tuple[Place, Collection[Finding]]
 """Some findings, and the place behind what they are about."""
-
-
-class AuditPlace(NamedTuple):
-    """How far an audit has come."""
-
-    step: int
-    after: Place | None
-
-
-BEGIN = AuditPlace(0, None)
 
 
 @dataclass(frozen=True)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import Any
 
 import msgspec
 from sqlalchemy import Column, Engine, String, Table, Text, select
 
 from flask_paycheckout.books.audit.findings import Facts, Finding, Verdict
+from flask_paycheckout.books.audit.rows import BEGIN, AuditPlace
 from flask_paycheckout.clock import as_utc
 from flask_paycheckout.database.connections import read_rows
 from flask_paycheckout.database.mapping import MOMENT
@@ -52,9 +52,8 @@ def audit_table(beside: Table) -> Table:
 class Comparison(msgspec.Struct):
     """What a comparison of a month has found."""
 
-    step: int = 0
-    after: list[Any] | None = None
-    """The place where it goes on, as `AuditPlace` has it."""
+    place: AuditPlace = BEGIN
+    """Where it goes on."""
 
     agreed: int = 0
     differing: int = 0

@@ -16,7 +16,7 @@ from sqlalchemy import insert, select, update
 from sqlalchemy.exc import IntegrityError
 
 from flask_paycheckout.books.account_names import Merchants
-from flask_paycheckout.books.audit.audit import Audit, AuditPlace
+from flask_paycheckout.books.audit.audit import Audit
 from flask_paycheckout.books.audit.findings import Finding, Kind
 from flask_paycheckout.books.audit.month_results import Comparison, MonthResult, results
 from flask_paycheckout.books.audit.reading import Reads
@@ -149,15 +149,14 @@ class MonthAudits:
             self._heal,
             page_size=_READS,
         )
-        place = AuditPlace(found.step, None if found.after is None else tuple(found.after))
-        for pages, (behind, findings) in enumerate(audit.run(place), start=1):
+        for pages, (behind, findings) in enumerate(audit.run(found.place), start=1):
             now = self.wiring.clock()
             found.out_since = (found.out_since or now) if reads.is_out else None
             if found.out_since is not None and now < found.out_since + _PATIENCE:
                 self._leave(row, found, _AFTER_OUTAGE)
                 return
             found.add(findings, settled)
-            found.step, found.after = behind.step, None if behind.after is None else list(behind.after)
+            found.place = behind
             if reads.made >= _READS or pages >= _PAGES:
                 self._leave(row, found, timedelta(0))
                 return

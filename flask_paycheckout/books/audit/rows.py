@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from sqlalchemy import Engine, Select, Table, func, select
 
@@ -23,6 +23,16 @@ from flask_paycheckout.wiring import Wiring
 T = TypeVar("T")
 Ordered = tuple[Select[Any], Sequence[str]]
 """The rows of one table, and the columns that order them: a time, if any, and the id."""
+
+
+class AuditPlace(NamedTuple):
+    """How far an audit has come."""
+
+    step: int
+    after: Place | None
+
+
+BEGIN = AuditPlace(0, None)
 
 # The states in which a payout may be at the service, when it is not known when it was taken.
 _TRACES = ("sending", "sent", "completed", "failed", "unknown")
