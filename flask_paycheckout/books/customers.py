@@ -88,10 +88,6 @@ class WrongAnswer(TypeError):
     """The shop gave something else; the message tells only of its type."""
 
 
-DescribeOrders = Callable[[Sequence[str]], Mapping[str, Described]]
-FindOrders = Callable[[str, int], Sequence[str]]
-
-
 @dataclass(frozen=True, eq=False)
 class Customers:
     """Asks the shop of one app about its orders."""

@@ -47,7 +47,9 @@ _OF_EVENT = (
     *("attempts", "last_error", "next_attempt_at"),
 )
 _OF_PROBLEM = ("kind", "account", "since", "last_at", "due", "error")
-_OF_REQUEST = ("reference", "title", "note", "account", "created_at", "expires_at", "withdrawn_at", "asked_by")
+_OF_REQUEST = (
+    *("reference", "order_id", "account", "title", "note", "created_at", "expires_at", "withdrawn_at", "asked_by"),
+)
 
 
 @dataclass(frozen=True)
@@ -121,7 +123,7 @@ class Explanation:
             "payouts": [payout_facts(payout) for payout in self.payouts],
             "events": [_named(_OF_EVENT, event) | {"receivers_done": event.done} for event in self.events],
             "problems": [_named(_OF_PROBLEM, problem) for problem in self.problems],
-            "request": self.request and _named(_OF_REQUEST, self.request) | {"total": str(self.request.total)},
+            "request": self.request and request_facts(self.request) | {"total": str(self.request.total)},
         }
         return dict(plain(facts))
 
@@ -179,6 +181,11 @@ def payout_facts(payout: PayoutMixin) -> dict[str, Any]:
     texts = {name: None if stored is None else amount_text(stored) for name, stored in amounts.items()}
     destination = {"destination": shown(payout.destination)}
     return _named(_OF_PAYOUT, payout) | destination | texts | _history_of(payout)
+
+
+def request_facts(request: RequestMixin) -> dict[str, Any]:
+    """What programs get of a payment request."""
+    return _named(_OF_REQUEST, request)
 
 
 def _attempt_facts(attempt: CheckoutMixin) -> dict[str, Any]:

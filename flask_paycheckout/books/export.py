@@ -233,22 +233,23 @@ class Books:
         :raises ValueError: it is no month.
         """
         period, now = month_period(name, self.zone_of(account), account), self.wiring.clock()
-        audit = next(iter(results(self._reading, self.wiring.models.audits, name)), None)
-        return Month(name, period, self.sums(period), self.is_closed(period, now), audit)
+        audited = results(self._reading, self.wiring.models.audits)
+        return Month(name, period, self.sums(period), self.is_closed(period, now), audited.get(name))
 
     def sums(self, period: Period) -> Sums:
         """The sums of a period; equal amounts are added by the database."""
         c, sums = self.wiring.models.bookings.c, Sums()
         same = [c[name] for name in _SUMMED]
         grouped = select(*same, func.count().label("lines")).where(*self._within(period)).group_by(*same)
-        for row in read_rows(self._reading, grouped):
-            try:
-                line = line_of(dict.fromkeys(COLUMNS) | {"booked_at": EPOCH} | row._mapping)
-            except msgspec.ValidationError:
-                sums.lines += row.lines
-                sums.incomplete += row.lines
-            else:
-                sums.add(line, row.lines)
+        with self._reading.connect() as connection:
+            for row in connection.execute(grouped).mappings():
+                try:
+                    line = line_of(dict.fromkeys(COLUMNS) | {"booked_at": EPOCH} | dict(row))
+                except msgspec.ValidationError:
+                    sums.lines += row["lines"]
+                    sums.incomplete += row["lines"]
+                else:
+                    sums.add(line, row["lines"])
         return sums
 
     def given_back(self, period: Period) -> dict[tuple[str, str], Decimal]:

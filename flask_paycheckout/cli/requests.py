@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from flask_paycheckout.books.explain import request_facts
 from flask_paycheckout.books.lists import page_of_requests
 from flask_paycheckout.books.periods import moment_of
 from flask_paycheckout.checkouts.requests import ShownRequest
@@ -85,9 +86,7 @@ def _table(listed: Sequence[ShownRequest]) -> list[str]:
 def _facts(listed: ShownRequest) -> dict[str, Any]:
     """A request for programs."""
     made, total = listed.request, listed.request.total
-    names = "reference", "order_id", "account", "title", "note", "created_at", "expires_at", "withdrawn_at"
-    facts = {name: getattr(made, name) for name in names}
-    return personal(facts) | {
+    return personal(request_facts(made)) | {
         "amount": total.amount,
         "currency": total.currency,
         "status": listed.status,

@@ -112,11 +112,10 @@ class MonthResult(msgspec.Struct, frozen=True):
         return list(self.found.findings.values())
 
 
-def results(engine: Engine, audits: Table, month: str | None = None) -> Sequence[MonthResult]:
-    """The results of the months that were compared, newest first; of one month, if it is named."""
+def results(engine: Engine, audits: Table) -> dict[str, MonthResult]:
+    """The results of the months that were compared, by month, newest first."""
     rows = select(audits).where(audits.c.compared_at.is_not(None)).order_by(audits.c.month.desc())
-    found = read_rows(engine, rows if month is None else rows.where(audits.c.month == month))
-    return [result_of(row._mapping) for row in found]
+    return {row.month: result_of(row._mapping) for row in read_rows(engine, rows)}
 
 
 def result_of(row: Row) -> MonthResult:

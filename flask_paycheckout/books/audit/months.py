@@ -82,7 +82,7 @@ class MonthAudits:
 
     def result(self, month: str) -> MonthResult | None:
         """The last comparison of a month; None when none came to its end."""
-        return next(iter(results(self.wiring.engine(), self.wiring.models.audits, month)), None)
+        return results(self.wiring.engine(), self.wiring.models.audits).get(month)
 
     def again(self, month: str) -> None:
         """Have a closed month compared again by the next rounds of reconcile.
