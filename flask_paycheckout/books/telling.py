@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 import msgspec
-from sqlalchemy import Column, Connection, String, Table, Text, delete, func, select, update
+from sqlalchemy import Column, Integer, Table, Text, func, select, update
 
 from flask_paycheckout.books.alarms import Alarm, Look, Severity
 from flask_paycheckout.books.report import find_alarms
@@ -15,12 +15,9 @@ from flask_paycheckout.clock import as_utc
 from flask_paycheckout.database.connections import begin_limited, read_rows
 from flask_paycheckout.database.mapping import MOMENT
 from flask_paycheckout.database.state_table import insert_in
-from flask_paycheckout.text import MAX_ID
 from flask_paycheckout.wiring import Wiring
 from flask_paycheckout.wiring.logs import about
 
-# The row without a key says which process tells now, and since when the function fails.
-_TURN = ""
 # A process that has told nothing for so long has died.
 _LEASE = timedelta(minutes=5)
 # The alarm about the function itself is not told to it.
@@ -32,11 +29,12 @@ def alarm_table(beside: Table) -> Table:
     return Table(
         "paycheckout_alarm",
         beside.metadata,
-        Column("key", String(2 * MAX_ID), primary_key=True),
-        # The alarm as it was told, as JSON.
+        # There is one row.
+        Column("id", Integer, primary_key=True, autoincrement=False),
+        # The alarms that were told and are not over, as JSON, without examples, which may name persons.
         Column("told", Text, nullable=False),
-        # The time until which a process tells; NULL for an alarm.
-        Column("until", MOMENT),
+        # The time until which a process tells.
+        Column("until", MOMENT, nullable=False),
         # The error of the shop's function, and the time of the first one since it last returned.
         Column("problem", Text),
         Column("problem_since", MOMENT),
@@ -69,19 +67,22 @@ class OwnerTelling:
         if turn is None:
             return
         # Another process may have told it just before.
-        began, over = _changes(standing, self._told()[0])
+        told, _ = self._told()
+        began, over = _changes(standing, told)
         began = [replace(alarm, url=self.url_of(alarm)) for alarm in began]
         problem = self._call(began, over) if began or over else None
-        has_told = problem is None and bool(began or over)
+        now, table = self.wiring.clock(), self.wiring.models.alarms
+        since = problem and func.coalesce(table.c.problem_since, now)
+        values = {"until": now, "problem": problem, "problem_since": since}
+        if problem is None and (began or over):
+            told_now = [replace(alarm, examples=()) for alarm in (*told.values(), *began) if alarm not in over]
+            values |= {"told": msgspec.json.encode(told_now).decode(), "last_told_at": now}
         with begin_limited(self.wiring.engine()) as connection:
-            if problem is None:
-                self._store(connection, began, over)
-            self._end_turn(connection, turn, problem, has_told=has_told)
+            connection.execute(update(table).where(table.c.until == turn).values(values))
 
     def last_told_at(self) -> datetime | None:
         """The last time when the shop's function was told of something and returned; None before the first."""
-        c = self.wiring.models.alarms.c
-        rows = read_rows(self.wiring.engine(), select(c.last_told_at).where(c.key == _TURN))
+        rows = read_rows(self.wiring.engine(), select(self.wiring.models.alarms.c.last_told_at))
         return as_utc(rows[0][0]) if rows and rows[0][0] else None
 
     def _call(self, began: list[Alarm], over: list[Alarm]) -> str | None:
@@ -100,40 +101,19 @@ class OwnerTelling:
     def _told(self) -> tuple[dict[str, Alarm], str | None]:
         """The alarms that were told, by key, and the error of the shop's function, if it failed the last time."""
         c = self.wiring.models.alarms.c
-        told, problem = dict[str, Alarm](), None
-        for key, alarm, error in read_rows(self.wiring.engine(), select(c.key, c.told, c.problem)):
-            if key == _TURN:
-                problem = error
-            else:
-                told[key] = msgspec.json.decode(alarm, type=Alarm)
-        return told, problem
-
-    def _store(self, connection: Connection, began: Iterable[Alarm], over: Iterable[Alarm]) -> None:
-        table = self.wiring.models.alarms
-        for alarm in began:
-            # Its examples may name persons.
-            told = msgspec.json.encode(replace(alarm, examples=())).decode()
-            connection.execute(insert_in(connection, table).values(key=alarm.key, told=told).on_conflict_do_nothing())
-        connection.execute(delete(table).where(table.c.key.in_([alarm.key for alarm in over])))
+        for told, problem in read_rows(self.wiring.engine(), select(c.told, c.problem)):
+            return {alarm.key: alarm for alarm in msgspec.json.decode(told, type=list[Alarm])}, problem
+        return {}, None
 
     def _take_turn(self) -> datetime | None:
         """The end of this process's turn to tell; None while another process has it."""
         table, now = self.wiring.models.alarms, self.wiring.clock()
         until = now + _LEASE
         with begin_limited(self.wiring.engine()) as connection:
-            first = insert_in(connection, table).values(key=_TURN, told="", until=now)
+            first = insert_in(connection, table).values(id=1, told="[]", until=now)
             connection.execute(first.on_conflict_do_nothing())
-            taken = update(table).where(table.c.key == _TURN, table.c.until <= now).values(until=until)
+            taken = update(table).where(table.c.until <= now).values(until=until)
             return until if connection.execute(taken).rowcount == 1 else None
-
-    def _end_turn(self, connection: Connection, turn: datetime, problem: str | None, *, has_told: bool) -> None:
-        c, now = self.wiring.models.alarms.c, self.wiring.clock()
-        told = {"last_told_at": now} if has_told else {}
-        connection.execute(
-            update(self.wiring.models.alarms)
-            .where(c.key == _TURN, c.until == turn)
-            .values(until=now, problem=problem, problem_since=problem and func.coalesce(c.problem_since, now), **told)
-        )
 
 
 def _changes(standing: Mapping[str, Alarm], told: Mapping[str, Alarm]) -> tuple[list[Alarm], list[Alarm]]:
