@@ -20,7 +20,7 @@ from flask_paycheckout.books.alarms import Alarm, Look
 from flask_paycheckout.books.audit.months import MonthAudits
 from flask_paycheckout.books.customers import Customers
 from flask_paycheckout.books.erasing import Erasing
-from flask_paycheckout.books.explain import Explanation, explain
+from flask_paycheckout.books.explain import Explain
 from flask_paycheckout.books.export import Books
 from flask_paycheckout.books.ledger import Bookings
 from flask_paycheckout.books.pruning import Pruning
@@ -74,7 +74,7 @@ from flask_paycheckout.security.signed_links import SignedLinks
 from flask_paycheckout.service.accounts import Accounts, AccountUnavailable, Clients
 from flask_paycheckout.service.calls import Service
 from flask_paycheckout.service.record import ServiceRecord
-from flask_paycheckout.shop_functions import personal, shop_caller
+from flask_paycheckout.shop_functions import shop_caller
 from flask_paycheckout.text import first_line, visible
 from flask_paycheckout.wiring import Callbacks, Observers, Wiring
 from flask_paycheckout.wiring.host import refuse_unsupported
@@ -311,14 +311,7 @@ class Runtime(Wiring):
     merchants = made_once(Merchants)
     pruning = made_once(Pruning)
     erasing = made_once(Erasing)
-
-    def explain(self, order_id: str) -> Explanation:
-        """Explain an order; errors as for `PayCheckout.explain`."""
-        self.sessions.allow_reading(f"explain({order_id!r})")
-        order_id = self.requests.require_order(order_id)
-        rows = self.checkouts, self.payouts, self.event_queue, self.requests, self.order_problems
-        story = explain(*rows, self.resolutions.choices, order_id)
-        return personal(story) if story.is_stored else story
+    explain = made_once(Explain)
 
     def look(self, account: str | None = None) -> Look:
         """The rows, and the time, from which alarms are found.

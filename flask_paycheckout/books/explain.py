@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -19,6 +19,7 @@ from flask_paycheckout.books.order_text import (
     total_text,
 )
 from flask_paycheckout.checkouts.checkout_model import CheckoutMixin
+from flask_paycheckout.checkouts.decisions import Resolutions
 from flask_paycheckout.checkouts.order_problems import OrderProblem, OrderProblems
 from flask_paycheckout.checkouts.requests import PaymentRequests, RequestMixin
 from flask_paycheckout.checkouts.states import Status, best_of
@@ -29,7 +30,9 @@ from flask_paycheckout.payouts.destinations import shown
 from flask_paycheckout.payouts.paybacks import refunds_to_make, waits_for_payback
 from flask_paycheckout.payouts.payout_model import PayoutMixin
 from flask_paycheckout.payouts.payout_table import Payouts
+from flask_paycheckout.shop_functions import personal
 from flask_paycheckout.text import PRUNED_EVENTS_TEXT, amount_text, plain, visible
+from flask_paycheckout.wiring import Wiring
 
 # The attributes of each record that programs get.
 _OF_ATTEMPT = (
@@ -149,30 +152,34 @@ class Explanation:
         return "\n".join(map(visible, text))
 
 
-def explain(
-    checkouts: Checkouts,
-    payouts: Payouts,
-    events: EventQueue,
-    requests: PaymentRequests,
-    problems: OrderProblems,
-    ways: Callable[[CheckoutMixin], Collection[str]],
-    order_id: str,
-) -> Explanation:
-    """Explain an order from the stored rows; the service is not called.
+@dataclass(frozen=True)
+class Explain:
+    """Explains the orders of one app from the stored rows; the service is not called."""
 
-    :param ways: the ways to accept a held checkout.
-    """
-    attempts = tuple(checkouts.of_order(order_id))
-    return Explanation(
-        order_id,
-        best_of({attempt.status for attempt in attempts}),
-        attempts,
-        tuple(payouts.of_order(order_id)),
-        tuple(events.of_order(order_id)),
-        requests.of_an_order(order_id),
-        tuple(problems.of_order(order_id)),
-        {attempt.checkout_id: ways(attempt) for attempt in attempts if attempt.status == Status.HELD},
-    )
+    wiring: Wiring
+    checkouts: Checkouts
+    payouts: Payouts
+    events: EventQueue
+    requests: PaymentRequests
+    problems: OrderProblems
+    resolutions: Resolutions
+
+    def __call__(self, order_id: str) -> Explanation:
+        """Explain an order; errors as for `PayCheckout.explain`."""
+        self.wiring.sessions.allow_reading(f"explain({order_id!r})")
+        order_id = self.requests.require_order(order_id)
+        attempts, choices = tuple(self.checkouts.of_order(order_id)), self.resolutions.choices
+        story = Explanation(
+            order_id,
+            best_of({attempt.status for attempt in attempts}),
+            attempts,
+            tuple(self.payouts.of_order(order_id)),
+            tuple(self.events.of_order(order_id)),
+            self.requests.of_an_order(order_id),
+            tuple(self.problems.of_order(order_id)),
+            {attempt.checkout_id: choices(attempt) for attempt in attempts if attempt.status == Status.HELD},
+        )
+        return personal(story) if story.is_stored else story
 
 
 def payout_facts(payout: PayoutMixin) -> dict[str, Any]:
