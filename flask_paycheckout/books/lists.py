@@ -149,7 +149,7 @@ def _orders(
     return orders.where(c.current_order_id.is_not(None))
 
 
-def count_of_orders(checkouts: Checkouts, period: Period = ALWAYS) -> dict[str, int]:
+def count_of_orders(checkouts: Checkouts, period: Period) -> dict[str, int]:
     """The number of orders with each status, as `page_of_orders` lists them; `MANY` for so many or more."""
     moved_at, counts = checkouts.table.c.moved_at, list[Any]()
     within, is_limited = period.conditions(checkouts.table, moved_at), period.is_limited

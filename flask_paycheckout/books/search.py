@@ -47,50 +47,48 @@ class Hits:
     """References of payouts."""
 
 
-def search(
-    engine: Engine, models: Models, text: str, find: Callable[[str, int], Sequence[str]], limit: int = MOST_HITS
-) -> Hits:
+def search(engine: Engine, models: Models, text: str, find: Callable[[str, int], Sequence[str]]) -> Hits:
     """Find orders and payouts; by ids first, and only if there are none by the shop, and by titles, payees and amounts.
 
     :param find: returns the orders that the shop finds; orders that nobody began to pay are left out.
-    :param limit: the most of each.
     """
     # PostgreSQL refuses other texts, and none is ever stored.
     if not is_order_id(text):
         return Hits((), ())
-    found = _Search(engine, models, limit)
+    found = _Search(engine, models)
     by_id = Hits(found.orders_by_id(text), found.payouts_by_id(text))
     if by_id.orders or by_id.payouts:
         return by_id
-    orders = dict.fromkeys([*found.stored(find(text, limit)), *found.orders_like(text)])
-    return Hits(list(orders)[:limit], found.payouts_like(text))
+    orders = dict.fromkeys([*found.stored(find(text, MOST_HITS)), *found.orders_like(text)])
+    return Hits(list(orders)[:MOST_HITS], found.payouts_like(text))
 
 
 @dataclass(frozen=True)
 class _Search:
     engine: Engine
     models: Models
-    limit: int
 
     def orders_by_id(self, text: str) -> list[str]:
-        checkouts, requests = self.models.checkouts.c, self.models.requests.c
-        orders = self._first(select(checkouts.order_id).where(checkouts.order_id == text).limit(1))
-        orders += self._first(select(checkouts.order_id).where(checkouts.checkout_id == text))
+        requests = self.models.requests.c
+        orders = self._named(self.models.checkouts, ("order_id", "checkout_id"), "order_id", text)
         asked = self._first(select(requests.reference).where(requests.reference == (request_of(text) or text)))
         return list(dict.fromkeys([*orders, *map(order_of_request, asked)]))
+
+    def payouts_by_id(self, text: str) -> list[str]:
+        names = ("reference", "service_reference", "disbursement_id")
+        return self._named(self.models.payouts, names, "reference", text)
+
+    def _named(self, table: Table, names: Sequence[str], wanted: str, text: str) -> list[str]:
+        """A column of the rows that have this text in one of some columns, each of which is looked up by its index."""
+        c = table.c
+        found = (self._first(select(c[wanted]).where(c[name] == text).limit(MOST_HITS)) for name in names)
+        return list(dict.fromkeys(chain.from_iterable(found)))
 
     def stored(self, order_ids: Sequence[str]) -> list[str]:
         """Those of some orders that are stored, in the same order."""
         c = self.models.checkouts.c
         known = set(self._first(select(c.order_id).where(c.order_id.in_(order_ids)).distinct())) if order_ids else set()
         return [order_id for order_id in order_ids if order_id in known]
-
-    def payouts_by_id(self, text: str) -> list[str]:
-        c = self.models.payouts.c
-        # Each by itself, along its index.
-        names = (c.reference, c.service_reference, c.disbursement_id)
-        found = (self._first(select(c.reference).where(name == text).limit(self.limit)) for name in names)
-        return list(dict.fromkeys(chain.from_iterable(found)))
 
     def orders_like(self, text: str) -> list[str]:
         checkouts, requests = self.models.checkouts.c, self.models.requests.c
@@ -109,7 +107,7 @@ class _Search:
 
     def _newest(self, table: Table, column: ColumnElement[Any], where: ColumnElement[bool]) -> Select[Any]:
         since = select(func.max(table.c.id) - _NEWEST).scalar_subquery()
-        return select(column).where(table.c.id > since, where).order_by(table.c.id.desc()).limit(self.limit)
+        return select(column).where(table.c.id > since, where).order_by(table.c.id.desc()).limit(MOST_HITS)
 
     def _first(self, statement: Select[Any]) -> list[str]:
         return [found for (found,) in read_rows(self.engine, statement)]

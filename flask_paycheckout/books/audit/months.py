@@ -92,7 +92,7 @@ class MonthAudits:
         now = self.wiring.clock()
         if not self.books.is_closed(_period_of(month), now):
             raise ValueError("month is not over everywhere yet; compare it later")
-        if not self._changed(month, now, progress=_FROM_THE_BEGINNING, next_at=now, begun_at=now):
+        if not self._changed(month, progress=_FROM_THE_BEGINNING, next_at=now, begun_at=now):
             self._begin(month, now, now)
 
     def settle(self, month: str, by: str, why: str) -> None:
@@ -116,7 +116,7 @@ class MonthAudits:
         rows = {row.month: row._mapping for row in read_rows(self.wiring.engine(), select(self.wiring.models.audits))}
         for month, row in rows.items():
             if only in (None, month) and row["progress"] is not None and as_utc(row["next_at"]) <= now:
-                taken = self._changed(month, now, seen=row["next_at"], next_at=now + _LEASE)
+                taken = self._changed(month, seen=row["next_at"], next_at=now + _LEASE)
                 return {**row, "next_at": now + _LEASE} if taken else None
         if self.wiring.settings.audit_months and only is None:
             # The newest one is under way.
@@ -171,16 +171,14 @@ class MonthAudits:
                 self.sender.read_again(finding.reference)
 
     def _leave(self, row: Row, found: Comparison, pause: timedelta) -> None:
-        now = self.wiring.clock()
         progress = msgspec.json.encode(found).decode()
-        self._changed(row["month"], now, seen=row["next_at"], progress=progress, next_at=now + pause)
+        self._changed(row["month"], seen=row["next_at"], progress=progress, next_at=self.wiring.clock() + pause)
 
     def _finish(self, row: Row, found: Comparison) -> None:
         before, now = self.result(row["month"]), self.wiring.clock()
         since = before and before.differs_since
         self._changed(
             row["month"],
-            now,
             seen=row["next_at"],
             progress=None,
             compared_at=row["begun_at"],
@@ -188,7 +186,7 @@ class MonthAudits:
             differs_since=(since or now) if found.differing else None,
         )
 
-    def _changed(self, month: str, now: datetime, seen: datetime | None = None, **values: Any) -> bool:
+    def _changed(self, month: str, seen: datetime | None = None, **values: Any) -> bool:
         """Change the row of a month; False where there is none.
 
         :param seen: the `next_at` that it must have, so that a process that was overtaken changes nothing.
