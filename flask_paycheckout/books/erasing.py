@@ -94,7 +94,8 @@ class Erasing:
         if not any(self._rows(name, mine) for name, mine in about.items()):
             return Erased(order_id, reference, 0, 0, 0, found=False, dry_run=dry_run)
         checkouts = self.checkouts.of_order(order_id) if order_id is not None else ()
-        payouts = self.payouts.loaded(select(self.payouts.table).where(about["payouts"]))
+        table = self.payouts.table
+        payouts = self.payouts.loaded(select(table).where(about["payouts"]).order_by(table.c.id))
         ended = [payout for payout in payouts if _ended(payout)]
         kept = {
             payout.reference: f"the {payout.kind} {payout_status_text(payout.status)}"
@@ -108,10 +109,7 @@ class Erasing:
         left = {payout.id: self._delete_recipients(payout, deleted, kept) for payout in ended}
         with _begin_erasing(self.wiring.engine()) as connection:
             emptied = {one.checkout_id: self._empty(connection, self.checkouts.table, one) for one in checkouts}
-            wiped = {
-                one.reference: self._empty(connection, self.payouts.table, one, **_columns(one, left[one.id]))
-                for one in ended
-            }
+            wiped = {one.reference: self._empty(connection, table, one, **_columns(one, left[one.id])) for one in ended}
             self._empty_others(connection, about, payouts)
             now, deeds, subject = self.wiring.clock(), self.wiring.models.deeds, order_id or reference or ""
             record_deed(connection, deeds, now, by, "erased", subject, why, order_id)
