@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from inspect import signature
 
 import httpx
 import pytest
@@ -10,7 +11,7 @@ from flask import Flask
 from flask_sqlalchemy import SQLAlchemy
 
 from flask_paycheckout import ConfigurationError, Pay, PayCheckout
-from flask_paycheckout.runtime import runtime
+from flask_paycheckout.runtime import Runtime, made_once, runtime
 from tests.scripted import Clock, Service, Shop, make_app
 
 
@@ -114,3 +115,14 @@ def test_a_wrong_use_is_an_error_with_the_remedy(
 def test_an_app_without_the_extension_is_named() -> None:
     with make_app().app_context(), pytest.raises(ConfigurationError, match=r"not set up on 'shop'.*init_app"):
         runtime()
+
+
+def test_each_service_is_made_of_collaborators_of_the_types_that_it_names(shop: Shop) -> None:
+    """The runtime finds them by these types, which no type checker compares."""
+    names = {name for name, made in vars(Runtime).items() if isinstance(made, made_once)} - {"wiring"}
+    services = [getattr(shop.runtime, name) for name in names]
+    kinds = {type(service).__name__ for service in services}
+    for service in services:
+        for parameter in signature(type(service)).parameters.values():
+            if parameter.annotation in kinds:
+                assert type(getattr(service, parameter.name)).__name__ == parameter.annotation
