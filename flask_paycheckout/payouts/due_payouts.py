@@ -8,28 +8,33 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cached_property
-from threading import Event
-from typing import Any
+from typing import Any, NamedTuple
 
-from sqlalchemy import ColumnElement, Connection, case, exists, func, select, tuple_, update
+from sqlalchemy import ColumnElement, Connection, bindparam, case, exists, func, select, tuple_, update
 from sqlalchemy.exc import IntegrityError
 
 from flask_paycheckout.checkouts.payments import number_of
 from flask_paycheckout.clock import Clock
 from flask_paycheckout.database.connections import begin_limited, lost_races_ignored
+from flask_paycheckout.database.mapping import MOMENT
 from flask_paycheckout.database.state_table import Entry, appended, line
 from flask_paycheckout.payouts.daily_limit import LimitedDay
 from flask_paycheckout.payouts.payout_model import PayoutMixin
 from flask_paycheckout.payouts.payout_schedule import QUESTIONS
-from flask_paycheckout.payouts.payout_states import LIVE, PayoutEvidence, PayoutState, PayoutStatus
+from flask_paycheckout.payouts.payout_states import (
+    LOOKED_UP,
+    READ,
+    SENDABLE,
+    PayoutEvidence,
+    PayoutState,
+    PayoutStatus,
+)
 from flask_paycheckout.payouts.payout_table import Payouts, is_stopped, next_transfers
 from flask_paycheckout.service.limits import Cooldown
 from flask_paycheckout.wiring import Wiring
-
-_READY = PayoutState.READY, PayoutState.RELEASED
 
 # The payouts in one of these states that one round moves.
 _MOVED = 1000
@@ -42,6 +47,24 @@ _BETWEEN_HINTS = timedelta(minutes=1)
 _MAY_RETURN, _MOST_AGAIN, _BETWEEN_READS = timedelta(days=30), 100, timedelta(minutes=10)
 
 
+class Backlog(NamedTuple):
+    """What is due of the payouts, by the steps of a round."""
+
+    ready: int
+    """The number of payouts that are ready to be sent, due or not."""
+
+    lapsed: bool
+    postponed: bool
+    looked_up: bool
+    sent: bool
+    read: bool
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing is due."""
+        return not any(self[1:])
+
+
 @dataclass(frozen=True, eq=False)
 class DuePayouts:
     """Claims the due payouts of one app.
@@ -52,31 +75,28 @@ class DuePayouts:
     wiring: Wiring
     payouts: Payouts
     database_clock: Clock
-    _has_key: Event = field(default_factory=Event, init=False)
 
-    def backlog(self, due_by: datetime) -> tuple[bool, int]:
-        """Whether anything is due to be sent, looked up or read, and the number of payouts that are ready to be sent.
+    def backlog(self, due_by: datetime) -> Backlog:
+        """Find out what is due."""
+        (row,) = self.payouts.rows(self._backlog, due_by=due_by)
+        return Backlog(*row)
 
-        A shop reconciles before it pays out, so that each backup from which it forgets payouts has the key of their
-        service references.
+    @cached_property
+    def _backlog(self) -> Any:
+        """The query for a `Backlog`, made once, since each round runs it; and the installation's key before it.
+
+        A shop reconciles before it pays out, so that each backup from which it forgets payouts has that key.
         """
-        if not self._has_key.is_set():
-            self.payouts.installation_key()
-            self._has_key.set()
-        c = self.payouts.table.c
-        due = (
-            (c.status.in_(LIVE), self._is_due(due_by)),
-            self._has_lapsed(due_by),
-            (c.state == PayoutState.COMPLETED, c.due_at <= due_by),
-        )
-        ready = select(func.count()).where(c.status == PayoutStatus.READY).scalar_subquery()
-        (row,) = self.payouts.rows(select(ready, *[exists().where(*conditions) for conditions in due]))
-        return any(row[1:]), int(row[0])
+        self.payouts.installation_key()
+        due_by: Any = bindparam("due_by", type_=MOMENT)
+        ready = select(func.count()).where(self.payouts.table.c.status == PayoutStatus.READY).scalar_subquery()
+        due = [self._is_due(states, due_by) for states in ([PayoutState.POSTPONED], LOOKED_UP, SENDABLE, READ)]
+        return select(ready, *[exists().where(condition) for condition in (self._has_lapsed(due_by), *due)])
 
     def overdue(self, due_by: datetime) -> Sequence[PayoutMixin]:
         """Payouts that nobody claimed in time, or that waited for this day; as many as one round moves."""
         table = self.payouts.table
-        lapsed = select(table).where(*self._has_lapsed(due_by)).order_by(table.c.claim_ends_at).limit(_MOVED)
+        lapsed = select(table).where(self._has_lapsed(due_by)).order_by(table.c.claim_ends_at).limit(_MOVED)
         postponed = self.payouts.loaded(self._oldest([PayoutState.POSTPONED], due_by, _MOVED))
         # The limit's day is the database's: one whose day has not begun there is not moved to and fro.
         day = self.database_clock() if postponed else due_by
@@ -94,7 +114,7 @@ class DuePayouts:
         c = self.payouts.table.c
         payable = case((c.paid_by.is_(None), c.account.not_in(without)), else_=c.paid_by.not_in(away))
         free = payable, c.id.not_in(locked), ~is_stopped(self.wiring.models)
-        return next(iter(self.payouts.loaded(self._oldest(_READY, due_by, 1, *free))), None)
+        return next(iter(self.payouts.loaded(self._oldest(SENDABLE, due_by, 1, *free))), None)
 
     def take(
         self, first: PayoutMixin, due_by: datetime, *, paid_by: str, client_id: str | None
@@ -115,7 +135,7 @@ class DuePayouts:
         if not (first.is_token or first.doubt or first.earlier):
             those = [c.account == first.account, c.currency == first.currency, c.doubt.is_(None), c.earlier.is_(None)]
         those.append(~is_stopped(self.wiring.models))
-        due = self._oldest(_READY, due_by, self.wiring.settings.payout_batch, *those)
+        due = self._oldest(SENDABLE, due_by, self.wiring.settings.payout_batch, *those)
         sent_by = {"paid_by": func.coalesce(c.paid_by, paid_by), "client_id": func.coalesce(c.client_id, client_id)}
         with suppress(IntegrityError), lost_races_ignored(), begin_limited(self.wiring.engine()) as connection:
             key = {"account": paid_by, "currency": first.currency, "day": today}
@@ -216,20 +236,25 @@ class DuePayouts:
         free = self.payouts.unlocked(select(c.id).where(same))
         return self.payouts.claimed(self._claiming(free, self.wiring.clock()))
 
-    def _oldest(self, states: Collection[str], due_by: datetime, limit: int, *conditions: ColumnElement[bool]) -> Any:
+    def _oldest(
+        self, states: Collection[PayoutState], due_by: datetime, limit: int, *conditions: ColumnElement[bool]
+    ) -> Any:
         """Select the due payouts in these states that have waited for the longest time."""
         table = self.payouts.table
-        due = select(table).where(table.c.state.in_(states), self._is_due(due_by), *conditions)
+        due = select(table).where(self._is_due(states, due_by), *conditions)
         return due.order_by(table.c.due_at, table.c.id).limit(limit)
 
-    def _is_due(self, due_by: datetime) -> ColumnElement[bool]:
+    def _is_due(self, states: Collection[PayoutState], due_by: datetime) -> ColumnElement[bool]:
         c = self.payouts.table.c
-        # A payout that never failed is due: only a clock ahead of ours can have planned it later.
-        return (c.due_at <= due_by) | (c.status == PayoutStatus.READY) & (c.failures == 0)
+        due = c.due_at <= due_by
+        if states is SENDABLE:
+            # One that never failed is due: only a clock ahead of ours can have planned it later.
+            due |= c.failures == 0
+        return c.state.in_(states) & due
 
-    def _has_lapsed(self, due_by: datetime) -> Sequence[ColumnElement[bool]]:
+    def _has_lapsed(self, due_by: datetime) -> ColumnElement[bool]:
         c = self.payouts.table.c
-        return c.state == PayoutState.CLAIMABLE, c.claim_ends_at <= due_by
+        return (c.state == PayoutState.CLAIMABLE) & (c.claim_ends_at <= due_by)
 
     def _claiming(self, those: ColumnElement[bool], now: datetime) -> Any:
         """A statement that claims these payouts."""

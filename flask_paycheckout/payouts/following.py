@@ -26,7 +26,7 @@ from flask_paycheckout.payouts.due_payouts import DuePayouts
 from flask_paycheckout.payouts.payout_model import PayoutMixin, about_payout
 from flask_paycheckout.payouts.payout_moves import PayoutMove
 from flask_paycheckout.payouts.payout_schedule import WITHOUT_KEYS
-from flask_paycheckout.payouts.payout_states import CALLED, Doubt, PayoutEvidence, PayoutState
+from flask_paycheckout.payouts.payout_states import LOOKED_UP, READ, Doubt, PayoutEvidence, PayoutState
 from flask_paycheckout.payouts.payout_table import Try, all_tries, tries_of, tries_text
 from flask_paycheckout.payouts.results import PayoutResults
 from flask_paycheckout.service.accounts import AccountUnavailable
@@ -85,7 +85,7 @@ class Following:
             together = groupby(sorted(claimed, key=_sent_with), _sent_with)
             return {account for (account, _), payouts in together if not self.look_up(list(payouts), results)}
 
-        self._in_portions((*CALLED, PayoutState.UNKNOWN), _LOOK_UPS, results, ask)
+        self._in_portions(LOOKED_UP, _LOOK_UPS, results, ask)
 
     def look_up(self, claimed: Sequence[PayoutMixin], results: PayoutResults) -> bool:
         """Find out what became of claimed payouts that were sent with the same keys.
@@ -229,7 +229,7 @@ class Following:
                 answered = {payout.account for payout, read in reads if self._store(payout, read, results)}
                 return {payout.account for payout in claimed} - answered
 
-            self._in_portions([PayoutState.SENT, PayoutState.COMPLETED], _READS, results, ask)
+            self._in_portions(READ, _READS, results, ask)
 
     def _begin(self, payout: PayoutMixin, readers: Executor) -> Read:
         """Begin a call, which uses no database, in a thread."""

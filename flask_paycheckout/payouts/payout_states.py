@@ -129,6 +129,15 @@ _S, _E = PayoutState, PayoutEvidence
 CALLED = (_S.SENDING, _S.LOST, _S.SPLIT, _S.REFUSED)
 """In these states a call was made, or is being made, and its outcome is not known yet."""
 
+SENDABLE = (_S.READY, _S.RELEASED)
+"""In these states it is sent next."""
+
+LOOKED_UP = (*CALLED, _S.UNKNOWN)
+"""In these states look-ups find out whether it was sent; of an unknown one, once the keys that sent it are back."""
+
+READ = (_S.SENT, _S.COMPLETED)
+"""In these states the service has it, and is asked what became of it."""
+
 _OUTCOMES = {
     _E.ACCEPTED: _S.SENT,
     _E.FOUND: _S.SENT,

@@ -13,7 +13,7 @@ import hmac
 import re
 import secrets
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import chain, count
 from typing import Any, NamedTuple
@@ -61,15 +61,25 @@ class Payouts(StateTable[PayoutMixin]):
     # Each claim counts as a change, so that a process which lost its claim changes nothing.
     unmoved = ("id", "status", "changes")
 
+    _key: list[bytes] = field(default_factory=list, init=False, repr=False)
+    """The key of this installation, once it was read."""
+
     def planned(self, columns: frozenset[str]) -> dict[str, Any]:
         return super().planned(columns) | {"changes": self.table.c.changes + 1}
 
     def installation_key(self, connection: Connection | None = None) -> bytes:
-        """The key of this installation, which its service references contain; `connection` as for `find`."""
-        if connection is not None:
-            return installation_key(connection, self.models.services)
-        with begin_limited(self.engine()) as own:
-            return installation_key(own, self.models.services)
+        """The key of this installation, which its service references contain; `connection` as for `find`.
+
+        It never changes, so that a process reads it once; in a transaction of the caller each time, as that may not be
+        committed.
+        """
+        if not self._key:
+            if connection is not None:
+                return installation_key(connection, self.models.services)
+            with begin_limited(self.engine()) as own:
+                key = installation_key(own, self.models.services)
+            self._key.append(key)
+        return self._key[0]
 
     def of_checkout(self, checkout_id: str, connection: Connection | None = None) -> Sequence[PayoutMixin]:
         """The refunds of a checkout, oldest first; `connection` as for `find`."""

@@ -75,13 +75,21 @@ class PayoutSender:
             # Before anything is claimed.
             self.calls.authorized(access_token)
         results = PayoutResults(self.wiring, self.moves, self.outbox, stopped)
-        due, results.left = self.due.backlog(results.started)
-        if not due:
+        due = self.due.backlog(results.started)
+        results.left = due.ready
+        if due.is_empty:
             return results.report(), results.delivery
         token = self._setting if access_token is None else access_token
-        send = partial(self._send_ready, token, at_once)
-        following = self.following
-        self._take_steps(results, self._let_time_pass, following.look_up_due, send, following.read_due, self._count)
+        # The steps before may make some ready.
+        may_send = due.sent or due.postponed or due.looked_up
+        steps: dict[Callable[[PayoutResults], None], bool] = {
+            self._let_time_pass: due.lapsed or due.postponed,
+            self.following.look_up_due: due.looked_up,
+            partial(self._send_ready, token, at_once): may_send,
+            self.following.read_due: due.read,
+            self._count: may_send,
+        }
+        self._take_steps(results, *(step for step, is_due in steps.items() if is_due))
         return results.report(), results.delivery
 
     def _let_time_pass(self, results: PayoutResults) -> None:
@@ -93,7 +101,7 @@ class PayoutSender:
             results.move(payout, PayoutMove(PayoutEvidence.EXPIRED if unclaimed else PayoutEvidence.NEXT_DAY, since))
 
     def _count(self, results: PayoutResults) -> None:
-        _, results.left = self.due.backlog(results.started)
+        results.left = self.due.backlog(results.started).ready
 
     def _take_steps(self, results: PayoutResults, *steps: Callable[[PayoutResults], None]) -> None:
         """Take the steps of a round; one that fails must not keep the round from the next one."""
@@ -139,7 +147,6 @@ class PayoutSender:
         """
         if not self.installation.is_here():
             return
-        # The steps before may have made some ready.
         due_by, away = self.wiring.clock(), set() if at_once else self._pauses.accounts()
         waiting, locked = set[str](), set[int]()
         # What the service refused together is sent alone, once one look-up for all of it has found nothing.

@@ -294,10 +294,10 @@ class PayoutThread:
             return
         # The round itself meets the same error, and tells it.
         with suppress(Exception):
-            due, ready = self._sender.due.backlog(wiring.clock())
-            if not due:
+            due = self._sender.due.backlog(wiring.clock())
+            if due.is_empty:
                 self._done = Future()
-                self._done.set_result(ReconcileReport(payouts=PayoutReport(left=ready)))
+                self._done.set_result(ReconcileReport(payouts=PayoutReport(left=due.ready)))
                 return
         # The process waits for its thread: one that ends in the middle of a call would leave payouts in doubt.
         thread = ThreadPoolExecutor(1, "paycheckout-payouts")
