@@ -206,4 +206,4 @@ def _spelled(value: object) -> str:
 def wire_name(name: str) -> str:
     """The argument's name in camelCase."""
     first, *rest = name.split("_")
-    return first + "".join(part.capitalize() for part in rest)
+    return first + "".join(map(str.capitalize, rest))

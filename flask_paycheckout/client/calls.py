@@ -112,7 +112,7 @@ class Caller(Generic[W]):
     ) -> tuple[Page[R], bool]:
         """A page, and whether it came as a plain array, or as its first record alone.
 
-        :param may_be_blank: whether data without any field means that there is no record.
+        :param may_be_blank: whether data without any field means, on the first page, that there is no record.
         """
         reader = reader_of(listing.operation.answer)
         limit = filters.get("limit") or DEFAULT_LIMIT
@@ -131,7 +131,7 @@ class Caller(Generic[W]):
         query = fields_of(listing.filters).query(filters, page)
         found, form = await self._ask(listing.operation, read, query=query)
         if form == "record":
-            if not found.docs and not may_be_blank:
+            if not (found.docs or may_be_blank) and found.page == 1:
                 # A look-up that finds nothing lets a payout be sent again, which needs a clearer answer than `{}`.
                 raise TransportFailed(str(listing.operation), "the answer does not say whether there are records")
             if found.docs and limit > 1:
@@ -164,26 +164,25 @@ class Caller(Generic[W]):
         return await self._ask(operation, read, **asked)
 
     async def _ask(self, operation: Operation[Any], read: Callable[[_Response], T], **asked: Any) -> T:
-        began = self.retries.pace.elapsed()
+        call, began = Call(operation, **asked), self.retries.pace.elapsed()
         try:
-            result = await self._tried(Call(operation, **asked), read)
+            result = await self._tried(call, read)
         except PaymentsError as error:
-            self._report(operation, error, began)
+            self._report(call, error, began)
             raise
-        self._report(operation, None, began)
+        self._report(call, None, began)
         return result
 
-    def _report(self, operation: Operation[Any], error: PaymentsError | None, began: float) -> None:
+    def _report(self, call: Call, error: PaymentsError | None, began: float) -> None:
         """Tell who observes the calls."""
         if self.observe is not None:
             # An observer changes nothing: the call may have moved money.
             with suppress(Exception):
-                self.observe(str(operation), error, self.retries.pace.elapsed() - began)
+                self.observe(call.name, error, self.retries.pace.elapsed() - began)
 
     async def _tried(self, call: Call, read: Callable[[_Response], T]) -> T:
         """The result of the first attempt that succeeds, within the call's time."""
-        retries, repeatable = self.retries, call.operation.repeatable
-        pace = retries.pace
+        retries, pace = self.retries, self.retries.pace
         signer = self.sender.signers.get(call.operation.access)
         token = signer if isinstance(signer, RenewedToken) else None
         held = token and (token.held or await self.waiting.in_thread(partial(token.renew, None)))
@@ -209,6 +208,7 @@ class Caller(Generic[W]):
                 if until - pace.elapsed() < SHORTEST_ATTEMPT:
                     raise failure
             else:
+                repeatable = call.operation.repeatable
                 await self.waiting.sleep(pace, retries.wait_after(failure, number, until, repeatable=repeatable))
                 number += 1
 
@@ -258,7 +258,7 @@ class _Response:
     def __init__(self, call: Call, http: httpx.Response) -> None:
         self.operation, self.http = call.operation, http
         headers = ResponseHeaders(http.headers)
-        self.info = ResponseInfo(str(call.operation), http.status_code, headers, call.requested_id)
+        self.info = ResponseInfo(call.name, http.status_code, headers, call.requested_id)
 
     def kept_in(self, record: R) -> R:
         """A record of this response."""

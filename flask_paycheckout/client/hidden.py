@@ -57,8 +57,10 @@ def concealed(value: T) -> T:
 
     A list becomes a tuple. Numbers and functions stay as they are.
     """
-    kind = next((kind for base, kind in _CONCEALED.items() if isinstance(value, base)), None)
-    return value if kind is None or isinstance(value, kind) else kind(value)
+    for base, kind in _CONCEALED.items():
+        if isinstance(value, base):
+            return value if isinstance(value, kind) else kind(value)
+    return value
 
 
 def hidden_in(value: object) -> Iterator[Hidden]:

@@ -157,7 +157,7 @@ async def walk(
     :param only_grows: no record ever leaves the list: no page is looked at twice.
     :raises TransportFailed: the pages would not come to an end.
     """
-    operation, id_of = str(listing.operation), listing.id_of
+    operation, id_of = listing.operation, listing.id_of
     known = OrderedDict[str, None]()
     number, furthest, total, idle = 1, 0, 0, 0
     ended = False
@@ -174,12 +174,12 @@ async def walk(
         new = [record for record in page.docs if id_of(record) not in known]
         idle = 0 if new else idle + 1
         if goes_on and (fault := _fault(page, idle, reads, most_pages)):
-            raise TransportFailed(operation, f"the list does not end: {fault}")
+            raise TransportFailed(str(operation), f"the list does not end: {fault}")
         if goes_on and idle == 1 and number > furthest and await _is_first_again(page, fetch, id_of):
             if is_array:
                 # The list ignores the page that is asked for: it has been seen whole.
                 break
-            raise TransportFailed(operation, f"the list does not end: page {number} is the first one again")
+            raise TransportFailed(str(operation), f"the list does not end: page {number} is the first one again")
         known |= dict.fromkeys(filter(None, map(id_of, new)))
         # The oldest are forgotten, so that a long list takes no more memory than a short one.
         while len(known) > _MOST_KNOWN:

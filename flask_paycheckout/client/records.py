@@ -17,7 +17,6 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, Union, get_args, get_origin
 
 import msgspec
-from msgspec.structs import FieldInfo
 
 from flask_paycheckout.client.envelope import JsonObject, Unreadable
 from flask_paycheckout.client.errors import TransportFailed
@@ -157,9 +156,11 @@ class RecordReader(Generic[R]):
     """Makes records of one type; built once, used for every answer."""
 
     def __init__(self, record: type[R]) -> None:
-        self._record, fields = record, msgspec.structs.fields(record)
-        self._fields = [(each.encode_name, each.name, each.required, each.default, _reader_of(each)) for each in fields]
-        self._known = {each.encode_name for each in fields}
+        self._record = record
+        self._fields = {
+            each.encode_name: (each.name, each.required, each.default, _reader_of(each.type, each.required))
+            for each in msgspec.structs.fields(record)
+        }
 
     def read(self, data: object) -> R:
         """The record that `data` holds.
@@ -169,7 +170,7 @@ class RecordReader(Generic[R]):
         if not isinstance(data, dict):
             raise Unreadable("the data is not an object")
         values = {}
-        for wire_name, name, required, default, read in self._fields:
+        for wire_name, (name, required, default, read) in self._fields.items():
             sent = data.get(wire_name)
             value = None if sent is None else read(sent)
             if value is None:
@@ -181,7 +182,7 @@ class RecordReader(Generic[R]):
             record = self._record(**values)
         except ValueError as fault:
             raise Unreadable(str(fault)) from None
-        unknown = data.keys() - self._known
+        unknown = data.keys() - self._fields.keys()
         if not unknown:
             return record
         return attach(record, EXTRA, {name: data[name] for name in unknown if _shallow(data[name], _MAX_DEPTH)})
@@ -286,22 +287,21 @@ _READERS: dict[Any, _Read] = {
 }
 
 
-def _reader_of(field: FieldInfo) -> _Read:
-    """The function that reads values of a field, whose type is such as `Decimal | None` or `tuple[Activity, ...]`."""
-    annotation = field.type
+@cache
+def _reader_of(annotation: Any, required: bool) -> _Read:
+    """The function that reads values of a field.
+
+    :param annotation: its type, such as `Decimal | None` or `tuple[Activity, ...]`.
+    """
     if get_origin(annotation) in (Union, types.UnionType):
         (annotation,) = {*get_args(annotation)} - {type(None)}
-    if get_origin(annotation) is not tuple:
-        return _value_reader_of(annotation)
-    item = get_args(annotation)[0]
-    return _whole_list(reader_of(item)) if field.required else _usable_items(_value_reader_of(item))
-
-
-def _value_reader_of(kind: Any) -> _Read:
-    if isinstance(kind, type) and issubclass(kind, Record):
-        return reader_of(kind).read_or_none
+    if get_origin(annotation) is tuple:
+        item = get_args(annotation)[0]
+        return _whole_list(reader_of(item)) if required else _usable_items(_reader_of(item, False))
+    if isinstance(annotation, type) and issubclass(annotation, Record):
+        return reader_of(annotation).read_or_none
     # A test that stops time may have put a class of its own in the place of datetime.
-    known = filter(_READERS.__contains__, (get_origin(kind) or kind).__mro__)
+    known = filter(_READERS.__contains__, (get_origin(annotation) or annotation).__mro__)
     return _READERS[next(known)]
 
 

@@ -133,6 +133,11 @@ class Call:
     references: tuple[str, ...] = ()
 
     @cached_property
+    def name(self) -> str:
+        """The operation, as results and errors name it."""
+        return str(self.operation)
+
+    @cached_property
     def path(self) -> str:
         """The path below the base URL, without the query.
 
@@ -150,7 +155,7 @@ class Call:
     def failed(self, why: str, request_sent: bool = True) -> TransportFailed:
         """The error of an attempt without a usable answer."""
         kind = OutcomeUnknown if self.operation.may_move_money and request_sent else TransportFailed
-        return kind(str(self.operation), why, request_sent=request_sent)
+        return kind(self.name, why, request_sent=request_sent)
 
     def complete(self, failure: PaymentsError) -> None:
         """Add to an attempt's error what only the call knows."""

@@ -12,7 +12,7 @@ import re
 import time
 from collections.abc import Callable, Mapping
 from threading import Lock
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol
 
 from flask_paycheckout.client.bodies import text
 from flask_paycheckout.client.hidden import Hidden, concealed
@@ -180,13 +180,13 @@ def _keyed(client_secret: str) -> hmac.HMAC:
     return hmac.new(client_secret.encode(), digestmod=hashlib.sha256)
 
 
-def header_value(name: str, value: str) -> str:
+def header_value(name: str, value: Any) -> str:
     """`value` when it can stand in a header; the complaint names `name` and never shows the value."""
+    if isinstance(value, str) and _HEADER_VALUE.fullmatch(value):
+        return value
     if not text(name, value):
         raise ValueError(f"{name} is empty")
-    if not _HEADER_VALUE.fullmatch(value):
-        raise ValueError(f"{name} may hold printable ASCII only, without spaces or line breaks at its ends")
-    return value
+    raise ValueError(f"{name} may hold printable ASCII only, without spaces or line breaks at its ends")
 
 
 class UnusableHeaders(ValueError):

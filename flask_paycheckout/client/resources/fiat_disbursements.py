@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Iterable
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Unpack
 
 from typing_extensions import deprecated
@@ -253,7 +254,7 @@ class FiatDisbursements(Resource[W]):
         # Unless a filter names a field that changes, such as the status, no disbursement leaves the list.
         async for made in walk(
             _LIST,
-            lambda number: self._caller.fetch(_LIST, filters, number, may_be_blank=number > 1),
+            partial(self._caller.fetch, _LIST, filters, may_be_blank=False),
             _MOST_PAGES,
             only_grows=True,
         ):
