@@ -22,9 +22,12 @@ _EXPONENT = re.compile(r"[0-9]e", re.I)
 
 # More than any order costs; the limit keeps hostile numbers from becoming megabytes of digits.
 _MAX_DIGITS = 40
-# More digits than any amount has; the caller's own decimal context could round.
-_EXACT = Context(prec=2 * _MAX_DIGITS)
 
+EXACT = Context(prec=600)
+"""Arithmetic with more digits than any sum has; the caller's own decimal context could round."""
+
+# Longer than any number that the client accepts.
+_MAX_TEXT = 255
 
 # Codes that the standard has withdrawn: money in them may be stored, or under way.
 _WITHDRAWN = dict.fromkeys(("ANG", "BGN", "CUC", "HRK", "SLL", "ZWL"), 2)
@@ -107,7 +110,7 @@ def exact_decimal(name: str, amount: Decimal | int | str, currency: str | None, 
     exponent = exact.as_tuple().exponent
     assert isinstance(exponent, int)  # noqa: S101 - finite, shown above
     if places is not None and exponent < -places and exact.adjusted() < _MAX_DIGITS:
-        rounded = exact.quantize(Decimal(1).scaleb(-places), context=_EXACT)
+        rounded = exact.quantize(Decimal(1).scaleb(-places), context=EXACT)
         if rounded == exact:
             # Zeros at the end are no decimals; a column `NUMERIC(12, 4)` adds them.
             exact, exponent = rounded, -places
@@ -135,7 +138,18 @@ def positive_amount(amount: Decimal | int | str, currency: str, name: str = "amo
         raise NothingToPay(told, currency)
     if places is None:
         return Decimal(format(exact, "f"))
-    return exact.quantize(Decimal(1).scaleb(-places), context=_EXACT)
+    return exact.quantize(Decimal(1).scaleb(-places), context=EXACT)
+
+
+def number_of(text: str | None) -> Decimal | None:
+    """Parse a stored number, or one of the shop's; None for what is no amount of money, such as 1e9999."""
+    try:
+        number = Decimal("NaN" if text is None else text)
+    except InvalidOperation:
+        return None
+    exponent = number.as_tuple().exponent
+    is_amount = isinstance(exponent, int) and exponent >= -_MAX_TEXT and number.adjusted() < _MAX_TEXT
+    return number if is_amount else None
 
 
 def typed_amount(text: str, name: str = "amount") -> str:

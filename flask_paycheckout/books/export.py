@@ -29,13 +29,13 @@ from flask_paycheckout.books.figures import REFUNDS, listed, sum_of
 from flask_paycheckout.books.ledger import Line, LineKind
 from flask_paycheckout.books.lists import pages
 from flask_paycheckout.books.periods import Period, month_period, months_until
-from flask_paycheckout.checkouts.payments import EXACT
 from flask_paycheckout.checkouts.states import Status
 from flask_paycheckout.clock import EPOCH, as_utc
 from flask_paycheckout.database.connections import begin_limited, read_rows
 from flask_paycheckout.database.deeds import record_deed
 from flask_paycheckout.database.state_table import Row
 from flask_paycheckout.text import account_text, csv_text, plain
+from flask_paycheckout.totals import EXACT
 from flask_paycheckout.wiring import Wiring
 
 PAGE = 1000

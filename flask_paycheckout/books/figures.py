@@ -16,11 +16,11 @@ from sqlalchemy import ColumnElement, Engine, bindparam, func, select
 
 from flask_paycheckout.books.ledger import LineKind
 from flask_paycheckout.books.periods import Period, moment_of
-from flask_paycheckout.checkouts.payments import EXACT, number_of
 from flask_paycheckout.checkouts.states import Status
 from flask_paycheckout.clock import as_utc
 from flask_paycheckout.database.connections import read_rows
 from flask_paycheckout.database.models import Models
+from flask_paycheckout.totals import EXACT, number_of
 
 REFUNDS = (LineKind.REFUND, LineKind.REFUND_RETURNED)
 _ZERO = Decimal(0)

@@ -17,11 +17,10 @@ from unicodedata import category
 
 from sqlalchemy import ColumnElement, Engine, Select, Table, func, or_, select
 
-from flask_paycheckout.checkouts.payments import EXACT
 from flask_paycheckout.database.connections import read_rows
 from flask_paycheckout.database.models import Models
 from flask_paycheckout.text import is_order_id, order_of_request, request_of
-from flask_paycheckout.totals import decimals_of, exact_decimal
+from flask_paycheckout.totals import EXACT, decimals_of, exact_decimal
 
 MOST_HITS = 25
 """The most orders, and the most payouts, that a search finds."""

@@ -9,18 +9,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from decimal import ROUND_DOWN, Context, Decimal, InvalidOperation
+from decimal import ROUND_DOWN, Decimal
 from typing import Any
 
 from flask_paycheckout.client import Deposit, NotFound, PaymentsClient
 from flask_paycheckout.clock import as_utc
-from flask_paycheckout.totals import decimals_of, is_token, positive_amount
+from flask_paycheckout.totals import EXACT, decimals_of, is_token, number_of, positive_amount
 
-# Longer than any currency or bank name, and than any number that the client accepts.
+# Longer than any currency or bank name.
 _MAX_TEXT = 255
-
-EXACT = Context(prec=600)
-"""Arithmetic with more digits than any sum has; the caller's own decimal context could round."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,17 +193,6 @@ def amount_of(amount: str | None, currency: str | None) -> Amount | None:
         return None
     number = number_of(amount)
     return None if number is None else Amount(number, currency)
-
-
-def number_of(text: str | None) -> Decimal | None:
-    """Parse a stored number, or one of the shop's; None for what is no amount of money, such as 1e9999."""
-    try:
-        number = Decimal("NaN" if text is None else text)
-    except InvalidOperation:
-        return None
-    exponent = number.as_tuple().exponent
-    is_amount = isinstance(exponent, int) and exponent >= -_MAX_TEXT and number.adjusted() < _MAX_TEXT
-    return number if is_amount else None
 
 
 def _method(bank: Mapping[str, Any], crypto: object) -> str | None:

@@ -15,7 +15,6 @@ import msgspec
 
 from flask_paycheckout.checkouts.checkout_model import CheckoutMixin, problem_columns
 from flask_paycheckout.checkouts.payments import (
-    EXACT,
     Amount,
     amount_of,
     arrived_of,
@@ -25,7 +24,7 @@ from flask_paycheckout.checkouts.payments import (
 from flask_paycheckout.checkouts.schedule import BETWEEN_MISSES, PAGE_GONE, Schedule
 from flask_paycheckout.checkouts.states import OPEN, Evidence, FoundBy, Reason, Status
 from flask_paycheckout.database.state_table import Entry, line
-from flask_paycheckout.totals import Pay, Total
+from flask_paycheckout.totals import EXACT, Pay, Total
 
 if TYPE_CHECKING:
     from flask_paycheckout.client import Deposit

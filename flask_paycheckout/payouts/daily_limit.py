@@ -13,11 +13,11 @@ from decimal import Decimal
 
 from sqlalchemy import Column, Connection, String, Table, update
 
-from flask_paycheckout.checkouts.payments import EXACT
 from flask_paycheckout.database.state_table import insert_in
 from flask_paycheckout.payouts.payout_model import PayoutMixin
 from flask_paycheckout.payouts.payout_states import PayoutState
 from flask_paycheckout.text import MAX_ID
+from flask_paycheckout.totals import EXACT
 
 _NAME = "paycheckout_day"
 

@@ -16,7 +16,6 @@ from typing import Any, NamedTuple
 from sqlalchemy import ColumnElement, Connection, bindparam, case, exists, func, select, tuple_, update
 from sqlalchemy.exc import IntegrityError
 
-from flask_paycheckout.checkouts.payments import number_of
 from flask_paycheckout.clock import Clock
 from flask_paycheckout.database.connections import begin_limited, lost_races_ignored
 from flask_paycheckout.database.mapping import MOMENT
@@ -34,6 +33,7 @@ from flask_paycheckout.payouts.payout_states import (
 )
 from flask_paycheckout.payouts.payout_table import Payouts, is_stopped, next_transfers
 from flask_paycheckout.service.limits import Cooldown
+from flask_paycheckout.totals import number_of
 from flask_paycheckout.wiring import Wiring
 
 # The payouts in one of these states that one round moves.

@@ -11,7 +11,6 @@ from typing import Any, cast
 import msgspec
 from sqlalchemy import Connection
 
-from flask_paycheckout.checkouts.payments import EXACT
 from flask_paycheckout.database.connections import lost_races_ignored
 from flask_paycheckout.database.deeds import record_deed
 from flask_paycheckout.database.state_table import Book, Entry, line
@@ -33,6 +32,7 @@ from flask_paycheckout.payouts.payout_states import (
 )
 from flask_paycheckout.payouts.payout_table import Payouts
 from flask_paycheckout.payouts.refund_limits import RefundLimits
+from flask_paycheckout.totals import EXACT
 
 _SENT_AGAIN = "it, or a refund before it, was said to have come back; compare its transfers with the chain"
 # A service that is away for months must not make histories grow without end.

@@ -9,12 +9,11 @@ from enum import IntEnum
 
 import msgspec
 
-from flask_paycheckout.checkouts.payments import EXACT
 from flask_paycheckout.checkouts.stored import Checkouts
 from flask_paycheckout.payouts.payout_states import PayoutStatus
 from flask_paycheckout.payouts.payout_table import Payouts, RefundState
 from flask_paycheckout.payouts.refund_limits import REFUNDED
-from flask_paycheckout.totals import is_token
+from flask_paycheckout.totals import EXACT, is_token
 
 
 class RefundProgress(IntEnum):

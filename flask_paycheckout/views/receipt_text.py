@@ -13,12 +13,12 @@ import msgspec
 
 from flask_paycheckout.books.customers import Line
 from flask_paycheckout.checkouts.order_status import OrderStatus
-from flask_paycheckout.checkouts.payments import number_of, sums_of
+from flask_paycheckout.checkouts.payments import sums_of
 from flask_paycheckout.checkouts.states import Status
 from flask_paycheckout.checkouts.stored import MOST_PAYMENTS, Arrival
 from flask_paycheckout.payouts.refund_progress import OrderRefunds, RefundProgress
 from flask_paycheckout.text import visible
-from flask_paycheckout.totals import Pay, Total
+from flask_paycheckout.totals import Pay, Total, number_of
 from flask_paycheckout.translations.catalogues import Language
 from flask_paycheckout.views.language import format_amount, format_moment, gettext
 

@@ -23,11 +23,11 @@ from flask_paycheckout.books.ledger import (
     money_out,
     payout_line,
 )
-from flask_paycheckout.checkouts.payments import EXACT
 from flask_paycheckout.clock import as_utc
 from flask_paycheckout.config.checks import PayoutFees
 from flask_paycheckout.database.state_table import Row
 from flask_paycheckout.payouts.payout_states import RELEASING
+from flask_paycheckout.totals import EXACT
 
 # How far the clocks of two hosts of a shop may differ, before a line counts as moved to another time.
 _CLOCKS = timedelta(hours=1)
