@@ -56,6 +56,7 @@ from flask_paycheckout.payouts.banks import Banks
 from flask_paycheckout.payouts.calls import PayoutCalls
 from flask_paycheckout.payouts.claims import RefundClaims
 from flask_paycheckout.payouts.decisions import PayoutDecisions
+from flask_paycheckout.payouts.destinations import Sealing
 from flask_paycheckout.payouts.due_payouts import DuePayouts
 from flask_paycheckout.payouts.following import Following
 from flask_paycheckout.payouts.paybacks import Paybacks
@@ -65,7 +66,6 @@ from flask_paycheckout.payouts.payout_requests import PayoutRequests
 from flask_paycheckout.payouts.payout_table import Payouts
 from flask_paycheckout.payouts.refund_limits import RefundLimits
 from flask_paycheckout.payouts.refunds import Refunds
-from flask_paycheckout.payouts.sealing import Sealing
 from flask_paycheckout.payouts.sending import PayoutSender
 from flask_paycheckout.rounds.problem_checks import ProblemChecks
 from flask_paycheckout.rounds.reconcile import Reconciler, RefusedKeys

@@ -30,12 +30,11 @@ from flask_paycheckout.client.records import if_sent
 from flask_paycheckout.config.accounts import SETTINGS
 from flask_paycheckout.errors import PayoutRefused
 from flask_paycheckout.payouts.account_numbers import compact
-from flask_paycheckout.payouts.destinations import Destination, ToBank, ToRecipient, ToWallet
+from flask_paycheckout.payouts.destinations import Destination, Sealing, ToBank, ToRecipient, ToWallet, Unreadable
 from flask_paycheckout.payouts.payout_model import MAX_NUMBER, PayoutMixin
 from flask_paycheckout.payouts.payout_schedule import CLOCKS_DIFFER, FORGOTTEN
 from flask_paycheckout.payouts.payout_states import PayoutState, PayoutStatus
 from flask_paycheckout.payouts.payout_table import Payouts, Try, next_transfers, present_try
-from flask_paycheckout.payouts.sealing import Sealing, Unreadable
 from flask_paycheckout.service.accounts import Accounts, AccountUnavailable
 from flask_paycheckout.service.calls import PROOF, Service
 from flask_paycheckout.service.record import PAYOUT, READS, ServiceRecord

@@ -11,9 +11,11 @@ its person is erased: by its id, or, where the answer was lost, after a search f
 from __future__ import annotations
 
 import secrets
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import timedelta
+from enum import StrEnum
 from typing import Any
 
 from sqlalchemy import ColumnElement, func, update
@@ -22,9 +24,19 @@ from flask_paycheckout.client import PaymentsError, TransportFailed
 from flask_paycheckout.client.resources.recipients import BankDetails
 from flask_paycheckout.database.connections import begin_limited
 from flask_paycheckout.errors import PayoutRefused, ReceiverFailed
-from flask_paycheckout.payouts.account_numbers import iban_of
+from flask_paycheckout.payouts.account_numbers import begins_like_iban, iban_of, is_account_number, pasted
 from flask_paycheckout.payouts.decisions import PayoutDecisions
-from flask_paycheckout.payouts.destinations import ACCOUNT_NUMBER, Destination, RefundForm, ToRecipient
+from flask_paycheckout.payouts.destinations import (
+    MAX_TEXT,
+    Destination,
+    Sealing,
+    ToRecipient,
+    ToWallet,
+    is_email,
+    is_one_line,
+    masked_account,
+    require_destination,
+)
 from flask_paycheckout.payouts.payout_model import PayoutMixin
 from flask_paycheckout.payouts.payout_moves import PayoutMove
 from flask_paycheckout.payouts.payout_requests import destination_columns
@@ -36,14 +48,28 @@ from flask_paycheckout.payouts.payout_states import (
     PayoutStatus,
 )
 from flask_paycheckout.payouts.payout_table import Payouts
-from flask_paycheckout.payouts.sealing import Sealing
 from flask_paycheckout.service.calls import RECIPIENT, NotAsked, Service
 from flask_paycheckout.service.limits import Cooldown
 from flask_paycheckout.service.record import CLAIM, ServiceRecord
+from flask_paycheckout.text import drawn
+from flask_paycheckout.totals import is_token
 from flask_paycheckout.wiring import Wiring
 
 MAX_CLAIMS = 20
 """The most times that the link of a refund can be used to say where the money goes."""
+
+ACCOUNT_NUMBER = "account_number"
+"""The field that is never shown again, and must be typed again."""
+
+_BANK_FIELDS = ("account_name", ACCOUNT_NUMBER, "bank_name", "country", "email", "address", "city", "post_code")
+_WALLET_FIELDS = ("wallet_address",)
+
+MAX_SHOWN = 70
+"""The most characters of what an approver compares; names in bank transfers have no more."""
+
+_SHOWN = frozenset({"account_name", "bank_name"})
+# With these a name could look like the digits of an account.
+_BULLETS = frozenset("•‣⁃⁌⁍∙◘◦●⚫⦁⦾⦿")
 
 _ID, _LOST = "id ", "lost "
 # After a call that was not carried out, and costs the link no use.
@@ -209,3 +235,87 @@ def id_in(line: str) -> str | None:
 def name_in(lost: str) -> str:
     """The name of the person in the line of a recipient whose answer was lost."""
     return lost.split(" ", 2)[2].rstrip("\n")
+
+
+# The form of a customer
+
+
+class Fault(StrEnum):
+    """The fault of a field."""
+
+    MISSING = "missing"
+    TOO_LONG = "too long"
+    SEVERAL_LINES = "line breaks or control characters"
+    BULLET = "a bullet"
+    NO_EMAIL = "no e-mail address"
+    NO_ACCOUNT_NUMBER = "no account number"
+    NO_IBAN = "check digits of an IBAN that do not fit"
+    NO_WALLET = "no address of a wallet"
+
+
+@dataclass(frozen=True)
+class RefundForm:
+    """The form as a customer filled it in, without characters that nobody sees."""
+
+    values: Mapping[str, str] = field(repr=False)
+    """All fields of the form."""
+
+    faults: Mapping[str, Fault]
+    """The fault of each field that has one; empty when everything can be used."""
+
+    @property
+    def wallet(self) -> ToWallet | None:
+        """The wallet; None where a bank account was asked for."""
+        address = self.values.get("wallet_address")
+        return None if address is None else ToWallet(address)
+
+    @property
+    def masked(self) -> str:
+        """The destination for people, without an account number."""
+        if self.wallet is not None:
+            return self.wallet.masked
+        return masked_account(self.values["account_name"], self.values["bank_name"], self.values[ACCOUNT_NUMBER])
+
+
+def fields_of(currency: str) -> tuple[str, ...]:
+    """The fields that are asked for, in their order on the page: a wallet for a token, else a bank account."""
+    return _WALLET_FIELDS if is_token(currency) else _BANK_FIELDS
+
+
+def max_length(name: str) -> int:
+    """The most characters of a field that is no account number."""
+    return MAX_SHOWN if name in _SHOWN else MAX_TEXT
+
+
+def read_form(currency: str, typed: Mapping[str, str]) -> RefundForm:
+    """Check what was typed into the fields of this currency; other fields are ignored.
+
+    :param typed: the text of each field; a missing one counts as empty.
+    """
+    cleaned = {name: pasted if name == ACCOUNT_NUMBER else drawn for name in fields_of(currency)}
+    values = {name: clean(typed.get(name, "")) for name, clean in cleaned.items()}
+    faults = {name: fault for name, value in values.items() if (fault := _fault(name, value, currency))}
+    return RefundForm(values, faults)
+
+
+def _fault(name: str, value: str, currency: str) -> Fault | None:
+    if not value:
+        return Fault.MISSING
+    if not is_one_line(value):
+        return Fault.SEVERAL_LINES
+    if name == ACCOUNT_NUMBER:
+        if begins_like_iban(value) and iban_of(value) is None:
+            return Fault.NO_IBAN
+        return None if is_account_number(value) else Fault.NO_ACCOUNT_NUMBER
+    if len(value) > max_length(name):
+        return Fault.TOO_LONG
+    if name in _SHOWN and not _BULLETS.isdisjoint(value):
+        return Fault.BULLET
+    if name == "email" and not is_email(value):
+        return Fault.NO_EMAIL
+    if name == "wallet_address":
+        try:
+            require_destination(ToWallet(value), currency)
+        except ValueError:
+            return Fault.NO_WALLET
+    return None

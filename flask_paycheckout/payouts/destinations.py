@@ -1,22 +1,27 @@
 """Destinations of payouts: a bank account, a recipient of the service, a wallet, or a person's hands.
 
-And the form in which a customer says where a refund shall go: its fields, and what is wrong with them.
+They are stored with their account numbers sealed, and with a keyed fingerprint to compare contents by. With
+PAYCHECKOUT_SEAL_KEY, a Fernet key of `cryptography`, an account number is encrypted in the payout's row. The
+fingerprint is made with the app's secret key, so that nobody can find the number by trying all of them.
 """
 
 from __future__ import annotations
 
+import hashlib
+import hmac
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from enum import StrEnum
-from typing import Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 import msgspec
+from itsdangerous import Signer
 
+from flask_paycheckout.client.hidden import Hidden
 from flask_paycheckout.payouts.account_numbers import (
     MAX_ACCOUNT_NUMBER,
     bank_in_iban,
-    begins_like_iban,
     iban_of,
     is_account_number,
     last_digits,
@@ -27,21 +32,14 @@ from flask_paycheckout.shop_functions import personal
 from flask_paycheckout.text import REFUSED, drawn, visible
 from flask_paycheckout.totals import is_token
 
+if TYPE_CHECKING:
+    from cryptography.fernet import MultiFernet
+
 MAX_TEXT = 255
 """The most characters of a text of a destination."""
 
-ACCOUNT_NUMBER = "account_number"
-"""The field that is never shown again, and must be typed again."""
-
-_BANK_FIELDS = ("account_name", ACCOUNT_NUMBER, "bank_name", "country", "email", "address", "city", "post_code")
-_WALLET_FIELDS = ("wallet_address",)
-
-MAX_SHOWN = 70
-"""The most characters of what an approver compares; names in bank transfers have no more."""
-
-_SHOWN = frozenset({"account_name", "bank_name"})
-# With these a name could look like the digits of an account.
-_BULLETS = frozenset("•‣⁃⁌⁍∙◘◦●⚫⦁⦾⦿")
+_SEALED = "sealed:"
+_FINGERPRINT = b"paycheckout.destination"
 
 Facts = dict[str, str]
 """What people are shown of a destination: values that strangers wrote, never joined, each under a label of ours."""
@@ -166,22 +164,6 @@ def kind_of(to: Destination | ByHand) -> str:
     return _KIND_OF[type(to)]
 
 
-def details_of(to: Destination) -> str:
-    """The content of a destination as JSON, from which `destination_of` makes it again."""
-    return msgspec.json.encode(to, enc_hook=str).decode()
-
-
-def destination_of(kind: str, details: str) -> Destination:
-    """The destination that `details_of` gave these details of.
-
-    :param kind: `bank`, `recipient` or `wallet`.
-    :raises KeyError: there is no such kind.
-    :raises msgspec.DecodeError: these are not its details.
-    """
-    made: Destination = msgspec.json.decode(details, type=_KINDS[kind])
-    return made
-
-
 def masked_account(account_name: str, bank_name: str, account_number: str) -> str:
     """A bank account without its number, for people: the bank in an IBAN stands beside the one that was typed."""
     iban = iban_of(account_number)
@@ -246,85 +228,84 @@ def _set_text(to: object, name: str) -> None:
     object.__setattr__(to, name, text)
 
 
-# The form of a customer
+# The stored form
 
 
-class Fault(StrEnum):
-    """The fault of a field."""
-
-    MISSING = "missing"
-    TOO_LONG = "too long"
-    SEVERAL_LINES = "line breaks or control characters"
-    BULLET = "a bullet"
-    NO_EMAIL = "no e-mail address"
-    NO_ACCOUNT_NUMBER = "no account number"
-    NO_IBAN = "check digits of an IBAN that do not fit"
-    NO_WALLET = "no address of a wallet"
+class Unreadable(Exception):
+    """Stored details of a destination cannot be read; the message says why, and how to mend it."""
 
 
-@dataclass(frozen=True)
-class RefundForm:
-    """The form as a customer filled it in, without characters that nobody sees."""
+@dataclass(frozen=True, eq=False)
+class Sealing:
+    """Writes and reads the details of destinations for one app.
 
-    values: Mapping[str, str] = field(repr=False)
-    """All fields of the form."""
-
-    faults: Mapping[str, Fault]
-    """The fault of each field that has one; empty when everything can be used."""
-
-    @property
-    def wallet(self) -> ToWallet | None:
-        """The wallet; None where a bank account was asked for."""
-        address = self.values.get("wallet_address")
-        return None if address is None else ToWallet(address)
-
-    @property
-    def masked(self) -> str:
-        """The destination for people, without an account number."""
-        if self.wallet is not None:
-            return self.wallet.masked
-        return masked_account(self.values["account_name"], self.values["bank_name"], self.values[ACCOUNT_NUMBER])
-
-
-def fields_of(currency: str) -> tuple[str, ...]:
-    """The fields that are asked for, in their order on the page: a wallet for a token, else a bank account."""
-    return _WALLET_FIELDS if is_token(currency) else _BANK_FIELDS
-
-
-def max_length(name: str) -> int:
-    """The most characters of a field that is no account number."""
-    return MAX_SHOWN if name in _SHOWN else MAX_TEXT
-
-
-def read_form(currency: str, typed: Mapping[str, str]) -> RefundForm:
-    """Check what was typed into the fields of this currency; other fields are ignored.
-
-    :param typed: the text of each field; a missing one counts as empty.
+    :param seal_keys: Fernet keys, of which the first seals and each opens; without any, details are stored as they are.
+    :param keys: returns the app's secret keys, the current one last.
     """
-    cleaned = {name: pasted if name == ACCOUNT_NUMBER else drawn for name in fields_of(currency)}
-    values = {name: clean(typed.get(name, "")) for name, clean in cleaned.items()}
-    faults = {name: fault for name, value in values.items() if (fault := _fault(name, value, currency))}
-    return RefundForm(values, faults)
 
+    seal_keys: Sequence[str] = field(repr=False)
+    keys: Callable[[], Sequence[bytes]]
 
-def _fault(name: str, value: str, currency: str) -> Fault | None:
-    if not value:
-        return Fault.MISSING
-    if not is_one_line(value):
-        return Fault.SEVERAL_LINES
-    if name == ACCOUNT_NUMBER:
-        if begins_like_iban(value) and iban_of(value) is None:
-            return Fault.NO_IBAN
-        return None if is_account_number(value) else Fault.NO_ACCOUNT_NUMBER
-    if len(value) > max_length(name):
-        return Fault.TOO_LONG
-    if name in _SHOWN and not _BULLETS.isdisjoint(value):
-        return Fault.BULLET
-    if name == "email" and not is_email(value):
-        return Fault.NO_EMAIL
-    if name == "wallet_address":
+    def seal(self, to: Destination) -> Hidden:
+        """The details of a destination for its column; sealed when they contain an account number and a key is set."""
+        details = _details_of(to)
+        if not self.seal_keys or not isinstance(to, ToBank):
+            return Hidden(details)
+        return Hidden(_SEALED + self._sealer.encrypt(details.encode()).decode())
+
+    def open(self, kind: str | None, details: str | None) -> Destination:
+        """The destination that was stored with these details.
+
+        :raises Unreadable: they are missing or damaged, or sealed with a key that is not set any more.
+        """
+        if kind is None or details is None:
+            raise Unreadable("its destination is not known; cancel it, and ask the customer again with a new refund")
+        if details.startswith(_SEALED):
+            details = self._unsealed(details.removeprefix(_SEALED))
         try:
-            require_destination(ToWallet(value), currency)
-        except ValueError:
-            return Fault.NO_WALLET
-    return None
+            made: Destination = msgspec.json.decode(details, type=_KINDS[kind])
+            return made
+        except (msgspec.DecodeError, KeyError) as error:
+            fault = type(error).__name__
+        # Outside of the handler: the error may quote the details.
+        raise Unreadable(f"its stored destination cannot be read ({fault})")
+
+    def _unsealed(self, sealed: str) -> str:
+        from cryptography.fernet import InvalidToken
+
+        try:
+            return self._sealer.decrypt(sealed.encode()).decode()
+        except (InvalidToken, ValueError):
+            # Also without any key.
+            raise Unreadable(
+                "its account number is sealed with a key that PAYCHECKOUT_SEAL_KEY does not list; add that key to the"
+                " end of the list"
+            ) from None
+
+    def fingerprint(self, to: Destination) -> str:
+        """A keyed fingerprint of a destination, by which contents can be compared after the details are gone."""
+        return _fingerprint(self.keys()[-1], to)
+
+    def is_fingerprint_of(self, stored: str, to: Destination) -> bool | None:
+        """Whether a stored fingerprint is this destination's; None when it was made with a key that is gone."""
+        candidates = (_fingerprint(key, to) for key in self.keys() if key)
+        known = [one for one in candidates if one.partition(":")[0] == stored.partition(":")[0]]
+        return any(hmac.compare_digest(stored, one) for one in known) if known else None
+
+    @cached_property
+    def _sealer(self) -> MultiFernet:
+        from cryptography.fernet import Fernet, MultiFernet
+
+        return MultiFernet([Fernet(key) for key in self.seal_keys])
+
+
+def _details_of(to: Destination) -> str:
+    return msgspec.json.encode(to, enc_hook=str).decode()
+
+
+def _fingerprint(key: bytes, to: Destination) -> str:
+    """The fingerprint, after a mark of the key that it was made with."""
+    signer = Signer(key, salt=_FINGERPRINT, key_derivation="hmac", digest_method=hashlib.sha256)
+    mark = hashlib.sha256(signer.derive_key()).hexdigest()[:8]
+    signature = signer.get_signature(f"{kind_of(to)}\n{_details_of(to)}")
+    return f"{mark}:{signature.decode()}"

@@ -15,12 +15,11 @@ from flask_paycheckout.database.deeds import record_deed, stored_name, who_and_w
 from flask_paycheckout.database.state_table import Entry, insert_in, line
 from flask_paycheckout.database.transactions import ShopTransaction, ShopTransactions
 from flask_paycheckout.errors import PayoutConflict
-from flask_paycheckout.payouts.destinations import ERASED, ByHand, Destination, kind_of, require_destination
+from flask_paycheckout.payouts.destinations import ERASED, ByHand, Destination, Sealing, kind_of, require_destination
 from flask_paycheckout.payouts.payout_model import PayoutMixin
 from flask_paycheckout.payouts.payout_moves import PayoutMoves
 from flask_paycheckout.payouts.payout_states import PayoutKind, PayoutState
 from flask_paycheckout.payouts.payout_table import service_reference
-from flask_paycheckout.payouts.sealing import Sealing
 from flask_paycheckout.text import one_line, require_order_id
 from flask_paycheckout.totals import plain_code, positive_amount
 from flask_paycheckout.wiring import Wiring

@@ -21,6 +21,7 @@ from flask_paycheckout.payouts.calls import (
     record_status,
     says_taken,
 )
+from flask_paycheckout.payouts.destinations import Unreadable
 from flask_paycheckout.payouts.due_payouts import DuePayouts
 from flask_paycheckout.payouts.following import Following
 from flask_paycheckout.payouts.payout_model import PayoutMixin, about_payout
@@ -28,7 +29,6 @@ from flask_paycheckout.payouts.payout_moves import PayoutMove, PayoutMoves, prob
 from flask_paycheckout.payouts.payout_schedule import Pauses
 from flask_paycheckout.payouts.payout_states import Doubt, PayoutEvidence, PayoutStatus
 from flask_paycheckout.payouts.results import PayoutReport, PayoutResults
-from flask_paycheckout.payouts.sealing import Unreadable
 from flask_paycheckout.service.record import KEYS, PAYOUT, ServiceRecord
 from flask_paycheckout.wiring import Wiring
 from flask_paycheckout.wiring.installation import Installation

@@ -13,8 +13,16 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from flask_paycheckout.client import Invalid, PaymentsError
 from flask_paycheckout.errors import PayoutRefused, ReceiverFailed
-from flask_paycheckout.payouts.claims import TooManyClaims, can_be_claimed, claims_left
-from flask_paycheckout.payouts.destinations import ACCOUNT_NUMBER, RefundForm, fields_of, max_length, read_form
+from flask_paycheckout.payouts.claims import (
+    ACCOUNT_NUMBER,
+    RefundForm,
+    TooManyClaims,
+    can_be_claimed,
+    claims_left,
+    fields_of,
+    max_length,
+    read_form,
+)
 from flask_paycheckout.payouts.payout_model import PayoutMixin, about_payout
 from flask_paycheckout.payouts.payout_states import PayoutState, PayoutStatus
 from flask_paycheckout.runtime import for_writing, runtime

@@ -12,8 +12,7 @@ from msgspec.structs import replace
 
 from flask_paycheckout.config.checks import PayoutFees
 from flask_paycheckout.payouts import destinations
-from flask_paycheckout.payouts.claims import claims_left
-from flask_paycheckout.payouts.destinations import Fault, max_length
+from flask_paycheckout.payouts.claims import Fault, claims_left, max_length
 from flask_paycheckout.payouts.payout_model import PayoutMixin
 from flask_paycheckout.payouts.payout_states import PayoutKind, PayoutState, PayoutStatus
 from flask_paycheckout.runtime import runtime

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import pytest
 from playwright.sync_api import Page, expect
 
-from flask_paycheckout.payouts.destinations import max_length
+from flask_paycheckout.payouts.claims import max_length
 from tests.browser.chromium import heading
 from tests.browser.looking import faults, overhang
 from tests.conftest import OpenShop

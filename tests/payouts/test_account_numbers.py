@@ -6,7 +6,7 @@ import pytest
 
 from flask_paycheckout import ToBank
 from flask_paycheckout.payouts.account_numbers import bank_in_iban, iban_of, last_digits, pasted
-from flask_paycheckout.payouts.destinations import Fault, read_form
+from flask_paycheckout.payouts.claims import Fault, read_form
 
 IBAN = "DE89 3704 0044 0532 0130 00"
 

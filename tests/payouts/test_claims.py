@@ -12,7 +12,7 @@ import pytest
 
 from flask_paycheckout import claim_wanted
 from flask_paycheckout.database.state_table import lines
-from flask_paycheckout.payouts.destinations import ToRecipient, ToWallet, destination_of
+from flask_paycheckout.payouts.destinations import Sealing, ToRecipient, ToWallet
 from flask_paycheckout.testing import Signals
 from tests.conftest import OpenShop
 from tests.payouts.claiming import (
@@ -36,7 +36,7 @@ __all__ = ["logged"]
 
 def destination(refund: Any) -> Any:
     """Where a stored refund goes."""
-    return destination_of(refund.to_kind, refund.to_details)
+    return Sealing((), list).open(refund.to_kind, refund.to_details)
 
 
 @pytest.mark.on_each_database

@@ -13,8 +13,8 @@ import pytest
 from flask_paycheckout import Account, ByHand, ToBank, TransitionRefused
 from flask_paycheckout.database.state_table import lines
 from flask_paycheckout.errors import payout_status_text
+from flask_paycheckout.payouts.destinations import Sealing
 from flask_paycheckout.payouts.payout_states import PAYOUT_TRANSITIONS, PayoutEvidence, PayoutState, PayoutStatus
-from flask_paycheckout.payouts.sealing import Sealing
 from tests.conftest import OpenShop
 from tests.payouts.books import NO_ANSWER, Books
 from tests.payouts.conftest import CONFIG

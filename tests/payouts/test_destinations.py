@@ -8,8 +8,7 @@ import pytest
 from cryptography.fernet import Fernet
 
 from flask_paycheckout import ToBank, ToRecipient, ToWallet
-from flask_paycheckout.payouts.destinations import require_destination
-from flask_paycheckout.payouts.sealing import Sealing, Unreadable
+from flask_paycheckout.payouts.destinations import Sealing, Unreadable, require_destination
 
 NUMBER = "DE12 5001 0517 0648 4898 90"
 BANK: dict[str, Any] = {"account_name": "Bo", "account_number": NUMBER, "bank_code": "b1", "bank_name": "Bank"}
