@@ -190,6 +190,7 @@ class Runtime(Wiring):
             self.answers.account,
             self.settings.account_cache.total_seconds(),
             self.elapsed,
+            self.settings.authorization_scheme,
         )
 
     record = made_once(ServiceRecord)

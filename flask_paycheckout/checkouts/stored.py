@@ -18,7 +18,6 @@ from sqlalchemy import (
     ColumnElement,
     Connection,
     Table,
-    Update,
     and_,
     bindparam,
     case,
@@ -244,8 +243,7 @@ class Checkouts(StateTable[CheckoutMixin]):
         misplanned = select(c.id).where(or_(planned, abandoned))
         # A query first, as SQLite has one writer.
         if self.rows(misplanned.limit(1)):
-            bringing = update(self.table).where(self.unlocked(misplanned))
-            self.claimed(bringing.values(next_read_at=now).returning(*c))
+            self.claimed(misplanned, {"next_read_at": now})
 
     def count_due(self, now: datetime) -> int:
         """Count the reads that are due."""
@@ -281,7 +279,7 @@ class Checkouts(StateTable[CheckoutMixin]):
         failed = c.failed_reads > 0 if failing else c.failed_reads == 0
         due = select(c.id).where(*self._is_due(due_by), failed, c.account == account)
         due = due.order_by(c.next_read_at.desc() if newest_first else c.next_read_at).limit(limit)
-        return self._claim_reads(update(self.table).where(self.unlocked(due)), now)
+        return self._claim_reads(due, now)
 
     def claim_page_read(self, seen: CheckoutMixin, now: datetime) -> CheckoutMixin | None:
         """Claim the read of a checkout for a status page.
@@ -292,8 +290,7 @@ class Checkouts(StateTable[CheckoutMixin]):
         c = self.table.c
         unread = (c[name].is_not_distinct_from(getattr(seen, name)) for name in ("next_read_at", "last_read_at"))
         mine = c.id == seen.id, c.status == seen.status, *unread
-        claiming = update(self.table).where(self.unlocked(select(c.id).where(*mine)), *mine)
-        return next(iter(self._claim_reads(claiming, now)), None)
+        return next(iter(self._claim_reads(select(c.id).where(*mine), now)), None)
 
     def note_webhook(
         self, checkout: CheckoutMixin, now: datetime, cooldown: timedelta, *, read_at: datetime | None = None
@@ -347,14 +344,13 @@ class Checkouts(StateTable[CheckoutMixin]):
         # Of a part it is the time to ask what its order costs, unless a webhook came; see `PartPayments`.
         return c.next_read_at <= due_by, or_(c.status.in_(OPEN), c.webhook_due_at <= due_by)
 
-    def _claim_reads(self, claiming: Update, now: datetime) -> list[CheckoutMixin]:
+    def _claim_reads(self, ids: Any, now: datetime) -> list[CheckoutMixin]:
         """Claim reads, and return their checkouts; the cool-down of a webhook begins with the read that it caused."""
         c = self.table.c
         hinted = c.webhook_due_at.is_not(None), literal(now, c.webhook_read_at.type)
         read_at, until = case(hinted, else_=c.webhook_read_at), now + self.claim
         due_at = case((c.status.in_(OPEN), None), else_=literal(until, c.webhook_due_at.type))
-        planned = claiming.values(next_read_at=until, webhook_read_at=read_at, webhook_due_at=due_at)
-        return self.claimed(planned.returning(*c))
+        return self.claimed(ids, {"next_read_at": until, "webhook_read_at": read_at, "webhook_due_at": due_at})
 
     # Inside a transaction of the caller
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import cached_property
 
 from sqlalchemy import Engine, func, select
 
@@ -11,27 +13,26 @@ from flask_paycheckout.clock import Clock, as_utc, utc_now
 from flask_paycheckout.database.connections import autocommit
 
 
+@dataclass(frozen=True)
 class DatabaseClock:
     """Gives the database's time, for comparisons with what another host has stored.
 
     The clocks of two hosts may differ by more than the time that is compared. Everything else goes by the app's clock.
 
-    :param clock: the clock that a test gave the app; the database's time then moves on by it, from `init_app` on.
+    :param clock: the clock that a test gave the app; the database's time then moves on by it, from the first use on.
     """
 
-    def __init__(self, engine: Callable[[], Engine], clock: Clock | None) -> None:
-        self._engine = engine
-        self._clock = clock
-        self._ahead_of_machine = (clock or utc_now)() - utc_now()
-        self._behind_database: timedelta | None = None
+    engine: Callable[[], Engine]
+    clock: Clock | None
 
     def __call__(self) -> datetime:
-        if self._clock is None:
-            return self._read()
-        if self._behind_database is None:
-            self._behind_database = self._read() - utc_now() - self._ahead_of_machine
-        return self._clock() + self._behind_database
+        return self._read() if self.clock is None else self.clock() + self._ahead
+
+    @cached_property
+    def _ahead(self) -> timedelta:
+        """By how much the database's time is ahead of the app's clock."""
+        return self._read() - (self.clock or utc_now)()
 
     def _read(self) -> datetime:
-        with autocommit(self._engine()).connect() as connection:
+        with autocommit(self.engine()).connect() as connection:
             return as_utc(connection.execute(select(func.current_timestamp())).scalar_one())

@@ -66,7 +66,9 @@ class Models:
         """
         manager = manager_of_class(model)
         made: Row = manager.new_instance()
-        vars(made).update({attribute: row[column] for column, attribute in self._attributes[model]})
+        values = vars(made)
+        for column, attribute in self._attributes[model]:
+            values[attribute] = row[column]
         make_transient_to_detached(made)
         manager.dispatch.load(instance_state(made), None)
         return made

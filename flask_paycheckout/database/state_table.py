@@ -15,6 +15,7 @@ from datetime import datetime
 from enum import StrEnum
 from functools import cached_property
 from importlib import import_module
+from operator import itemgetter
 from typing import Any, ClassVar, Generic, TypeVar
 
 from sqlalchemy import (
@@ -201,22 +202,21 @@ class StateTable(Generic[Subject]):
 
     # Claims
 
-    def claimed(self, statement: Any) -> list[Subject]:
-        """The objects that a statement has changed, in the order of their ids; none when other processes were first."""
+    def claimed(self, ids: Any, values: Mapping[str, Any]) -> list[Subject]:
+        """Change rows, but those that another transaction has locked, which is handling them.
+
+        :param ids: the query for their ids.
+        :returns: the changed objects in the order of their ids; none when other processes were first.
+        """
+        # SQLite has no locks of rows, and one writer. As a common table expression, which PostgreSQL runs once: it may
+        # repeat a plain subquery with LIMIT, and then skip the rows that it has just locked.
+        free = select(ids.with_for_update(skip_locked=True).cte("due").c.id)
+        changing = update(self.table).where(self.table.c.id.in_(free)).values(values).returning(*self.table.c)
         with lost_races_ignored():
             with self.single.begin() as connection:
-                found = connection.execute(statement).mappings().all()
-            return [self.made(row) for row in sorted(found, key=lambda row: row["id"])]
+                found = connection.execute(changing).mappings().all()
+            return [self.made(row) for row in sorted(found, key=itemgetter("id"))]
         return []
-
-    def unlocked(self, ids: Any) -> ColumnElement[bool]:
-        """The condition that a row is one of these that no other transaction has locked: it is handling the others.
-
-        SQLite has no such locks, and one writer.
-        """
-        # As a common table expression, which PostgreSQL runs once: it may repeat a plain subquery with LIMIT, and then
-        # skip the rows that it has just locked.
-        return self.table.c.id.in_(select(ids.with_for_update(skip_locked=True).cte("due").c.id))
 
 
 # Made once, since `json.dumps` makes an encoder for each call with other options than its own.
@@ -287,10 +287,10 @@ def _read(entry: str) -> dict[str, Any]:
     return {"what": Entry.UNREADABLE.value} | dict(read)
 
 
-def insert_in(connection: Connection, into: Any) -> Any:
-    """Build an INSERT in the dialect of this connection, which can skip a row that exists, or change it.
+def insert_in(bind: Connection | Engine, into: Any) -> Any:
+    """Build an INSERT in the dialect of this connection or engine, which can skip a row that exists, or change it.
 
     :param into: the table, or a class that is mapped to it.
     """
     # Imported when needed: the module of a database that the shop does not use is large.
-    return import_module(f"sqlalchemy.dialects.{connection.dialect.name}").insert(into)
+    return import_module(f"sqlalchemy.dialects.{bind.dialect.name}").insert(into)

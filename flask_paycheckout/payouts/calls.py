@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 from typing import TypeGuard
 
-import msgspec
-
 from flask_paycheckout.client import (
-    BearerToken,
     CryptoDisbursement,
     CryptoReceiver,
     FiatDisbursement,
@@ -27,25 +25,21 @@ from flask_paycheckout.client import (
     Unauthorized,
 )
 from flask_paycheckout.client.records import if_sent
-from flask_paycheckout.config.accounts import SETTINGS
 from flask_paycheckout.errors import PayoutRefused
 from flask_paycheckout.payouts.account_numbers import compact
 from flask_paycheckout.payouts.destinations import Destination, Sealing, ToBank, ToRecipient, ToWallet, Unreadable
 from flask_paycheckout.payouts.payout_model import MAX_NUMBER, PayoutMixin
 from flask_paycheckout.payouts.payout_schedule import CLOCKS_DIFFER, FORGOTTEN
 from flask_paycheckout.payouts.payout_states import PayoutState, PayoutStatus
-from flask_paycheckout.payouts.payout_table import Payouts, Try, next_transfers, present_try
+from flask_paycheckout.payouts.payout_table import Payouts, Try
 from flask_paycheckout.service.accounts import Accounts, AccountUnavailable
 from flask_paycheckout.service.calls import PROOF, Service
 from flask_paycheckout.service.record import PAYOUT, READS, ServiceRecord
 from flask_paycheckout.shop_functions import personal
 from flask_paycheckout.text import visible
-from flask_paycheckout.wiring import Wiring
 
 Made = FiatTransfer | CryptoDisbursement
 """A payout as the service has it."""
-
-AccessToken = str | Callable[[], str]
 
 _OTHER_AMOUNT, OTHER_DESTINATION = (
     "the service has it with another amount",
@@ -53,8 +47,6 @@ _OTHER_AMOUNT, OTHER_DESTINATION = (
 )
 
 _MAX_TEXT = 500
-# The numbers of a payment's transfers that are looked up before the next one is sent.
-_NEIGHBOURS = 5
 _TAKEN = re.compile("reference|unique|duplicate|already", re.IGNORECASE)
 _MASKING = "*•"
 
@@ -104,43 +96,41 @@ def amount_to_accept(payout: PayoutMixin, made: Made, problem: str) -> str | Non
     return amount if 0 < len(amount) <= MAX_NUMBER else None
 
 
+def difference(payout: PayoutMixin, made: Made, to: Destination | None, earlier: Try | None = None) -> str | None:
+    """Why the service's record is another payout's, by ids, amount, currency and destination; None when it is not.
+
+    What the record leaves out is not compared.
+
+    :param to: the payout's destination; None where it cannot be read any more, and is not compared.
+    :param earlier: an earlier try that it is the record of.
+    """
+    sent: Try | PayoutMixin = earlier or payout
+    if made.reference not in (None, sent.service_reference):
+        return "the service has it under another reference"
+    if sent.disbursement_id not in (None, made.disbursement_id):
+        return "the service answered with another disbursement"
+    try:
+        same = if_sent(made, "amount") in (None, payout.amount)
+    except ArithmeticError:
+        # Another program has stored an amount that is no number.
+        same = False
+    if not same:
+        return _OTHER_AMOUNT
+    currency = if_sent(made, "token" if isinstance(made, CryptoDisbursement) else "currency")
+    if currency not in (None, payout.currency):
+        return "the service has it with another currency"
+    return OTHER_DESTINATION if to is not None and goes_elsewhere(to, made) else None
+
+
 @dataclass(frozen=True, eq=False)
 class PayoutCalls:
     """Calls the service for one app's payouts."""
 
-    wiring: Wiring
     accounts: Accounts
     payouts: Payouts
     sealing: Sealing
     record: ServiceRecord
     service: Service
-
-    def payer_of(self, payout: PayoutMixin) -> str:
-        """The account that pays a payout: the one whose money may have paid it already, or its account's payer now.
-
-        :raises PaymentsError: the shop gives no keys for the account.
-        """
-        return self.accounts.payer_of(payout.account) if payout.paid_by is None else payout.paid_by
-
-    def paying(self, payer: str, given: AccessToken | None) -> PaymentsClient | None:
-        """The client of an account with its access token; None without a token.
-
-        :param given: the token of the settings or of the round.
-        :raises PaymentsError: the shop gives no keys for the account.
-        """
-        token = self.accounts.access_token_of(payer) if payer else given
-        if token is None or token is SETTINGS:
-            return None
-        return self.authorized(token() if callable(token) else token, payer)
-
-    def authorized(self, access_token: str, account: str = "") -> PaymentsClient:
-        """The account's client that sends with this token.
-
-        :raises PaymentsError: the shop gives no keys for the account.
-        :raises ValueError: the token cannot stand in a header.
-        """
-        client = self.accounts.client_of(account, PAYOUT)
-        return client.authorized(BearerToken(access_token, self.wiring.settings.authorization_scheme))
 
     def known_destination(self, payout: PayoutMixin) -> Destination | None:
         """The payout's destination; None when it cannot be read."""
@@ -150,39 +140,18 @@ class PayoutCalls:
             return None
 
     def difference(self, payout: PayoutMixin, made: Made, earlier: Try | None = None) -> str | None:
-        """Why the service's record is another payout's, by ids, amount, currency and destination; None when it is not.
+        """As for the function `difference`, with the destination that is stored."""
+        return difference(payout, made, self.known_destination(payout), earlier)
 
-        What the record leaves out is not compared, nor is a destination that cannot be read any more.
-
-        :param earlier: an earlier try that it is the record of.
-        """
-        sent = earlier or present_try(payout)
-        if made.reference not in (None, sent.service_reference):
-            return "the service has it under another reference"
-        if sent.disbursement_id not in (None, made.disbursement_id):
-            return "the service answered with another disbursement"
-        try:
-            same = if_sent(made, "amount") in (None, payout.amount)
-        except ArithmeticError:
-            # Another program has stored an amount that is no number.
-            same = False
-        if not same:
-            return _OTHER_AMOUNT
-        currency = if_sent(made, "token" if isinstance(made, CryptoDisbursement) else "currency")
-        if currency not in (None, payout.currency):
-            return "the service has it with another currency"
-        to = self.known_destination(payout)
-        return OTHER_DESTINATION if to is not None and goes_elsewhere(to, made) else None
-
-    def send(self, client: PaymentsClient, batch: Sequence[PayoutMixin]) -> Sequence[Made]:
-        """Send payouts of one currency in one call.
+    def send(self, client: PaymentsClient, batch: Sequence[tuple[PayoutMixin, Destination]]) -> Sequence[Made]:
+        """Send payouts of one currency in one call, each to its destination.
 
         :raises PaymentsError: there was no answer, or the service refused.
         :raises TypeError, ValueError: the call cannot be built; nothing was sent.
         """
-        first = batch[0]
+        first, _ = batch[0]
         try:
-            made = self._create(client, batch)
+            made = _create(client, batch)
         except PaymentsError as error:
             if isinstance(error, Unauthorized):
                 self.accounts.refused(first.account)
@@ -196,7 +165,8 @@ class PayoutCalls:
         """Look bank transfers that were sent with the same keys up at the service; see `_asking`."""
         since = min(payout.taken_at or payout.created_at for payout in payouts)
         reach = FORGOTTEN if any(payout.state == PayoutState.REFUSED for payout in payouts) else CLOCKS_DIFFER
-        return self._asking(payouts[0].account, [*map(present_try, payouts)], since - reach)()
+        wanted = [payout.service_reference for payout in payouts]
+        return self._asking(payouts[0].account, payouts[0], wanted, since - reach)()
 
     def unknown_transfers(self, refunds: Sequence[PayoutMixin]) -> Mapping[str, list[FiatDisbursement]]:
         """Look for bank transfers of payments that are not stored here, whose refunds are sent with the same keys.
@@ -204,17 +174,10 @@ class PayoutCalls:
         :param refunds: numbered as the next transfers of their payments.
         :returns: the transfers by the payment's checkout id.
         """
-        of, checkout_ids = dict[str, str](), {str(refund.refund_of) for refund in refunds}
-        used = self.payouts.used_references(checkout_ids)
-        key = self.payouts.installation_key()
-        for refund in refunds:
-            checkout_id = str(refund.refund_of)
-            neighbours = next_transfers(key, refund.account, checkout_id, used, _NEIGHBOURS)
-            of |= dict.fromkeys([refund.service_reference, *neighbours], checkout_id)
-        sent = present_try(refunds[0])
-        tries = [msgspec.structs.replace(sent, service_reference=each) for each in of]
-        found = self._asking(refunds[0].account, tries, self.payouts.arrived(checkout_ids) - CLOCKS_DIFFER)()
-        unknown: dict[str, list[FiatDisbursement]] = {checkout_id: [] for checkout_id in checkout_ids}
+        of = self.payouts.next_references(refunds)
+        before = self.payouts.arrived(set(of.values())) - CLOCKS_DIFFER
+        unknown = defaultdict[str, list[FiatDisbursement]](list)
+        found = self._asking(refunds[0].account, refunds[0], [*of], before)()
         for reference, made in found.items():
             if made is not None:
                 unknown[of[reference]].append(made)
@@ -226,9 +189,9 @@ class PayoutCalls:
         :param earlier: an earlier try, to be read in place of the present one.
         :raises PaymentsError: the shop gives no keys for the account, or, of the function, not those that sent it.
         """
-        sent = earlier or present_try(payout)
+        sent: Try | PayoutMixin = earlier or payout
         reach = CLOCKS_DIFFER if earlier is None else FORGOTTEN
-        ask = self._asking(payout.account, [sent], payout.created_at - reach)
+        ask = self._asking(payout.account, sent, [sent.service_reference], payout.created_at - reach)
 
         def read() -> FiatDisbursement | None:
             found = ask()
@@ -239,7 +202,7 @@ class PayoutCalls:
         return read
 
     def _asking(
-        self, account: str, tries: Sequence[Try], before: datetime
+        self, account: str, sent: Try | PayoutMixin, wanted: Sequence[str], before: datetime
     ) -> Callable[[], Mapping[str, FiatDisbursement | None]]:
         """A function that asks the service about tries of an account that were sent with the same keys.
 
@@ -247,21 +210,23 @@ class PayoutCalls:
         they were sent with do not find are left out, since they may exist all the same. It may run in a thread of its
         own; the shop is asked for the account's keys here.
 
+        :param sent: one of the tries, or the payout of which it is the present one; the only one where its disbursement
+            is known.
+        :param wanted: the service references of all.
         :param before: the service got none of them before this time.
         :raises PaymentsError: the shop gives no keys for the account.
         """
-        sent, wanted = tries[0], [each.service_reference for each in tries]
-        # The account whose money paid, or may have; its keys may have been exchanged since.
-        payer = account if sent.paid_by is None else sent.paid_by
-        client = self.accounts.client_of(payer, PAYOUT)
-        # A signer of the shop's own may need no client id.
-        sent_it = sent.client_id in (None, client.client_id)
         after = None
         if sent.disbursement_id is None:
             # One that the service certainly had before it could be given any of these.
             after = self.payouts.sent_before(account, sent.client_id, before)
+        # The account whose money paid, or may have; its keys may have been exchanged since.
+        payer = account if sent.paid_by is None else sent.paid_by
+        client = self.accounts.client_of(payer, PAYOUT)
 
         def ask(client: PaymentsClient) -> Mapping[str, FiatDisbursement | None]:
+            # A signer of the shop's own may need no client id.
+            sent_it = sent.client_id in (None, client.client_id)
             transfers = client.fiat_disbursements
             with self.record.call(READS, payer):
                 try:
@@ -292,12 +257,6 @@ class PayoutCalls:
             )
         with self.service.permit(PROOF, payout.payer) as permit:
             return personal(permit.ask(lambda client: client.fiat_disbursements.report(disbursement_id)))
-
-    def _create(self, client: PaymentsClient, batch: Sequence[PayoutMixin]) -> Sequence[Made]:
-        currency, addressed = batch[0].currency, [(payout, self.known_destination(payout)) for payout in batch]
-        if batch[0].is_token:
-            return client.crypto_disbursements.create(currency, [_receiver(*one) for one in addressed]).disburse_data
-        return client.fiat_disbursements.create(currency, [_item(*one) for one in addressed]).disburse_data
 
 
 def keys_gone_text(client_id: str | None) -> str:
@@ -338,7 +297,16 @@ def error_text(error: Exception) -> str:
     return visible(said)[:_MAX_TEXT]
 
 
-def _item(payout: PayoutMixin, to: Destination | None) -> FiatItem:
+def _create(client: PaymentsClient, batch: Sequence[tuple[PayoutMixin, Destination]]) -> Sequence[Made]:
+    first, _ = batch[0]
+    if first.is_token:
+        receivers = [_receiver(*one) for one in batch]
+        return client.crypto_disbursements.create(first.currency, receivers).disburse_data
+    items = [_item(*one) for one in batch]
+    return client.fiat_disbursements.create(first.currency, items).disburse_data
+
+
+def _item(payout: PayoutMixin, to: Destination) -> FiatItem:
     item = partial(FiatItem, amount=payout.amount, reference=payout.service_reference, note=payout.note)
     if isinstance(to, ToRecipient):
         return item(recipient_id=to.recipient_id)
@@ -350,7 +318,7 @@ def _item(payout: PayoutMixin, to: Destination | None) -> FiatItem:
     return item(recipient=NewRecipient(bank=bank, email=to.email, name=to.name))
 
 
-def _receiver(payout: PayoutMixin, to: Destination | None) -> CryptoReceiver:
+def _receiver(payout: PayoutMixin, to: Destination) -> CryptoReceiver:
     if not isinstance(to, ToWallet):
         raise TypeError(f"{payout.currency} is a token, which only a wallet takes")
     return CryptoReceiver(

@@ -10,8 +10,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from decimal import Decimal
+from typing import Any
 
-from sqlalchemy import Column, Connection, String, Table, update
+from sqlalchemy import Column, Connection, Row, String, Table, update
 
 from flask_paycheckout.database.state_table import insert_in
 from flask_paycheckout.payouts.payout_model import PayoutMixin
@@ -64,11 +65,14 @@ class LimitedDay:
         """The time when the next day begins."""
         return datetime.fromisoformat(f"{self.key['day']}T00:00:00+00:00") + timedelta(days=1)
 
-    def admits(self, payout: PayoutMixin) -> bool:
-        """Count a payout that may be sent today; False for one that would exceed the limit."""
+    def admits(self, payout: Row[Any]) -> bool:
+        """Count a payout that may be sent today; False for one that would exceed the limit.
+
+        :param payout: its row.
+        """
         if payout.counted_on == self.mark:
             return True
-        sent = EXACT.add(self._sent, payout.amount)
+        sent = EXACT.add(self._sent, Decimal(payout.amount))
         if sent > self.limit and payout.state != PayoutState.RELEASED:
             return False
         self._sent = sent

@@ -10,10 +10,12 @@ from collections.abc import Collection, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from decimal import Decimal
 from functools import cached_property
+from operator import attrgetter
 from typing import Any, NamedTuple
 
-from sqlalchemy import ColumnElement, Connection, bindparam, case, exists, func, select, tuple_, update
+from sqlalchemy import ColumnElement, Connection, Row, bindparam, case, exists, func, select, tuple_, update
 from sqlalchemy.exc import IntegrityError
 
 from flask_paycheckout.clock import Clock
@@ -31,9 +33,9 @@ from flask_paycheckout.payouts.payout_states import (
     PayoutState,
     PayoutStatus,
 )
-from flask_paycheckout.payouts.payout_table import Payouts, is_stopped, next_transfers
+from flask_paycheckout.payouts.payout_table import Payouts, is_stopped
 from flask_paycheckout.service.limits import Cooldown
-from flask_paycheckout.totals import number_of
+from flask_paycheckout.totals import is_token, number_of
 from flask_paycheckout.wiring import Wiring
 
 # The payouts in one of these states that one round moves.
@@ -87,11 +89,11 @@ class DuePayouts:
 
         A shop reconciles before it pays out, so that each backup from which it forgets payouts has that key.
         """
-        self.payouts.installation_key()
         due_by: Any = bindparam("due_by", type_=MOMENT)
         ready = select(func.count()).where(self.payouts.table.c.status == PayoutStatus.READY).scalar_subquery()
-        due = [self._is_due(states, due_by) for states in ([PayoutState.POSTPONED], LOOKED_UP, SENDABLE, READ)]
-        return select(ready, *[exists().where(condition) for condition in (self._has_lapsed(due_by), *due)])
+        lapsed, steps = exists().where(self._has_lapsed(due_by)), ([PayoutState.POSTPONED], LOOKED_UP, SENDABLE, READ)
+        self.payouts.installation_key()
+        return select(ready, lapsed, *[exists().where(self._is_due(states, due_by)) for states in steps])
 
     def overdue(self, due_by: datetime) -> Sequence[PayoutMixin]:
         """Payouts that nobody claimed in time, or that waited for this day; as many as one round moves."""
@@ -104,8 +106,8 @@ class DuePayouts:
 
     def next_ready(
         self, due_by: datetime, without: Collection[str], away: Collection[str], locked: Collection[int]
-    ) -> PayoutMixin | None:
-        """The payout that is to be sent next, not claimed yet.
+    ) -> Row[Any] | None:
+        """The row of the payout that is to be sent next, not claimed yet.
 
         :param without: merchant accounts whose payouts are not sent now, but for those whose payer is certain already.
         :param away: accounts that pay nothing now, of which the payouts that only they can pay are not sent.
@@ -113,16 +115,15 @@ class DuePayouts:
         """
         c = self.payouts.table.c
         payable = case((c.paid_by.is_(None), c.account.not_in(without)), else_=c.paid_by.not_in(away))
-        free = payable, c.id.not_in(locked), ~is_stopped(self.wiring.models)
-        return next(iter(self.payouts.loaded(self._oldest(SENDABLE, due_by, 1, *free))), None)
+        free = payable, c.id.not_in(locked), ~self._is_stopped
+        return next(iter(self.payouts.rows(self._oldest(SENDABLE, due_by, 1, *free))), None)
 
-    def take(
-        self, first: PayoutMixin, due_by: datetime, *, paid_by: str, client_id: str | None
-    ) -> Sequence[PayoutMixin]:
+    def take(self, first: Row[Any], due_by: datetime, *, paid_by: str, client_id: str | None) -> Sequence[PayoutMixin]:
         """Claim a ready payout to be sent, with others that can go in the same call.
 
         Tokens go one to a call, as does what may have been sent before.
 
+        :param first: its row.
         :param paid_by: the account whose access token they are sent with; stored, unless another one is already.
         :param client_id: of that account's keys; stored likewise.
 
@@ -132,9 +133,9 @@ class DuePayouts:
         # Asked for before the transaction, which may have the only connection.
         today = "" if limit is None else self.database_clock().date().isoformat()
         those: list[ColumnElement[bool]] = [c.id == first.id]
-        if not (first.is_token or first.doubt or first.earlier):
+        if not (is_token(first.currency) or first.doubt or first.earlier):
             those = [c.account == first.account, c.currency == first.currency, c.doubt.is_(None), c.earlier.is_(None)]
-        those.append(~is_stopped(self.wiring.models))
+        those.append(~self._is_stopped)
         due = self._oldest(SENDABLE, due_by, self.wiring.settings.payout_batch, *those)
         sent_by = {"paid_by": func.coalesce(c.paid_by, paid_by), "client_id": func.coalesce(c.client_id, client_id)}
         with suppress(IntegrityError), lost_races_ignored(), begin_limited(self.wiring.engine()) as connection:
@@ -147,56 +148,37 @@ class DuePayouts:
         self, connection: Connection, day: LimitedDay | None, due: Any, sent_by: dict[str, Any]
     ) -> Sequence[PayoutMixin]:
         c, now = self.payouts.table.c, self.wiring.clock()
-        questions = now + QUESTIONS
         self.payouts.lock_writer(connection)
-        locked = self.payouts.loaded(due.with_for_update(skip_locked=True), connection)
+        locked = self.payouts.rows(due.with_for_update(skip_locked=True), connection)
         # One of which another program has spoiled the sums stays ready, and keeps no other one from being sent.
-        spoiled = [
-            payout for payout in locked if None in map(number_of, (payout.exact_amount, payout.exact_counts or "0"))
-        ]
-        for payout in spoiled:
-            since = {"problem_since": payout.problem_since or now}
-            self.payouts.change(
-                connection,
-                self.payouts.models.row_of(payout),
-                {"problem": "a sum that is stored of it is no number"} | since,
-            )
-        taken: Sequence[PayoutMixin] = [payout for payout in locked if payout not in spoiled]
+        spoiled = [row for row in locked if None in map(number_of, (row.amount, row.counts or "0"))]
+        for row in spoiled:
+            problem = "a sum that is stored of it is no number"
+            values = {"problem": problem, "problem_since": row.problem_since or now}
+            self.payouts.change(connection, row._mapping, values)
+        taken = [row for row in locked if row not in spoiled]
         if day is not None:
-            admitted = [payout for payout in taken if day.admits(payout)]
+            admitted = [row for row in taken if day.admits(row)]
             day.store()
-            for payout in set(taken) - set(admitted):
-                self._postpone(connection, payout, day, now)
+            for row in set(taken) - set(admitted):
+                self._postpone(connection, row, day, now)
             taken, sent_by = admitted, sent_by | {"counted_on": day.mark}
-        self._number(connection, taken)
+        if fresh := [row for row in taken if row.refund_of and row.taken_at is None]:
+            self.payouts.number(connection, fresh)
+        taking = update(self.payouts.table).where(c.id.in_([row.id for row in taken])).returning(*c)
+        claim = self._claim(now) | sent_by
         entry = line(now, Entry.MOVED, to=PayoutStatus.SENDING, rule=PayoutEvidence.TAKEN)
-        taking = self._claiming(c.id.in_([payout.id for payout in taken]), now).values(
-            status=PayoutStatus.SENDING,
-            state=PayoutState.SENDING,
-            moved_at=now,
-            taken_at=func.coalesce(c.taken_at, now),
-            due_at=case((c.earlier.is_not(None) | c.refund_of.is_not(None), questions), else_=now + self.wiring.claim),
-            history=appended(c.history, entry, always=False),
-            **sent_by,
-        )
-        return sorted(self.payouts.loaded(taking, connection), key=lambda payout: payout.id)
+        claim |= {
+            "status": PayoutStatus.SENDING,
+            "state": PayoutState.SENDING,
+            "moved_at": now,
+            "taken_at": func.coalesce(c.taken_at, now),
+            "due_at": case((c.earlier.is_not(None) | c.refund_of.is_not(None), now + QUESTIONS), else_=claim["due_at"]),
+            "history": appended(c.history, entry, always=False),
+        }
+        return sorted(self.payouts.loaded(taking.values(claim), connection), key=attrgetter("id"))
 
-    def _number(self, connection: Connection, taken: Sequence[PayoutMixin]) -> None:
-        """Give refunds of which nothing was sent the numbers of the next transfers of their payments.
-
-        :raises IntegrityError: another process gives the same number to another refund of a payment.
-        """
-        fresh = [payout for payout in taken if payout.refund_of and payout.taken_at is None]
-        if not fresh:
-            return
-        key = self.payouts.installation_key(connection)
-        used = self.payouts.used_references({str(refund.refund_of) for refund in fresh}, connection)
-        for refund in fresh:
-            (reference,) = next_transfers(key, refund.account, str(refund.refund_of), used)
-            used.add(reference)
-            self.payouts.renumber(connection, refund.id, reference)
-
-    def _postpone(self, connection: Connection, payout: PayoutMixin, day: LimitedDay, now: datetime) -> None:
+    def _postpone(self, connection: Connection, payout: Row[Any], day: LimitedDay, now: datetime) -> None:
         limit = f"the daily limit of {day.limit:f} {payout.currency}"
         never = f"it is more than {limit}, so that no day has room for it: approve it beyond the limit, or cancel it"
         today = f"it would exceed {limit}: it waits for the next day, or for approval"
@@ -205,11 +187,11 @@ class DuePayouts:
             "state": PayoutState.POSTPONED,
             "moved_at": now,
             "due_at": day.end,
-            "problem": never if payout.amount > day.limit else today,
+            "problem": never if Decimal(payout.amount) > day.limit else today,
             "problem_since": payout.problem_since or now,
         }
         entry = line(now, Entry.MOVED, to=PayoutStatus.WAITING, rule=PayoutEvidence.OVER_LIMIT)
-        self.payouts.change(connection, self.payouts.models.row_of(payout), values, entry)
+        self.payouts.change(connection, payout._mapping, values, entry)
 
     def take_due(
         self, states: Collection[PayoutState], due_by: datetime, limit: int, without: Collection[str]
@@ -222,9 +204,8 @@ class DuePayouts:
         """
         c = self.payouts.table.c
         due = self._oldest(states, due_by, limit, c.account.not_in(without))
-        claiming = self._claiming(self.payouts.unlocked(due.with_only_columns(c.id)), self.wiring.clock())
         state = case((c.state == PayoutState.SENDING, PayoutState.LOST), else_=c.state)
-        return self.payouts.claimed(claiming.values(state=state))
+        return self.payouts.claimed(due.with_only_columns(c.id), self._claim(self.wiring.clock()) | {"state": state})
 
     def renew(self, claimed: Iterable[PayoutMixin]) -> Sequence[PayoutMixin]:
         """Prolong the claim of payouts in sending, right before the call.
@@ -233,8 +214,7 @@ class DuePayouts:
         """
         c = self.payouts.table.c
         same = tuple_(c.id, c.changes).in_([(payout.id, payout.changes) for payout in claimed])
-        free = self.payouts.unlocked(select(c.id).where(same))
-        return self.payouts.claimed(self._claiming(free, self.wiring.clock()))
+        return self.payouts.claimed(select(c.id).where(same), self._claim(self.wiring.clock()))
 
     def _oldest(
         self, states: Collection[PayoutState], due_by: datetime, limit: int, *conditions: ColumnElement[bool]
@@ -252,15 +232,17 @@ class DuePayouts:
             due |= c.failures == 0
         return c.state.in_(states) & due
 
+    @cached_property
+    def _is_stopped(self) -> ColumnElement[bool]:
+        return is_stopped(self.wiring.models)
+
     def _has_lapsed(self, due_by: datetime) -> ColumnElement[bool]:
         c = self.payouts.table.c
         return (c.state == PayoutState.CLAIMABLE) & (c.claim_ends_at <= due_by)
 
-    def _claiming(self, those: ColumnElement[bool], now: datetime) -> Any:
-        """A statement that claims these payouts."""
-        table = self.payouts.table
-        claimed = {"due_at": now + self.wiring.claim, "changes": table.c.changes + 1}
-        return update(table).where(those).values(claimed).returning(*table.c)
+    def _claim(self, now: datetime) -> dict[str, Any]:
+        """The values of a row that is claimed."""
+        return {"due_at": now + self.wiring.claim, "changes": self.payouts.table.c.changes + 1}
 
     # Webhooks
 
@@ -301,6 +283,4 @@ class DuePayouts:
 
     def _plan(self, those: Any, at: datetime) -> Sequence[PayoutMixin]:
         """Plan the next reads of these payouts."""
-        table = self.payouts.table
-        planned = update(table).where(self.payouts.unlocked(those)).values(due_at=at)
-        return self.payouts.claimed(planned.returning(*table.c))
+        return self.payouts.claimed(those, {"due_at": at})

@@ -65,9 +65,9 @@ class PayoutMove(msgspec.Struct, frozen=True):
         """
         return PAYOUT_TRANSITIONS[PayoutState(payout.state), self.evidence]
 
-    def signal(self, payout: PayoutMixin) -> str | None:
-        """The name of the signal that tells of it; None without one."""
-        return PAYOUT_SIGNAL_OF.get(self.evidence, PAYOUT_SIGNAL_OF.get(self.target(payout)))
+    def signal(self, to: PayoutState) -> str | None:
+        """The name of the signal that tells of the move to this state; None without one."""
+        return PAYOUT_SIGNAL_OF.get(self.evidence, PAYOUT_SIGNAL_OF.get(to))
 
     @property
     def told(self) -> dict[str, object]:
@@ -95,7 +95,7 @@ class PayoutMoves:
         :raises RefundTooLarge: a failed refund is tried again, and others have taken its money.
         :raises ReceiverFailed: an atomic receiver raised; nothing was stored.
         """
-        signal = move.signal(payout)
+        signal = move.signal(move.target(payout))
         in_session = signal is not None and self.events.has_atomic(signal)
         with lost_races_ignored(), self.transactions.begin_for(shop=in_session) as (connection, shop):
             return self.move_in(connection, shop, payout, move, now)
@@ -117,8 +117,8 @@ class PayoutMoves:
         :param leased: whether the caller delivers the event; otherwise it is due for every process.
         """
         to = move.target(payout)
-        status = to.status
-        is_token = payout.is_token
+        status, signal = to.status, move.signal(to)
+        is_token = status == PayoutStatus.SENT and payout.is_token
         # Nothing happens by itself in other states, and the service cannot be asked about tokens.
         planned = {
             PayoutStatus.READY: now,
@@ -126,7 +126,7 @@ class PayoutMoves:
             PayoutStatus.SENT: None if is_token else now + FIRST_READ,
         }
         # Nobody but a person can see that only one of its transfers was carried out.
-        is_again = status == PayoutStatus.SENT and is_token and self.payouts.had_come_back(payout, connection)
+        is_again = is_token and self.payouts.had_come_back(payout, connection)
         values = {
             "due_at": planned.get(status),
             "missed_at": None,
@@ -145,9 +145,8 @@ class PayoutMoves:
         # While look-ups find out about a call that failed, its status stays.
         stays = status == payout.status == PayoutStatus.SENDING
         what, moved_to = (Entry.NO_ANSWER, None) if stays else (Entry.MOVED, status)
-        entry = line(now, what, to=moved_to, **move.told)
+        before, entry = self.payouts.models.row_of(payout), line(now, what, to=moved_to, **move.told)
         # A move that decides about money is always recorded.
-        before = self.payouts.models.row_of(payout)
         row = self.payouts.change(connection, before, values, entry, always=move.evidence not in _ROUTINE)
         if row is None:
             return None
@@ -156,12 +155,11 @@ class PayoutMoves:
             if more > 0 or move.evidence in _LAPSES:
                 left = EXACT.subtract(payment.left.amount, more)
                 self._replace_others(connection, payout, more, left, now)
-        self._count_of_day(connection, payout, move)
+        self._count_of_day(connection, payout, move, to)
         if deed := DEED_OF.get(move.evidence):
             by, why = str(move.facts["by"]), cast("str | None", move.facts["why"])
             record_deed(connection, self.payouts.models.deeds, now, by, deed, payout.reference, why, payout.order_id)
         self.book(connection, before, row, now)
-        signal = move.signal(payout)
         if signal is None:
             return ()
         # Notes of failed tries change nothing of this; a payout that is sent again has a new reference at the service.
@@ -216,9 +214,9 @@ class PayoutMoves:
         after = Decimal(0 if to in RELEASING else values.get("counts", payout.exact_counts) or 0)
         return EXACT.subtract(after, before)
 
-    def _count_of_day(self, connection: Connection, payout: PayoutMixin, move: PayoutMove) -> None:
+    def _count_of_day(self, connection: Connection, payout: PayoutMixin, move: PayoutMove, to: PayoutState) -> None:
         """Count no more against the daily limit what the service says has failed, or what is cancelled unsent."""
-        failed = move.evidence in _FAILURES and move.target(payout) == PayoutState.FAILED
+        failed = move.evidence in _FAILURES and to == PayoutState.FAILED
         unsent = move.evidence is PayoutEvidence.CANCELLED and payout.doubt is None
         if payout.counted_on is None or not (failed or unsent):
             return

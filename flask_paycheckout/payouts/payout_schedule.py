@@ -1,11 +1,10 @@
-"""The times at which payouts are sent again, looked up again and read, and the pauses of accounts whose calls fail."""
+"""The times at which payouts are sent again, looked up again and read."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from flask_paycheckout.clock import Clock, doubled
+from flask_paycheckout.clock import doubled
 
 FIRST_READ = timedelta(seconds=30)
 """The time from sending a bank transfer to its first read."""
@@ -29,11 +28,8 @@ So far back the service is searched for what it refuses: it takes a reference on
 """
 
 _DAY, _SLOW = timedelta(days=1), timedelta(hours=6)
-# The longest pause is an account's: alarms count on it that everything is tried again soon after an outage.
+# Alarms count on it that everything is tried again soon after an outage.
 _TRY_AGAIN = timedelta(seconds=10), timedelta(minutes=10)
-_PAUSE = timedelta(seconds=5), timedelta(minutes=10)
-# So a call that fails takes less than a tenth of the time.
-_TIMES_THE_CALL = 10
 
 
 def try_again(failures: int, now: datetime, retry_after: float | None = None) -> datetime:
@@ -52,35 +48,3 @@ def next_read(sent_at: datetime, now: datetime) -> datetime:
     if age < _DAY:
         return now + min(max(age / 2, FIRST_READ), timedelta(hours=1))
     return now + min(age / 8, _SLOW)
-
-
-@dataclass(frozen=True)
-class Pauses:
-    """The accounts with which nothing is sent for a while.
-
-    That is 5 s after a failure, doubled each time, 10 min at most; and ten times as long as the failed call took. Each
-    lost answer about a token leaves a payout that only a person can decide, so an outage must not cost one in every
-    round. An account whose service hangs must not take the time of the others either. Pauses are kept by each process,
-    and end with the first call that is answered.
-    """
-
-    clock: Clock
-    _failed: dict[str, tuple[int, datetime]] = field(default_factory=dict, init=False)
-
-    def accounts(self) -> set[str]:
-        """The names of the accounts whose pause is not over."""
-        now = self.clock()
-        return {account for account, (_, until) in list(self._failed.items()) if until > now}
-
-    def failed(self, account: str, seconds: float) -> None:
-        """Note a call without a certain answer.
-
-        :param seconds: the time that it took.
-        """
-        failures = self._failed.get(account, (0,))[0] + 1
-        pause = max(doubled(failures, *_PAUSE), timedelta(seconds=_TIMES_THE_CALL * seconds))
-        self._failed[account] = failures, self.clock() + min(pause, _PAUSE[1])
-
-    def answered(self, account: str) -> None:
-        """Note a call that was answered."""
-        self._failed.pop(account, None)

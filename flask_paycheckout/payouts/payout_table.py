@@ -15,13 +15,13 @@ import secrets
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import lru_cache
 from itertools import chain, count
 from typing import Any, NamedTuple
 
 import msgspec
 from sqlalchemy import ColumnElement, Connection, Table, exists, func, select, update
 
-from flask_paycheckout.clock import as_utc
 from flask_paycheckout.database.connections import begin_limited
 from flask_paycheckout.database.models import Models
 from flask_paycheckout.database.state_table import StateTable, insert_in
@@ -32,6 +32,8 @@ from flask_paycheckout.payouts.payout_states import PASSED_ON, Doubt, PayoutKind
 # A row of the table of failing calls, whose `words` is the key; it never fails, so no report shows it.
 _ROW = {"account": "", "operation": "installation key"}
 
+# The numbers of a payment's transfers that are looked up before the next one is sent.
+_NEXT = 5
 # Characters of the shop's reference that the service's contains, so that people recognise it.
 _SHOWN = 16
 _TRANSFER = re.compile("[A-Za-z0-9-]+-([0-9]{1,6})-[0-9a-f]{16}")
@@ -70,8 +72,8 @@ class Payouts(StateTable[PayoutMixin]):
     def installation_key(self, connection: Connection | None = None) -> bytes:
         """The key of this installation, which its service references contain; `connection` as for `find`.
 
-        It never changes, so that a process reads it once; in a transaction of the caller each time, as that may not be
-        committed.
+        It never changes, so that a process keeps it; not one that the caller's transaction has made, which may end
+        without a commit.
         """
         if not self._key:
             if connection is not None:
@@ -102,13 +104,12 @@ class Payouts(StateTable[PayoutMixin]):
         counted = select(*columns, func.count()).select_from(together).where(c.order_id == order_id, *live)
         return [RefundState(*row) for row in self.rows(counted.group_by(*columns))]
 
-    def used_references(self, checkout_ids: Collection[str], connection: Connection | None = None) -> set[str]:
-        """The service references of these checkouts' refunds under which something was sent, or may have been."""
+    def _used_references(self, refunds: Sequence[Any], connection: Connection | None = None) -> set[str]:
+        """The service references under which something of these refunds' payments was sent, or may have been."""
         c = self.table.c
-        rows = self.rows(
-            select(c.service_reference, c.taken_at, c.earlier).where(c.refund_of.in_(checkout_ids)), connection
-        )
-        earlier = {each.service_reference for row in rows for each in tries_of(row.earlier)}
+        of_payments = c.refund_of.in_({refund.refund_of for refund in refunds})
+        rows = self.rows(select(c.service_reference, c.taken_at, c.earlier).where(of_payments), connection)
+        earlier = {each.service_reference for row in rows if row.earlier for each in tries_of(row.earlier)}
         return earlier | {row.service_reference for row in rows if row.taken_at is not None}
 
     def had_come_back(self, payout: PayoutMixin, connection: Connection | None = None) -> bool:
@@ -123,6 +124,31 @@ class Payouts(StateTable[PayoutMixin]):
         """The refunds of its payment that have ended, so that it may count their money; `connection` as for `find`."""
         refunds = self.of_checkout(payout.refund_of, connection) if payout.refund_of else ()
         return [one for one in refunds if one.state in PASSED_ON and one.id != payout.id]
+
+    def number(self, connection: Connection, refunds: Sequence[Any]) -> None:
+        """Give refunds of which nothing was sent the numbers of the next transfers of their payments.
+
+        :param refunds: their rows.
+        :raises IntegrityError: another process gives the same number to another refund of a payment.
+        """
+        key = self.installation_key(connection)
+        used = self._used_references(refunds, connection)
+        for refund in refunds:
+            (reference,) = next_transfers(key, refund.account, refund.refund_of, used)
+            used.add(reference)
+            self.renumber(connection, refund.id, reference)
+
+    def next_references(self, refunds: Sequence[PayoutMixin]) -> dict[str, str]:
+        """The service references of numbered refunds and of the next transfers of their payments.
+
+        :returns: the checkout id of the payment by each.
+        """
+        of, used = dict[str, str](), self._used_references(refunds)
+        for refund in refunds:
+            checkout_id = str(refund.refund_of)
+            following = next_transfers(self.installation_key(), refund.account, checkout_id, used, _NEXT)
+            of |= dict.fromkeys([refund.service_reference, *following], checkout_id)
+        return of
 
     def renumber(self, connection: Connection, payout_id: int, reference: str) -> None:
         """Give a refund a service reference of its payment, and its own to the unsent refund that had it."""
@@ -144,10 +170,11 @@ class Payouts(StateTable[PayoutMixin]):
         return bool(self.rows(select(self.table.c.id).where(self.table.c.id == payout.id, is_stopped(self.models))))
 
     def arrived(self, checkout_ids: Collection[str]) -> datetime:
-        """The time when the first of these payments arrived."""
+        """The time when the first of these payments arrived, with the zone that the database gives it, if any."""
         c = self.models.checkouts.c
         first = select(func.min(c.payment_completed_at)).where(c.checkout_id.in_(checkout_ids))
-        return as_utc(self.rows(first)[0][0])
+        arrived: datetime = self.rows(first)[0][0]
+        return arrived
 
     def sent_before(self, account: str, client_id: str | None, before: datetime) -> str | None:
         """The service reference of the newest bank transfer that the service had by then; None when there is none."""
@@ -158,7 +185,8 @@ class Payouts(StateTable[PayoutMixin]):
             .where(c.status.in_([PayoutStatus.SENT, PayoutStatus.COMPLETED]), c.moved_at < before)
             .where(c.disbursement_id.is_not(None))
         )
-        return next((row[0] for row in self.rows(sent.order_by(c.id.desc()).limit(1))), None)
+        newest = self.rows(sent.order_by(c.id.desc()).limit(1))
+        return newest[0][0] if newest else None
 
 
 def is_stopped(models: Models) -> ColumnElement[bool]:
@@ -206,11 +234,6 @@ class Try(msgspec.Struct, frozen=True, omit_defaults=True):
     """As in the payout's row, when the next try began."""
 
 
-def present_try(payout: PayoutMixin) -> Try:
-    """The try under the payout's present service reference."""
-    return msgspec.convert(payout, Try, from_attributes=True)
-
-
 def tries_of(text: str | None) -> tuple[Try, ...]:
     """The tries that a payout's `earlier` holds, oldest first."""
     return msgspec.json.decode(text, type=tuple[Try, ...]) if text else ()
@@ -218,7 +241,7 @@ def tries_of(text: str | None) -> tuple[Try, ...]:
 
 def all_tries(payout: PayoutMixin) -> tuple[Try, ...]:
     """The tries of a payout, oldest first."""
-    return (*tries_of(payout.earlier), present_try(payout))
+    return (*tries_of(payout.earlier), msgspec.convert(payout, Try, from_attributes=True))
 
 
 def references_of(payouts: Iterable[PayoutMixin]) -> set[str]:
@@ -276,6 +299,7 @@ def is_of_account(key: bytes, payout: Mapping[Any, Any]) -> bool:
     return any(service_reference(key, payout["account"], payout["reference"], one) == reference for one in tries)
 
 
+@lru_cache
 def _readable(name: str) -> str:
     return re.sub(r"[^A-Za-z0-9]+", "-", name)[:_SHOWN].strip("-") or "payout"
 

@@ -87,6 +87,9 @@ class PayoutResults:
     stopped: Callable[[], bool]
     """Whether to end before the next call."""
 
+    started: datetime
+    """The time when the round began; what is due by then is done in it."""
+
     delivery: Delivery = field(default_factory=Delivery, init=False)
     """The events delivered so far."""
 
@@ -96,12 +99,8 @@ class PayoutResults:
     left: int = field(default=0, init=False)
     """The number of payouts that are ready to be sent."""
 
-    def __post_init__(self) -> None:
-        self.started = self._now()
-        """The time when the round began; what is due by then is done in it."""
-
-        self._counts: Counter[PayoutStatus] = Counter()
-        self._events: list[HeldEvent] = []
+    _counts: Counter[PayoutStatus] = field(default_factory=Counter, init=False)
+    _events: list[HeldEvent] = field(default_factory=list, init=False)
 
     def report(self) -> PayoutReport:
         """The counts so far."""
@@ -145,7 +144,7 @@ class PayoutResults:
 
     def not_carried_out(self, payout: PayoutMixin, problem: str, retry_after: float | None = None) -> None:
         """Store that the call certainly paid nothing; it is sent again later, under the same reference."""
-        values: dict[str, Any] = {"due_at": try_again(payout.failures, self._now(), retry_after)}
+        values: dict[str, Any] = {"due_at": try_again(payout.failures, self.wiring.clock(), retry_after)}
         if payout.doubt is None:
             # Other keys may send it the next time, as these have certainly not.
             values |= dict.fromkeys(("client_id", "paid_by", "taken_at"))
@@ -157,7 +156,7 @@ class PayoutResults:
 
     def without_keys(self, payout: PayoutMixin, problem: str) -> None:
         """Store that it cannot be looked up without the keys that sent it; it is once they are back."""
-        due = {"due_at": self._now() + WITHOUT_KEYS}
+        due = {"due_at": self.wiring.clock() + WITHOUT_KEYS}
         if payout.state == PayoutState.UNKNOWN:
             self.note(payout, None, **due)
         else:
@@ -171,7 +170,7 @@ class PayoutResults:
 
         :param began: when the look-up began, by the database's clock; `ended` likewise.
         """
-        now, first, refused = self._now(), payout.missed_at, payout.state == PayoutState.REFUSED
+        now, first, refused = self.wiring.clock(), payout.missed_at, payout.state == PayoutState.REFUSED
         is_certain = payout.doubt is None and payout.state != PayoutState.LOST
         if not is_certain and (first is None or first > ended):
             entry = line(now, Entry.READ, result="not found at the service")
@@ -209,7 +208,7 @@ class PayoutResults:
 
         :param values: further columns.
         """
-        now = self._now()
+        now = self.wiring.clock()
         columns = problem_columns(payout, problem, now) | {"due_at": try_again(payout.failures, now)}
         self.note(payout, line(now, Entry.NO_ANSWER, problem=problem), **columns | values)
 
@@ -224,11 +223,11 @@ class PayoutResults:
     def pending(self, payout: PayoutMixin, made: Made) -> None:
         """Plan the next read of a transfer that is pending."""
         known = {"disbursement_id": made.disbursement_id, "reported_amount": None}
-        self.read(payout, due_at=next_read(payout.moved_at, self._now()), **known)
+        self.read(payout, due_at=next_read(payout.moved_at, self.wiring.clock()), **known)
 
     def read(self, payout: PayoutMixin, **values: Any) -> None:
         """Store that a read succeeded and moves nothing; earlier problems are over."""
-        self.note(payout, None, **problem_columns(payout, None, self._now()) | values)
+        self.note(payout, None, **problem_columns(payout, None, self.wiring.clock()) | values)
 
     # Storing
 
@@ -238,7 +237,7 @@ class PayoutResults:
         :param noted: columns to store also when the move cannot be.
         """
         try:
-            events = self.moves.move(payout, move, self._now())
+            events = self.moves.move(payout, move, self.wiring.clock())
         except Exception as error:
             self.unread(payout, self._not_stored(payout, error), **noted)
             return True
@@ -276,7 +275,7 @@ class PayoutResults:
 
         :returns: False when the payout has changed meanwhile.
         """
-        now, disbursement_id = self._now(), move.values["disbursement_id"]
+        now, disbursement_id = self.wiring.clock(), move.values["disbursement_id"]
         if payout.disbursement_id == disbursement_id:
             return True
         problem = f"an answer of the service came late: {move.evidence}, as {disbursement_id}"
@@ -286,9 +285,6 @@ class PayoutResults:
         undecided = payout.status in _UNDECIDED
         values = problem_columns(payout, problem, now) | {"doubt": Doubt.LOST} if undecided else {}
         return self.note(payout, line(now, Entry.NOT_APPLIED, **move.told), **values)
-
-    def _now(self) -> datetime:
-        return self.wiring.clock()
 
 
 def _of_record(made: Made, evidence: PayoutEvidence, problem: str | None, **columns: Any) -> PayoutMove:

@@ -4,29 +4,34 @@ from __future__ import annotations
 
 import time
 from collections import defaultdict
-from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 from functools import cached_property, partial
+from typing import Any
 
-from flask_paycheckout.client import PaymentsClient, PaymentsError
+from sqlalchemy import Row
+
+from flask_paycheckout.client import CryptoDisbursement, PaymentsClient, PaymentsError
+from flask_paycheckout.clock import Clock, doubled
+from flask_paycheckout.config.accounts import AccessToken
 from flask_paycheckout.events.events import Delivery
 from flask_paycheckout.events.outbox import Outbox
 from flask_paycheckout.payouts.calls import (
-    AccessToken,
     Made,
     PayoutCalls,
+    difference,
     error_text,
     is_refusal,
     keys_gone_text,
     record_status,
     says_taken,
 )
-from flask_paycheckout.payouts.destinations import Unreadable
+from flask_paycheckout.payouts.destinations import Destination, Unreadable
 from flask_paycheckout.payouts.due_payouts import DuePayouts
 from flask_paycheckout.payouts.following import Following
 from flask_paycheckout.payouts.payout_model import PayoutMixin, about_payout
 from flask_paycheckout.payouts.payout_moves import PayoutMove, PayoutMoves, problem_columns
-from flask_paycheckout.payouts.payout_schedule import Pauses
 from flask_paycheckout.payouts.payout_states import Doubt, PayoutEvidence, PayoutStatus
 from flask_paycheckout.payouts.results import PayoutReport, PayoutResults
 from flask_paycheckout.service.record import KEYS, PAYOUT, ServiceRecord
@@ -37,7 +42,42 @@ from flask_paycheckout.wiring.logs import about
 _SENDS = "sends of payouts"
 # Errors of the client when it cannot build a call, so that nothing was sent.
 _NOT_BUILT = (TypeError, ValueError, ArithmeticError)
+_PAUSE = timedelta(seconds=5), timedelta(minutes=10)
+# So a call that fails takes less than a tenth of the time.
+_TIMES_THE_CALL = 10
 _PAYER_CANNOT = "the account that may have paid it already has no access token of its own now; give it one again"
+
+
+@dataclass(frozen=True)
+class Pauses:
+    """The accounts with which nothing is sent for a while.
+
+    That is 5 s after a failure, doubled each time, 10 min at most; and ten times as long as the failed call took. Each
+    lost answer about a token leaves a payout that only a person can decide, so an outage must not cost one in every
+    round. An account whose service hangs must not take the time of the others either. Pauses are kept by each process,
+    and end with the first call that is answered.
+    """
+
+    clock: Clock
+    _failed: dict[str, tuple[int, datetime]] = field(default_factory=dict, init=False)
+
+    def accounts(self) -> set[str]:
+        """The names of the accounts whose pause is not over."""
+        now = self.clock()
+        return {account for account, (_, until) in list(self._failed.items()) if until > now}
+
+    def failed(self, account: str, seconds: float) -> None:
+        """Note a call without a certain answer.
+
+        :param seconds: the time that it took.
+        """
+        failures = self._failed.get(account, (0,))[0] + 1
+        pause = max(doubled(failures, *_PAUSE), timedelta(seconds=_TIMES_THE_CALL * seconds))
+        self._failed[account] = failures, self.clock() + min(pause, _PAUSE[1])
+
+    def answered(self, account: str) -> None:
+        """Note a call that was answered."""
+        self._failed.pop(account, None)
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,12 +113,10 @@ class PayoutSender:
         """
         if isinstance(access_token, str):
             # Before anything is claimed.
-            self.calls.authorized(access_token)
-        results = PayoutResults(self.wiring, self.moves, self.outbox, stopped)
+            self.calls.accounts.authorized(access_token)
+        results = PayoutResults(self.wiring, self.moves, self.outbox, stopped, self.wiring.clock())
         due = self.due.backlog(results.started)
         results.left = due.ready
-        if due.is_empty:
-            return results.report(), results.delivery
         token = self._setting if access_token is None else access_token
         # The steps before may make some ready.
         may_send = due.sent or due.postponed or due.looked_up
@@ -89,7 +127,8 @@ class PayoutSender:
             self.following.read_due: due.read,
             self._count: may_send,
         }
-        self._take_steps(results, *(step for step, is_due in steps.items() if is_due))
+        if taken := [step for step, is_due in steps.items() if is_due]:
+            self._take_steps(results, *taken)
         return results.report(), results.delivery
 
     def _let_time_pass(self, results: PayoutResults) -> None:
@@ -120,7 +159,7 @@ class PayoutSender:
     def read_again(self, reference: str) -> None:
         """Read a completed bank transfer again, and apply what the service says now."""
         self.due.read_again(reference)
-        results = PayoutResults(self.wiring, self.moves, self.outbox, lambda: False)
+        results = PayoutResults(self.wiring, self.moves, self.outbox, lambda: False, self.wiring.clock())
         self._take_steps(results, self.following.read_due)
 
     @property
@@ -177,20 +216,22 @@ class PayoutSender:
             self.following.look_up_due(results)
 
     def _paying(
-        self, first: PayoutMixin, given: AccessToken | None, away: Collection[str], results: PayoutResults
+        self, first: Row[Any], given: AccessToken | None, away: Collection[str], results: PayoutResults
     ) -> tuple[str, PaymentsClient] | None:
         """The account that pays and its client with its access token; None without one, and nothing is claimed.
 
+        :param first: the row of the payout.
         :param away: accounts that send nothing now.
         """
-        payer = first.account
+        payer, accounts = first.account, self.calls.accounts
         try:
-            payer = self.calls.payer_of(first)
-            client = None if payer in away else self.calls.paying(payer, given)
+            payer = accounts.payer_of(payer) if first.paid_by is None else first.paid_by
+            client = None if payer in away else accounts.paying(payer, given)
             if client is not None:
                 return payer, client
             if payer not in away and first.paid_by is not None and first.problem != _PAYER_CANNOT:
-                results.note(first, None, **problem_columns(first, _PAYER_CANNOT, self.wiring.clock()))
+                payout = self.moves.payouts.made(first._mapping)
+                results.note(payout, None, **problem_columns(payout, _PAYER_CANNOT, self.wiring.clock()))
             return None
         except PaymentsError as error:
             problem = error_text(error)
@@ -205,14 +246,15 @@ class PayoutSender:
 
     def _send(self, client: PaymentsClient, taken: Sequence[PayoutMixin], results: PayoutResults) -> bool:
         """Send claimed payouts in one call; False when further calls would fail as well."""
-        readable = [payout for payout in taken if self._is_readable(client, payout, results)]
+        destinations = {payout.id: to for payout in taken if (to := self._destination(client, payout, results))}
+        readable = [payout for payout in taken if payout.id in destinations]
         asked = self.following.ask_before(readable, results)
         # Right before the call: a sender that slept past its claim sends nothing.
         batch = self.due.renew(asked)
         if not batch:
             return True
         try:
-            made = self.calls.send(client, batch)
+            made = self.calls.send(client, [(payout, destinations[payout.id]) for payout in batch])
         except Exception as error:
             results.failed_calls += 1
             if isinstance(error, _NOT_BUILT) and len(batch) > 1:
@@ -220,29 +262,34 @@ class PayoutSender:
                 answered = [self._send(client, [payout], results) for payout in batch]
                 return all(answered)
             return self._failed(batch, error, results)
-        self._answered(batch, made, results)
+        self._answered(batch, destinations, made, results)
         return True
 
-    def _is_readable(self, client: PaymentsClient, payout: PayoutMixin, results: PayoutResults) -> bool:
-        """Whether a payout's destination is known, and those who sent it before can still be asked about it.
+    def _destination(self, client: PaymentsClient, payout: PayoutMixin, results: PayoutResults) -> Destination | None:
+        """A payout's destination; None where that, or who sent it before, is not known any more.
 
-        One that cannot be read goes back, and does not stop the others.
+        Such a payout goes back, and does not stop the others.
         """
         if payout.client_id != client.client_id:
             # Other keys may belong to another account of the service, which does not know what was sent before.
             (results.in_doubt if payout.is_token else results.without_keys)(payout, keys_gone_text(payout.client_id))
-            return False
+            return None
         try:
-            self.calls.sealing.open(payout.to_kind, payout.to_details)
+            return self.calls.sealing.open(payout.to_kind, payout.to_details)
         except Unreadable as error:
             results.failed_calls += 1
             results.not_carried_out(payout, str(error))
-            return False
-        return True
+            return None
 
     # Results
 
-    def _answered(self, batch: Sequence[PayoutMixin], made: Sequence[Made], results: PayoutResults) -> None:
+    def _answered(
+        self,
+        batch: Sequence[PayoutMixin],
+        destinations: Mapping[int, Destination],
+        made: Sequence[Made],
+        results: PayoutResults,
+    ) -> None:
         """Store the service's answer, and look up the payouts that it does not name."""
         named = defaultdict(list)
         for answer in made:
@@ -253,10 +300,10 @@ class PayoutSender:
             if not answers:
                 unnamed.append(payout)
                 continue
-            problem = self.calls.difference(payout, answers[0])
+            problem = difference(payout, answers[0], destinations[payout.id])
             if len({answer.disbursement_id for answer in answers}) > 1:
                 problem = "the service's answer names it twice"
-            elif payout.is_token and record_status(answers[0]) == "failed":
+            elif isinstance(answers[0], CryptoDisbursement) and record_status(answers[0]) == "failed":
                 problem = "the service's answer says that it failed"
             results.found(payout, answers[0], PayoutEvidence.ACCEPTED, problem)
         if unnamed:

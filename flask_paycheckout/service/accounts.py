@@ -132,6 +132,9 @@ class Accounts:
     """Seconds after which the shop is asked again."""
 
     now: Callable[[], float]
+    scheme: str = "Bearer"
+    """The word before an access token in the Authorization header; empty for the token alone."""
+
     _kept: Guarded[OrderedDict[str, _InUse]] = field(default_factory=lambda: Guarded(OrderedDict), init=False)
     """By the account's name, the least recently used first; never held while the shop is asked."""
 
@@ -162,7 +165,26 @@ class Accounts:
 
         :raises AccountUnavailable: the shop gives no such account.
         """
-        return "" if self.access_token_of(name) is SETTINGS else name
+        return name if name and self.access_token_of(name) is not SETTINGS else ""
+
+    def paying(self, name: str, given: AccessToken | None) -> PaymentsClient | None:
+        """The client of an account with its access token; None without a token.
+
+        :param given: the token of the account of the settings.
+        :raises AccountUnavailable: the shop gives no such account.
+        """
+        token = self.access_token_of(name) if name else given
+        if token is None or token is SETTINGS:
+            return None
+        return self.authorized(token() if callable(token) else token, name)
+
+    def authorized(self, access_token: str, name: str = "") -> PaymentsClient:
+        """The client of an account that sends with this token.
+
+        :raises AccountUnavailable: the shop gives no such account.
+        :raises ValueError: the token cannot stand in a header.
+        """
+        return self.client_of(name).authorized(BearerToken(access_token, self.scheme))
 
     def refused(self, name: str, client: PaymentsClient | None = None) -> None:
         """Have the shop asked again at the next use, since the service refused an account's keys.

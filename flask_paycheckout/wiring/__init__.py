@@ -12,7 +12,7 @@ from contextvars import Context, copy_context
 from dataclasses import dataclass, field
 from datetime import timedelta
 from enum import StrEnum
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 from flask import Flask, has_request_context, request
@@ -200,7 +200,7 @@ class Wiring:
         """Whether the app is being developed or tested, so that mistakes are errors."""
         return self.app.debug or self.app.testing
 
-    @property
+    @cached_property
     def claim(self) -> timedelta:
         """The time for which a process has a call to itself: the longest that it takes, and that again to apply it."""
         return max(_CLAIM, timedelta(seconds=2 * self.settings.timeout))

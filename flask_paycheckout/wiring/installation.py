@@ -46,10 +46,9 @@ class Installation:
 
         The first app with an address keeps the database.
         """
-        addresses, own = self._addresses(), self.address
+        own, addresses = self.address, self._addresses()
         if _OWN not in addresses and own is not None:
-            self._store(_OWN, own)
-            addresses = self._addresses()
+            addresses[_OWN] = self._store(_OWN, own)
         if addresses.get(_OWN, own) == own:
             return True
         if ANOTHER not in addresses:
@@ -69,8 +68,12 @@ class Installation:
         rows = select(services.c.operation, services.c.words).where(services.c.operation.in_((_OWN, ANOTHER)))
         return dict(map(tuple, read_rows(self.wiring.engine(), rows)))
 
-    def _store(self, operation: str, address: str) -> None:
+    def _store(self, operation: str, address: str) -> str:
+        """Store an address, unless there is one already; returns the stored one."""
+        services, engine = self.wiring.models.services, self.wiring.engine()
         row: dict[str, Any] = {"operation": operation, "words": address, "failing_since": self.wiring.clock()}
-        with begin_limited(self.wiring.engine()) as connection:
-            stored = insert_in(connection, self.wiring.models.services).values(account="", count=0, **row)
-            connection.execute(stored.on_conflict_do_nothing())
+        new = insert_in(engine, services).values(account="", count=0, **row)
+        kept = new.on_conflict_do_update(index_elements=["account", "operation"], set_={"words": services.c.words})
+        with begin_limited(engine) as connection:
+            stored: str = connection.execute(kept.returning(services.c.words)).scalar_one()
+            return stored

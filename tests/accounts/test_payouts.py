@@ -9,7 +9,7 @@ import httpx
 import pytest
 
 from flask_paycheckout import SETTINGS
-from flask_paycheckout.payouts.payout_schedule import Pauses
+from flask_paycheckout.payouts.sending import Pauses
 from tests.accounts.conftest import Sellers, SigningService
 from tests.alarming import alarms_of, examples, urgent
 from tests.conftest import OpenShop

@@ -24,8 +24,8 @@ Answer = Callable[[Sequence[Made]], Sequence[Made]]
 def answers(payer: Payer, monkeypatch: pytest.MonkeyPatch, change: Answer) -> None:
     """The service does what it is asked, and its answer is another one."""
     calls: Any = payer.shop.runtime.payout_calls
-    create = calls._create
-    monkeypatch.setattr(type(calls), "_create", lambda calls, client, batch: change(create(client, batch)))
+    send = calls.send
+    monkeypatch.setattr(type(calls), "send", lambda calls, client, batch: change(send(client, batch)))
 
 
 def each(**fields: Any) -> Answer:

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from flask_paycheckout.payouts.following import Following
+from flask_paycheckout.payouts.due_payouts import DuePayouts
 from tests.conftest import OpenShop
 from tests.payouts.books import Books
 from tests.payouts.conftest import CONFIG
@@ -26,14 +26,14 @@ Meanwhile = Callable[[], None]
 
 def before_its_call(monkeypatch: pytest.MonkeyPatch, meanwhile: Meanwhile) -> None:
     """The next sender falls asleep when it has claimed a payout, and before its claim is prolonged for the call."""
-    ask = Following.ask_earlier
+    renew = DuePayouts.renew
 
-    def falls_asleep(following: Following, *arguments: Any) -> bool:
-        monkeypatch.setattr(Following, "ask_earlier", ask)
+    def falls_asleep(due: DuePayouts, *arguments: Any) -> Any:
+        monkeypatch.setattr(DuePayouts, "renew", renew)
         meanwhile()
-        return ask(following, *arguments)
+        return renew(due, *arguments)
 
-    monkeypatch.setattr(Following, "ask_earlier", falls_asleep)
+    monkeypatch.setattr(DuePayouts, "renew", falls_asleep)
 
 
 def before_its_answer(books: Books, meanwhile: Meanwhile) -> None:
