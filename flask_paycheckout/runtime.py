@@ -27,11 +27,13 @@ from flask_paycheckout.books.pruning import Pruning
 from flask_paycheckout.books.telling import OwnerTelling
 from flask_paycheckout.checkouts.decisions import Resolutions
 from flask_paycheckout.checkouts.due_reading import AccountLimits
+from flask_paycheckout.checkouts.failed_reads import FailedReads
 from flask_paycheckout.checkouts.moves import Moves
 from flask_paycheckout.checkouts.order_problems import OrderProblems
 from flask_paycheckout.checkouts.order_status import OrderStatuses
 from flask_paycheckout.checkouts.part_payments import PartPayments
 from flask_paycheckout.checkouts.requests import PaymentRequests
+from flask_paycheckout.checkouts.schedule import Schedule
 from flask_paycheckout.checkouts.settlement import Settlement
 from flask_paycheckout.checkouts.shop_answers import OrderTotals, ShopAnswers
 from flask_paycheckout.checkouts.start import Starter
@@ -282,6 +284,12 @@ class Runtime(Wiring):
         return self.make(Starter, origins_of=self.origins_of, refreshed=self.statuses.refreshed)
 
     part_payments = made_once(PartPayments)
+
+    @made_once
+    def schedule(self) -> Schedule:
+        return Schedule(self.settings.pending_for, self.settings.watch_for)
+
+    failed_reads = made_once(FailedReads)
     settlement = made_once(Settlement)
 
     @made_once

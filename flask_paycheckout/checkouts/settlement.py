@@ -9,13 +9,13 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
-from functools import cached_property, partial
-from typing import Any
+from functools import partial
 
 import msgspec
 from sqlalchemy.exc import SQLAlchemyError
 
-from flask_paycheckout.checkouts.checkout_model import CheckoutMixin, about_checkout, problem_columns
+from flask_paycheckout.checkouts.checkout_model import CheckoutMixin
+from flask_paycheckout.checkouts.failed_reads import NO_PROBLEM, FailedReads
 from flask_paycheckout.checkouts.moves import (
     Move,
     Moved,
@@ -29,27 +29,22 @@ from flask_paycheckout.checkouts.moves import (
     take_part,
 )
 from flask_paycheckout.checkouts.part_payments import PartPayments
-from flask_paycheckout.checkouts.payments import NotMadeByThisClient, read_deposit
+from flask_paycheckout.checkouts.payments import read_deposit
 from flask_paycheckout.checkouts.ruling import COMPLETED, OrderPayments, ReadCause, Reading, Ruling, rule_on
-from flask_paycheckout.checkouts.schedule import BETWEEN_MISSES, SELDOM, Schedule, after_failures
+from flask_paycheckout.checkouts.schedule import BETWEEN_MISSES, SELDOM, Schedule
 from flask_paycheckout.checkouts.shop_answers import OrderTotalFailed, OrderTotals
 from flask_paycheckout.checkouts.states import OPEN, REASON_OF, TRANSITIONS, Evidence, FoundBy, Status
 from flask_paycheckout.checkouts.stored import Checkouts
 from flask_paycheckout.client import Deposit, PaymentsError, TransportFailed
-from flask_paycheckout.database.state_table import Entry, line
+from flask_paycheckout.database.state_table import Entry
 from flask_paycheckout.database.transactions import ShopTransaction
-from flask_paycheckout.errors import ConfigurationError, ReceiverFailed
+from flask_paycheckout.errors import ReceiverFailed
 from flask_paycheckout.events.events import HeldEvent
 from flask_paycheckout.events.outbox import Outbox
 from flask_paycheckout.service.calls import READ, Permit, Service
 from flask_paycheckout.service.record import READS
-from flask_paycheckout.text import first_line
 from flask_paycheckout.wiring import Observed, Wiring
 
-# The most characters of an error's text that are stored.
-_MAX_PROBLEM = 500
-# Where nobody looks again, a problem would stand for ever.
-_NO_PROBLEM = {"problem": None, "problem_since": None}
 # One read causes two moves at most; the other rounds are for races lost against other processes.
 _MAX_ROUNDS = 8
 
@@ -81,10 +76,8 @@ class Settlement:
     service: Service
     totals: OrderTotals
     part_payments: PartPayments
-
-    @cached_property
-    def _schedule(self) -> Schedule:
-        return Schedule(self.wiring.settings.pending_for, self.wiring.settings.watch_for)
+    schedule: Schedule
+    failed: FailedReads
 
     def settle(self, checkout_id: str, via: FoundBy = FoundBy.SETTLE, *, again: bool = False) -> CheckoutMixin:
         """Read the deposit now, apply the result, and deliver the events.
@@ -162,74 +155,9 @@ class Settlement:
                 # The service also looks deposits up by reference, so this one may belong to another checkout.
                 raise TransportFailed("GET /v1/deposit/{id}", "the answer is about another deposit")
         except Exception as error:
-            self._note_failure(checkout, Entry.NO_ANSWER, error, cause.columns, cause)
+            self.failed.note(checkout, Entry.NO_ANSWER, error, cause.columns, cause)
             raise
         return deposit
-
-    def _note_failure(
-        self, checkout: CheckoutMixin, what: Entry, error: BaseException, columns: dict[str, Any], cause: ReadCause
-    ) -> CheckoutMixin:
-        """Store a failure to read the deposit, or to apply the result, and the time of the next try.
-
-        Returns the checkout as stored now, or as it was loaded when it has moved meanwhile.
-
-        :param columns: the columns that a read has set before the failure, and its webhook.
-        """
-        if checkout.status not in OPEN:
-            return self._note_unread(checkout, error, columns, cause)
-        now = self.wiring.clock()
-        failures = checkout.failed_reads + 1
-        problem = _problem(error)[:_MAX_PROBLEM]
-        # Only the first of several failures in a row, so that a long outage does not fill the history.
-        entry = cause.entry + (line(now, what, error=problem[:200]) if failures == 1 else "")
-        columns = columns | problem_columns(checkout, problem, now, failures)
-        due: datetime | None = after_failures(failures, now)
-        # The deposit is read again until PAYCHECKOUT_WATCH_FOR is over, and longer where money was seen.
-        status = checkout.status
-        unheard = status == Status.CREATED and not (checkout.webhooks or cause.webhook_at)
-        if unheard and isinstance(error, NotMadeByThisClient):
-            # The service answers, and these keys may never find it: it is watched like one that was abandoned.
-            status = Status.ABANDONED
-        watched = self._schedule.next_read(status, checkout.created_at, checkout.moved_at, now)
-        has_money = checkout.payment_paid_amount is not None or "payment_paid_amount" in columns
-        if watched is None and not has_money:
-            due, columns = None, columns | _NO_PROBLEM
-        noted = self.checkouts.note(checkout, entry or None, next_read_at=due, **columns)
-        if noted is not None:
-            cause.webhook_at = None
-        return noted or checkout
-
-    def _note_unread(
-        self, checkout: CheckoutMixin, error: BaseException, columns: dict[str, Any], cause: ReadCause
-    ) -> CheckoutMixin:
-        """Store that money which had arrived could not be looked at again; that is tried until the service answers."""
-        now, failures = self.wiring.clock(), checkout.failed_reads + 1
-        due: datetime | None = after_failures(failures, now)
-        if isinstance(error, NotMadeByThisClient):
-            # These keys may never find it.
-            due, failures = None, 0
-        elif checkout.taken_back is None:
-            columns = columns | problem_columns(checkout, _problem(error)[:_MAX_PROBLEM], now, failures)
-        entry = cause.entry + (line(now, Entry.NO_ANSWER, error=_problem(error)[:200]) if failures == 1 else "")
-        planned = due or (self._next_look(checkout, now) if checkout.taken_back is None else None)
-        values = columns | {"failed_reads": failures, "webhook_due_at": due, "next_read_at": planned}
-        noted = self.checkouts.note(checkout, entry or None, **values)
-        if noted is not None:
-            cause.webhook_at = None
-        return noted or checkout
-
-    def log_unsettled(self, checkout: CheckoutMixin) -> None:
-        """Log the error that kept a read from being applied; its traceback the first time only.
-
-        The checkout's `problem` has the error.
-        """
-        self.wiring.log.exception(
-            "settling payments",
-            "checkout %s of order %s could not be settled",
-            checkout.checkout_id,
-            checkout.order_id,
-            extra=about_checkout(checkout, heals=checkout.failed_reads > 0),
-        )
 
     # The decision
 
@@ -238,7 +166,7 @@ class Settlement:
         moved = False
         for _ in range(_MAX_ROUNDS):
             closed = self.wiring.settings.closed_deposit_statuses
-            reading = Reading(checkout, deposit, cause, self.wiring.clock(), self._schedule, closed)
+            reading = Reading(checkout, deposit, cause, self.wiring.clock(), self.schedule, closed)
             if not moved:
                 reading.columns = reading.columns_of_read()
             try:
@@ -246,13 +174,12 @@ class Settlement:
                 moves = (checkout.status, ruling.evidence) in TRANSITIONS
                 stored = self._move(reading, ruling) if moves else None
             except ReceiverFailed as error:
-                self.log_unsettled(checkout)
-                noted = self._note_failure(checkout, Entry.NOT_APPLIED, error, reading.columns, cause)
+                noted = self.failed.note(checkout, Entry.NOT_APPLIED, error, reading.columns, cause)
                 return Settled(noted, moved, tuple(events), failed=True)
             except BaseException as error:
                 # An error of the database may keep this from being stored, too.
                 with suppress(SQLAlchemyError):
-                    self._note_failure(checkout, Entry.NOT_APPLIED, error, reading.columns, cause)
+                    self.failed.note(checkout, Entry.NOT_APPLIED, error, reading.columns, cause)
                 raise
             if stored is not None:
                 cause.webhook_at = None
@@ -279,7 +206,7 @@ class Settlement:
             pays = checkout.paid_order_id is not None or (
                 checkout.status == Status.PART and self.checkouts.order_status(checkout.order_id) == Status.PAID
             )
-            reading = Reading(checkout, deposit, cause, self.wiring.clock(), self._schedule, closed, pays)
+            reading = Reading(checkout, deposit, cause, self.wiring.clock(), self.schedule, closed, pays)
             columns = reading.columns_of_read() | {"webhook_due_at": None}
             is_here = columns.get("payment_completed_at", checkout.payment_completed_at) is not None
             columns["next_read_at"] = self._next_look(checkout, reading.now) if is_here else None
@@ -298,8 +225,7 @@ class Settlement:
                         move = restore(checkout, entry, columns, otherwise=reading.comes_otherwise)
                     stored = self.moves.move(checkout, move, reading.now)
                 except ReceiverFailed as error:
-                    self.log_unsettled(checkout)
-                    noted = self._note_unread(checkout, error, cause.columns, cause)
+                    noted = self.failed.note(checkout, Entry.NOT_APPLIED, error, cause.columns, cause)
                     return Settled(noted, False, (), failed=True)
             if stored is not None:
                 cause.webhook_at = None
@@ -309,7 +235,7 @@ class Settlement:
 
     def _next_look(self, checkout: CheckoutMixin, now: datetime) -> datetime | None:
         """The time to ask the shop again what a part's order costs; None for money that is no part."""
-        return self._schedule.next_read(checkout.status, checkout.created_at, checkout.moved_at, now)
+        return self.schedule.next_read(checkout.status, checkout.created_at, checkout.moved_at, now)
 
     # The statements
 
@@ -319,12 +245,12 @@ class Settlement:
         if columns.get("deposit_status", checkout.deposit_status) != checkout.deposit_status:
             columns["moved_at"] = now
         moved_at = columns.get("moved_at", checkout.moved_at)
-        due = self._schedule.next_read(checkout.status, checkout.created_at, moved_at, now, reading.method)
+        due = self.schedule.next_read(checkout.status, checkout.created_at, moved_at, now, reading.method)
         if due is None and checkout.payment_paid_amount is not None and reading.status not in reading.closed_statuses:
             # Money was seen: it is asked for until it can be applied, or the service says that it failed.
             due = now + SELDOM
         elif due is None:
-            columns |= _NO_PROBLEM
+            columns |= NO_PROBLEM
         return self.checkouts.note(checkout, reading.entry(Entry.READ), next_read_at=due, **columns)
 
     def _move(self, reading: Reading, ruling: Ruling) -> Moved | None:
@@ -348,7 +274,7 @@ class Settlement:
             f"{fact.field}: asked {fact.asked}, found {fact.seen}{'' if fact.agrees else ' (differs)'}"
             for fact in ruling.compared
         ]
-        due = self._schedule.next_read(to, checkout.created_at, now, now, reading.method)
+        due = self.schedule.next_read(to, checkout.created_at, now, now, reading.method)
         values = {"next_read_at": due, **reading.columns}
         if reading.deposit is not None and to in (Status.PART, Status.PAID, Status.HELD):
             values["found_by"] = reading.cause.via.value
@@ -368,14 +294,3 @@ class Settlement:
 
 def _raise(error: Exception) -> None:
     raise error
-
-
-def _problem(error: BaseException) -> str:
-    """The text of an error for people, without rows or statements of the database."""
-    if isinstance(error, ReceiverFailed):
-        return error.problem
-    if isinstance(error, SQLAlchemyError):
-        return f"the database: {first_line(error)}"
-    if isinstance(error, (PaymentsError, ConfigurationError)):
-        return str(error)
-    return f"{type(error).__name__} in the shop"

@@ -213,7 +213,7 @@ class Reconciler:
             self.wiring.log.warning("reads of deposits", *told, extra=about_checkout(checkout))
             return ReconcileReport(checked=1, failed=1)
         except Exception:
-            self.settlement.log_unsettled(checkout)
+            self.settlement.failed.log_unsettled(checkout)
             return ReconcileReport(checked=1, failed=1)
         counts = ReconcileReport(checked=1, changed=int(settled.moved), failed=int(settled.failed))
         return counts + _delivered(self.outbox.deliver(settled.events))
