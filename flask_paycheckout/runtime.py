@@ -440,8 +440,10 @@ def _engine_of(app: Flask, sessions: ShopSessions, settings: Settings, models: M
     @cache
     def engine() -> Engine:
         # At first use, because the shop may set up its database after this extension.
-        held = sessions.open_connection() if has_app_context() else None
         found = sessions.engine()
+        # Before the session begins a savepoint in which something is asked for.
+        watch(found, strict=app.debug or app.testing)
+        held = sessions.open_connection() if has_app_context() else None
         pool = found.pool
         none_open = held is None and isinstance(pool, QueuePool) and not pool.checkedin() + pool.checkedout()
         # Before a connection, which another database may refuse.
@@ -455,7 +457,6 @@ def _engine_of(app: Flask, sessions: ShopSessions, settings: Settings, models: M
         if none_open:
             # A program may fork after it has made its app.
             found.dispose()
-        watch(found, strict=app.debug or app.testing)
         return found
 
     return engine

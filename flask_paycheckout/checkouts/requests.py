@@ -157,6 +157,8 @@ class PaymentRequests(StateTable[RequestMixin]):
             **total_columns(total),
         }
         session = self.wiring.sessions.of_context()
+        # Watched before the session makes the savepoint that the shop may have begun.
+        self.engine()
         model: Any = self.model
         made = cast("RequestMixin", session.scalars(insert(model).values(values).returning(model)).one())
         if made.asked_by is not None:

@@ -303,7 +303,7 @@ class Begun:
 
 
 def watch(engine: Engine, *, strict: bool = False) -> None:
-    """Guard the transactions of shops' functions on this engine, and drop its connections that became read-only.
+    """Guard the transactions of shops on this engine, and drop its connections that became read-only.
 
     :param strict: see the statements of all engines of the process, as an app does that is developed or tested.
     """
@@ -314,6 +314,7 @@ def watch(engine: Engine, *, strict: bool = False) -> None:
     if engine not in _WATCHED:
         _WATCHED.add(engine)
         event.listen(engine, "commit", _on_commit)
+        event.listen(engine, "savepoint", _on_savepoint)
         event.listen(engine, "handle_error", _on_error)
 
 
@@ -366,6 +367,17 @@ def _on_commit(connection: Connection) -> None:
     begun = connection.get_execution_options().get(_OPTION)
     if begun is not None:
         begun.before_commit()
+
+
+def _on_savepoint(connection: Connection, name: str | None) -> None:
+    """Begin the transaction before a savepoint, whose release would else commit what is asked for in it.
+
+    A guarded connection begins it before the statement.
+    """
+    if connection.dialect.name == "sqlite" and _OPTION not in connection.get_execution_options():
+        driver: Any = connection.connection.dbapi_connection
+        if not driver.in_transaction:
+            connection.exec_driver_sql("BEGIN")
 
 
 def _on_error(context: ExceptionContext) -> None:

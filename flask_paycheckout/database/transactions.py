@@ -189,6 +189,8 @@ class ShopTransactions:
 
     def within(self, session: Session) -> ShopTransaction:
         """The open transaction of a session of the shop, which the shop itself commits."""
+        # Watched before the session makes the savepoint that the shop may have begun.
+        self.engine()
         with self.waits.limited() as patience:
             opened = ShopTransaction(self, session, patience)
             connection = opened.connection

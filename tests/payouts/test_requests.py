@@ -9,7 +9,7 @@ import pytest
 from cryptography.fernet import Fernet
 from sqlalchemy.exc import OperationalError
 
-from flask_paycheckout import Account, PayoutConflict, ToBank, ToRecipient
+from flask_paycheckout import Account, Pay, PayoutConflict, ToBank, ToRecipient
 from tests.conftest import OpenShop
 from tests.payouts.shop import committing, decides, payout, payouts, pays_out
 from tests.races.crowds import crowd
@@ -27,6 +27,24 @@ def test_it_exists_exactly_if_the_shop_commits(shop: Shop) -> None:
     assert (stored.status, stored.kind, stored.currency, f"{stored.amount}") == ("ready", "payout", "USD", "80.00")
     assert (stored.note, stored.order_id, stored.refund_of, stored.revision) == ("jars sold", "o-1", None, 0)
     assert stored.service_reference not in ("maker-1", "")
+
+
+@pytest.mark.on_each_database
+def test_what_is_asked_for_in_a_savepoint_exists_exactly_if_the_shop_commits(shop: Shop) -> None:
+    """Python's driver of SQLite would commit a savepoint at its release."""
+    with shop.app.app_context():
+        session, ada = shop.db.session, ToRecipient("rec_1")
+        with session.begin_nested():
+            shop.paycheckout.pay_out("undone", "80.00", "USD", ada)
+        session.rollback()
+        with session.begin_nested():
+            shop.paycheckout.request(Pay("5.00", "USD"), title="Logo")
+        session.rollback()
+        with session.begin_nested():
+            shop.paycheckout.pay_out("kept", "80.00", "USD", ada)
+        session.commit()
+    assert [one.reference for one in payouts(shop)] == ["kept"]
+    assert shop.tells("requests") == []
 
 
 @pytest.mark.parametrize(
