@@ -89,7 +89,7 @@ FAULTS: dict[str, Planted] = {
     ),
     "who asked for a payout approves it": (
         "payouts/test_duties.py::test_who_asked_for_a_payout_cannot_approve_it_by_any_door",
-        Swap("payouts.decisions:PayoutDecisions.barred", "(deeds, asked)", "(deeds,)"),
+        Swap("payouts.decisions:PayoutDecisions.barred", "(deeds, asked, returned)", "(deeds, returned)"),
     ),
     "who reports that a payout came back approves that it is sent again": (
         "payouts/test_duties.py::test_who_reports_that_a_payout_came_back_cannot_approve_that_it_is_sent_again[token]",
