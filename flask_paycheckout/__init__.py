@@ -57,7 +57,6 @@ if TYPE_CHECKING:
     from flask_paycheckout.books.figures import Figures as Figures
     from flask_paycheckout.checkouts.checkout_model import CheckoutMixin as CheckoutMixin
     from flask_paycheckout.checkouts.payments import (
-        Amount as Amount,
         Payment as Payment,
         PaymentFee as PaymentFee,
     )
@@ -119,6 +118,7 @@ if TYPE_CHECKING:
         request_reminder as request_reminder,
     )
     from flask_paycheckout.totals import (
+        Amount as Amount,
         Pay as Pay,
         Receive as Receive,
     )
@@ -135,7 +135,7 @@ else:
             "books.explain": ["Explanation"],
             "books.figures": ["Figures"],
             "checkouts.checkout_model": ["CheckoutMixin"],
-            "checkouts.payments": ["Amount", "Payment", "PaymentFee"],
+            "checkouts.payments": ["Payment", "PaymentFee"],
             "checkouts.requests": ["RequestMixin"],
             "config.accounts": ["SETTINGS", "Account"],
             "database.hosts": ["Host"],
@@ -185,6 +185,6 @@ else:
                 "request_reminder",
                 "refund_claimed",
             ],
-            "totals": ["Pay", "Receive"],
+            "totals": ["Amount", "Pay", "Receive"],
         },
     )

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from contextlib import suppress
 from dataclasses import dataclass, fields
-from decimal import Context, Decimal, InvalidOperation
+from decimal import ROUND_DOWN, Context, Decimal, InvalidOperation
 from functools import cache
 
 # A token id of the service: <symbol>-<network>, for instance "usdc-polygon".
@@ -150,6 +150,40 @@ def number_of(text: str | None) -> Decimal | None:
     exponent = number.as_tuple().exponent
     is_amount = isinstance(exponent, int) and exponent >= -_MAX_TEXT and number.adjusted() < _MAX_TEXT
     return number if is_amount else None
+
+
+@dataclass(frozen=True, slots=True)
+class Amount:
+    """A sum of money, as the service reported it."""
+
+    amount: Decimal
+    """The exact amount, with as many decimals as the service sent."""
+
+    currency: str
+    """An ISO 4217 code, or a token id of the service."""
+
+    def __str__(self) -> str:
+        return f"{self.amount:f} {self.currency}"
+
+
+def amount_of(amount: str | None, currency: str | None) -> Amount | None:
+    """The amount in two columns; None where one is missing, or holds what is no number."""
+    if not currency:
+        return None
+    number = number_of(amount)
+    return None if number is None else Amount(number, currency)
+
+
+def whole_units(amount: Decimal, currency: str) -> Decimal:
+    """An amount rounded down to its currency's smallest unit, because nobody can pay less; tokens stay exact."""
+    try:
+        places = decimals_of(currency)
+    except ValueError:
+        # The service's own code, which no one here knows.
+        places = None
+    whole = amount if places is None else amount.quantize(Decimal(1).scaleb(-places), ROUND_DOWN, EXACT)
+    # As it was written, where nothing is left out.
+    return amount if whole == amount else whole
 
 
 def typed_amount(text: str, name: str = "amount") -> str:

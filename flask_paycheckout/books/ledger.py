@@ -15,13 +15,13 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, select
 
-from flask_paycheckout.checkouts.payments import Amount, Payment, payment_of
+from flask_paycheckout.checkouts.payments import Payment, payment_of
 from flask_paycheckout.checkouts.states import Status
 from flask_paycheckout.config.checks import PayoutFees
 from flask_paycheckout.database.models import Models
 from flask_paycheckout.database.state_table import Row
 from flask_paycheckout.payouts.payout_states import PayoutStatus
-from flask_paycheckout.totals import EXACT
+from flask_paycheckout.totals import EXACT, Amount
 
 Values = dict[str, Any]
 

@@ -15,7 +15,6 @@ from typing import Any, Generic, NamedTuple, TypeVar
 from sqlalchemy import ColumnElement, Engine, Select, exists, func, literal, select, tuple_, union, union_all
 
 from flask_paycheckout.books.periods import ALWAYS, Period
-from flask_paycheckout.checkouts.payments import Amount, amount_of
 from flask_paycheckout.checkouts.requests import ShownRequest
 from flask_paycheckout.checkouts.states import BEST_FIRST, Status, best_of
 from flask_paycheckout.checkouts.stored import Checkouts
@@ -27,7 +26,7 @@ from flask_paycheckout.database.state_table import Row
 from flask_paycheckout.payouts.payout_model import PayoutMixin
 from flask_paycheckout.payouts.payout_states import PayoutKind, PayoutState, PayoutStatus
 from flask_paycheckout.payouts.payout_table import Payouts
-from flask_paycheckout.totals import is_token
+from flask_paycheckout.totals import Amount, amount_of, is_token
 
 T = TypeVar("T")
 

@@ -6,9 +6,10 @@ from typing import NamedTuple
 
 from flask_paycheckout.books.explain import Explanation
 from flask_paycheckout.books.ledger import MONEY_OUT
-from flask_paycheckout.checkouts.payments import Amount, amount_of, sums_of, whole_units
+from flask_paycheckout.checkouts.payments import sums_of
 from flask_paycheckout.payouts.payout_model import PayoutMixin
 from flask_paycheckout.payouts.payout_states import RELEASING, PayoutKind
+from flask_paycheckout.totals import Amount, amount_of, whole_units
 
 Sums = tuple[Amount, ...]
 

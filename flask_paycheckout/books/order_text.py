@@ -9,7 +9,6 @@ from flask_paycheckout.books.payout_remedies import BY_WHY, remedies
 from flask_paycheckout.checkouts.checkout_model import CheckoutMixin
 from flask_paycheckout.checkouts.decisions import ACCEPTING_EXCESS, ACCEPTING_PART, REJECTING, accepting
 from flask_paycheckout.checkouts.order_problems import OrderProblem, ProblemKind
-from flask_paycheckout.checkouts.payments import Amount
 from flask_paycheckout.checkouts.requests import RequestMixin
 from flask_paycheckout.events.event_model import EventMixin
 from flask_paycheckout.payouts.destinations import shown
@@ -24,7 +23,7 @@ from flask_paycheckout.text import (
     payout_sum_text,
     plain_sum,
 )
-from flask_paycheckout.totals import Receive, amount_to_type
+from flask_paycheckout.totals import Amount, Receive, amount_to_type
 
 STATUS_TEXT = {
     "unpaid": "Nobody has started to pay this order. (Abandoned attempts may have been pruned.)",

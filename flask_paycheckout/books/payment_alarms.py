@@ -22,13 +22,14 @@ from flask_paycheckout.books.alarms import (
 from flask_paycheckout.books.happenings import REASON_WORDS
 from flask_paycheckout.books.service_alarms import DOCTOR, in_outage
 from flask_paycheckout.checkouts.checkout_model import ANOTHER_AMOUNT, MONEY_TO_PAY_BACK
-from flask_paycheckout.checkouts.payments import Amount, arrived_of, payment_of
+from flask_paycheckout.checkouts.payments import arrived_of, payment_of
 from flask_paycheckout.checkouts.states import OPEN, Reason, Status
 from flask_paycheckout.clock import EPOCH
 from flask_paycheckout.payouts.paybacks import money_of
 from flask_paycheckout.payouts.payout_states import PayoutKind, PayoutState
 from flask_paycheckout.service.record import READS
 from flask_paycheckout.text import Show, moment_text, plain_sum, stored_sum_text
+from flask_paycheckout.totals import Amount
 
 _KEEP = "flask paycheckout keep CHECKOUT_ID --by YOU --why REASON"
 _PAY_BACK_OR_KEEP = "The refunds that give it back: flask paycheckout show ORDER_ID", f"Or keep it: {_KEEP}"

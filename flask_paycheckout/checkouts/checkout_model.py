@@ -13,11 +13,11 @@ from typing import Any
 from sqlalchemy import Boolean, Index, Integer, String, Text
 from sqlalchemy.orm import Mapped, declared_attr, mapped_column
 
-from flask_paycheckout.checkouts.payments import PAYMENT_COLUMNS, Amount, Payment, amount_of, payment_of
+from flask_paycheckout.checkouts.payments import PAYMENT_COLUMNS, Payment, payment_of
 from flask_paycheckout.checkouts.schedule import PAGE_VALID
 from flask_paycheckout.database.mapping import MOMENT, ROW_ID, PaymentTable, partial_index
 from flask_paycheckout.text import MAX_ID
-from flask_paycheckout.totals import Pay, Receive, Total
+from flask_paycheckout.totals import Amount, Pay, Receive, Total, amount_of
 from flask_paycheckout.wiring.logs import about
 
 MONEY_TO_PAY_BACK = (

@@ -11,7 +11,7 @@ from typing import Any
 
 from flask_paycheckout.checkouts.checkout_model import CheckoutMixin
 from flask_paycheckout.checkouts.moves import Decision, Move, Moved, Moves, accept, reject
-from flask_paycheckout.checkouts.payments import arrived_of, whole_units
+from flask_paycheckout.checkouts.payments import arrived_of
 from flask_paycheckout.checkouts.ruling import Free, OrderPayments
 from flask_paycheckout.checkouts.shop_answers import OrderTotalFailed, OrderTotals, is_in_parts
 from flask_paycheckout.checkouts.states import TRANSITIONS, Evidence, Reason, Status
@@ -21,7 +21,7 @@ from flask_paycheckout.database.state_table import Entry, line
 from flask_paycheckout.database.transactions import ShopTransaction
 from flask_paycheckout.errors import TransitionRefused
 from flask_paycheckout.events.outbox import Outbox
-from flask_paycheckout.totals import Pay, Total
+from flask_paycheckout.totals import Pay, Total, whole_units
 from flask_paycheckout.wiring import Wiring
 
 _ACCEPTING: dict[str, str] = {

@@ -18,7 +18,6 @@ from sqlalchemy import ColumnElement, Connection, exists, func, or_, select, upd
 from sqlalchemy.exc import IntegrityError
 
 from flask_paycheckout.checkouts.checkout_model import ANOTHER_AMOUNT, CheckoutMixin, total_columns
-from flask_paycheckout.checkouts.payments import amount_of, whole_units
 from flask_paycheckout.checkouts.ruling import Balance, OrderPayments
 from flask_paycheckout.checkouts.states import LIVE, OPEN, Reason, Status
 from flask_paycheckout.checkouts.stored import Checkouts, change_excess
@@ -30,7 +29,7 @@ from flask_paycheckout.database.transactions import ShopTransaction, ShopTransac
 from flask_paycheckout.events.events import HeldEvent, NewEvent
 from flask_paycheckout.events.receivers import EventWriter
 from flask_paycheckout.text import request_of
-from flask_paycheckout.totals import EXACT, Total
+from flask_paycheckout.totals import EXACT, Total, amount_of, whole_units
 
 Row = Mapping[Any, Any]
 Values = dict[str, Any]

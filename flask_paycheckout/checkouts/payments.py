@@ -8,42 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
-from decimal import ROUND_DOWN, Decimal
+from datetime import datetime
+from decimal import Decimal
 from typing import Any
 
 from flask_paycheckout.client import Deposit, NotFound, PaymentsClient
 from flask_paycheckout.clock import as_utc
-from flask_paycheckout.totals import EXACT, decimals_of, is_token, number_of, positive_amount
+from flask_paycheckout.totals import EXACT, Amount, amount_of, is_token, number_of, positive_amount
 
 # Longer than any currency or bank name.
 _MAX_TEXT = 255
-
-
-@dataclass(frozen=True, slots=True)
-class Amount:
-    """A sum of money, as the service reported it."""
-
-    amount: Decimal
-    """The exact amount, with as many decimals as the service sent."""
-
-    currency: str
-    """An ISO 4217 code, or a token id of the service."""
-
-    def __str__(self) -> str:
-        return f"{self.amount:f} {self.currency}"
-
-
-def whole_units(amount: Decimal, currency: str) -> Decimal:
-    """An amount rounded down to its currency's smallest unit, because nobody can pay less; tokens stay exact."""
-    try:
-        places = decimals_of(currency)
-    except ValueError:
-        # The service's own code, which no one here knows.
-        places = None
-    whole = amount if places is None else amount.quantize(Decimal(1).scaleb(-places), ROUND_DOWN, EXACT)
-    # As it was written, where nothing is left out.
-    return amount if whole == amount else whole
 
 
 def sums_of(amounts: Iterable[Amount | None]) -> tuple[Amount, ...]:
@@ -170,9 +144,9 @@ def payment_of(columns: Mapping[Any, Any]) -> Payment | None:
 
     :param columns: each of `PAYMENT_COLUMNS` by its name; a naive `payment_completed_at`, as SQLite returns it, is UTC.
     """
-    completed_at = columns["payment_completed_at"]
-    if completed_at is None:
+    if columns["payment_completed_at"] is None:
         return None
+    completed_at = as_utc(columns["payment_completed_at"])
     percentage = number_of(columns["payment_fee_percentage"])
     fee = PaymentFee(number_of(columns["payment_fee_amount"]), percentage, columns["payment_fee_currency"])
     return Payment(
@@ -182,17 +156,9 @@ def payment_of(columns: Mapping[Any, Any]) -> Payment | None:
         columns["payment_method"],
         columns["payment_bank_name"],
         number_of(columns["payment_rate"]),
-        completed_at if completed_at.tzinfo is UTC else as_utc(completed_at),
+        completed_at,
         amount_of(columns["payment_token_amount"], columns["payment_token"]),
     )
-
-
-def amount_of(amount: str | None, currency: str | None) -> Amount | None:
-    """The amount in two columns; None where one is missing, or holds what is no number."""
-    if not currency:
-        return None
-    number = number_of(amount)
-    return None if number is None else Amount(number, currency)
 
 
 def _method(bank: Mapping[str, Any], crypto: object) -> str | None:

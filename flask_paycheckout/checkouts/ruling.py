@@ -14,17 +14,11 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from flask_paycheckout.checkouts.checkout_model import CheckoutMixin, problem_columns
-from flask_paycheckout.checkouts.payments import (
-    Amount,
-    amount_of,
-    arrived_of,
-    payment_columns,
-    whole_units,
-)
+from flask_paycheckout.checkouts.payments import arrived_of, payment_columns
 from flask_paycheckout.checkouts.schedule import BETWEEN_MISSES, PAGE_GONE, Schedule
 from flask_paycheckout.checkouts.states import OPEN, Evidence, FoundBy, Reason, Status
 from flask_paycheckout.database.state_table import Entry, line
-from flask_paycheckout.totals import EXACT, Pay, Total
+from flask_paycheckout.totals import EXACT, Amount, Pay, Total, amount_of, whole_units
 
 if TYPE_CHECKING:
     from flask_paycheckout.client import Deposit

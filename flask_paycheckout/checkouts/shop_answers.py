@@ -14,7 +14,6 @@ from sqlalchemy.exc import DBAPIError
 
 from flask_paycheckout.checkouts.checkout_model import CheckoutMixin, about_checkout
 from flask_paycheckout.checkouts.order_problems import OrderProblems, ProblemKind
-from flask_paycheckout.checkouts.payments import Amount
 from flask_paycheckout.checkouts.ruling import Comparison, Free, OrderPayments, Ruling, rule_on_part
 from flask_paycheckout.checkouts.states import OPEN, Evidence, Reason, Status
 from flask_paycheckout.checkouts.stored import Checkouts
@@ -23,7 +22,7 @@ from flask_paycheckout.database.database_errors import is_passing
 from flask_paycheckout.database.transactions import ShopTransaction, ShopTransactions
 from flask_paycheckout.errors import ConfigurationError
 from flask_paycheckout.text import first_line, is_address, request_of, require_account_name
-from flask_paycheckout.totals import NothingToPay, Pay, Receive, Total, plain_total
+from flask_paycheckout.totals import Amount, NothingToPay, Pay, Receive, Total, plain_total
 from flask_paycheckout.wiring import Wiring, without_request
 from flask_paycheckout.wiring.logs import about
 

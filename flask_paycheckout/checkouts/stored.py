@@ -29,14 +29,14 @@ from sqlalchemy import (
 )
 
 from flask_paycheckout.checkouts.checkout_model import CheckoutMixin
-from flask_paycheckout.checkouts.payments import PAYMENT_COLUMNS, Payment, amount_of, payment_of, whole_units
+from flask_paycheckout.checkouts.payments import PAYMENT_COLUMNS, Payment, payment_of
 from flask_paycheckout.checkouts.ruling import OrderPayments
 from flask_paycheckout.checkouts.schedule import HOURLY
 from flask_paycheckout.checkouts.states import COUNTED, OPEN, UNFINISHED, Reason, Status, best_of
 from flask_paycheckout.database.connections import begin_limited, lost_races_ignored
 from flask_paycheckout.database.state_table import Book, Entry, StateTable, appended, is_of, line
 from flask_paycheckout.errors import UnknownCheckout
-from flask_paycheckout.totals import EXACT
+from flask_paycheckout.totals import EXACT, amount_of, whole_units
 
 NEWEST = 3
 """The number of an order's newest checkouts whose deposits a visit of its page may read; reconcile reads the others."""

@@ -35,7 +35,7 @@ from flask_paycheckout.payouts.payout_states import (
 )
 from flask_paycheckout.payouts.payout_table import Payouts, is_stopped
 from flask_paycheckout.service.limits import Cooldown
-from flask_paycheckout.totals import is_token, number_of
+from flask_paycheckout.totals import number_of
 from flask_paycheckout.wiring import Wiring
 
 # The payouts in one of these states that one round moves.
@@ -133,7 +133,7 @@ class DuePayouts:
         # Asked for before the transaction, which may have the only connection.
         today = "" if limit is None else self.database_clock().date().isoformat()
         those: list[ColumnElement[bool]] = [c.id == first.id]
-        if not (is_token(first.currency) or first.doubt or first.earlier):
+        if not (first.to_kind == "wallet" or first.doubt or first.earlier):
             those = [c.account == first.account, c.currency == first.currency, c.doubt.is_(None), c.earlier.is_(None)]
         those.append(~self._is_stopped)
         due = self._oldest(SENDABLE, due_by, self.wiring.settings.payout_batch, *those)

@@ -142,7 +142,7 @@ class Following:
         """Find out whether claimed payouts were carried out before; those that may be sent now."""
         asked = [payout for payout in claimed if self.ask_earlier(payout, results)]
         # Of others, something may have been sent under the same reference.
-        fresh = [payout for payout in asked if payout.refund_of and not (payout.doubt or payout.is_token)]
+        fresh = [payout for payout in asked if payout.refund_of and not (payout.doubt or payout.to_kind == "wallet")]
         stopped = self._ask_payments(fresh, results) if fresh else []
         return [payout for payout in asked if payout not in stopped]
 
@@ -183,7 +183,7 @@ class Following:
 
         :returns: False when it must not be sent: an earlier try was carried out after all, or could not be read.
         """
-        earlier = () if payout.is_token else tries_of(payout.earlier)
+        earlier = () if payout.to_kind == "wallet" else tries_of(payout.earlier)
         for one in earlier:
             try:
                 made = self.calls.reading(payout, one)()
@@ -197,7 +197,10 @@ class Following:
                 problem = self.calls.difference(payout, made, one)
                 results.found(payout, made, PayoutEvidence.FOUND, problem, **columns)
                 return False
-        return all(self._has_failed(one, payout, results) for one in self.calls.payouts.passed_on(payout))
+        for ended in self.calls.payouts.passed_on(payout):
+            if not self._has_failed(ended, payout, results):
+                return False
+        return True
 
     def _has_failed(self, before: PayoutMixin, refund: PayoutMixin, results: PayoutResults) -> bool:
         """Whether the service still says that an earlier refund of the payment failed; otherwise this one waits.

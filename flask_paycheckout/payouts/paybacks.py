@@ -15,7 +15,6 @@ from typing import Any
 from sqlalchemy import func, select, text, update
 
 from flask_paycheckout.checkouts.checkout_model import ANOTHER_AMOUNT, MONEY_TO_PAY_BACK, CheckoutMixin
-from flask_paycheckout.checkouts.payments import Amount
 from flask_paycheckout.checkouts.states import Reason, Status
 from flask_paycheckout.database.connections import begin_limited
 from flask_paycheckout.database.deeds import record_deed, who_and_why
@@ -24,7 +23,7 @@ from flask_paycheckout.database.state_table import Entry, appended, line
 from flask_paycheckout.errors import TransitionRefused, UnknownCheckout
 from flask_paycheckout.payouts.refund_limits import KEPT, left_of, locked
 from flask_paycheckout.text import is_order_id
-from flask_paycheckout.totals import EXACT
+from flask_paycheckout.totals import EXACT, Amount
 from flask_paycheckout.wiring import Wiring
 
 

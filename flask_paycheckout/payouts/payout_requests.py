@@ -9,7 +9,6 @@ from typing import Any
 
 from sqlalchemy import select
 
-from flask_paycheckout.checkouts.payments import Amount
 from flask_paycheckout.clock import moment_after
 from flask_paycheckout.database.deeds import record_deed, stored_name, who_and_why, yes_or_no
 from flask_paycheckout.database.state_table import Entry, insert_in, line
@@ -21,7 +20,7 @@ from flask_paycheckout.payouts.payout_moves import PayoutMoves
 from flask_paycheckout.payouts.payout_states import PayoutKind, PayoutState
 from flask_paycheckout.payouts.payout_table import service_reference
 from flask_paycheckout.text import one_line, require_order_id
-from flask_paycheckout.totals import plain_code, positive_amount
+from flask_paycheckout.totals import Amount, plain_code, positive_amount
 from flask_paycheckout.wiring import Wiring
 
 Number = Decimal | int | str

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from functools import lru_cache
 from itertools import chain, count
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 import msgspec
@@ -107,10 +108,14 @@ class Payouts(StateTable[PayoutMixin]):
     def _used_references(self, refunds: Sequence[Any], connection: Connection | None = None) -> set[str]:
         """The service references under which something of these refunds' payments was sent, or may have been."""
         c = self.table.c
-        of_payments = c.refund_of.in_({refund.refund_of for refund in refunds})
+        of_payments = c.refund_of.in_([*map(attrgetter("refund_of"), refunds)])
         rows = self.rows(select(c.service_reference, c.taken_at, c.earlier).where(of_payments), connection)
-        earlier = {each.service_reference for row in rows if row.earlier for each in tries_of(row.earlier)}
-        return earlier | {row.service_reference for row in rows if row.taken_at is not None}
+        used = set[str]()
+        for row in rows:
+            if row.taken_at is not None:
+                used.add(row.service_reference)
+            used |= {each.service_reference for each in tries_of(row.earlier)} if row.earlier else set()
+        return used
 
     def had_come_back(self, payout: PayoutMixin, connection: Connection | None = None) -> bool:
         """Whether an earlier try came back by a person's word, or an earlier refund of the payment that has ended did.
@@ -122,8 +127,9 @@ class Payouts(StateTable[PayoutMixin]):
 
     def passed_on(self, payout: PayoutMixin, connection: Connection | None = None) -> Sequence[PayoutMixin]:
         """The refunds of its payment that have ended, so that it may count their money; `connection` as for `find`."""
-        refunds = self.of_checkout(payout.refund_of, connection) if payout.refund_of else ()
-        return [one for one in refunds if one.state in PASSED_ON and one.id != payout.id]
+        c = self.table.c
+        ended = c.refund_of == payout.refund_of, c.state.in_(PASSED_ON), c.id != payout.id
+        return self.loaded(select(self.table).where(*ended), connection) if payout.refund_of else ()
 
     def number(self, connection: Connection, refunds: Sequence[Any]) -> None:
         """Give refunds of which nothing was sent the numbers of the next transfers of their payments.

@@ -14,12 +14,11 @@ import msgspec
 from sqlalchemy import Connection, RowMapping, Table, select, update
 
 from flask_paycheckout.checkouts.checkout_model import CheckoutMixin
-from flask_paycheckout.checkouts.payments import Amount, amount_of, whole_units
 from flask_paycheckout.checkouts.states import OPEN, Status
 from flask_paycheckout.checkouts.stored import change_excess
 from flask_paycheckout.database.models import Models
 from flask_paycheckout.errors import NothingToRefund, RefundTooLarge, UnknownCheckout
-from flask_paycheckout.totals import EXACT
+from flask_paycheckout.totals import EXACT, Amount, amount_of, whole_units
 
 # The values of `payback`; it is REFUNDED while refunds cover all that arrived.
 KEPT, REFUNDED = "kept", "refunded"

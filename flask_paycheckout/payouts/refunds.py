@@ -11,7 +11,6 @@ from typing import Any
 from flask_paycheckout.checkouts.checkout_model import CheckoutMixin
 from flask_paycheckout.checkouts.decisions import rejection
 from flask_paycheckout.checkouts.moves import Decision, Moves
-from flask_paycheckout.checkouts.payments import Amount
 from flask_paycheckout.checkouts.states import Status
 from flask_paycheckout.database.deeds import stored_name, who_and_why
 from flask_paycheckout.database.transactions import ShopTransaction, ShopTransactions
@@ -24,7 +23,7 @@ from flask_paycheckout.payouts.payout_states import PayoutEvidence, PayoutKind, 
 from flask_paycheckout.payouts.payout_table import next_transfers, references_of, refund_reference
 from flask_paycheckout.payouts.refund_limits import RefundLimits
 from flask_paycheckout.text import require_order_id
-from flask_paycheckout.totals import EXACT, plain_code, positive_amount
+from flask_paycheckout.totals import EXACT, Amount, plain_code, positive_amount
 from flask_paycheckout.wiring import Wiring
 
 

@@ -19,12 +19,11 @@ from werkzeug.datastructures import Accept, LanguageAccept, MIMEAccept
 from werkzeug.http import parse_accept_header
 from werkzeug.wrappers import Response
 
-from flask_paycheckout.checkouts.payments import Amount
 from flask_paycheckout.config import Settings
 from flask_paycheckout.payouts.account_numbers import countries
 from flask_paycheckout.runtime import runtime
 from flask_paycheckout.text import Show, visible
-from flask_paycheckout.totals import EXACT, decimals_of
+from flask_paycheckout.totals import EXACT, Amount, decimals_of
 from flask_paycheckout.translations.catalogues import Language, choose
 from flask_paycheckout.views.colours import readable_accents
 from flask_paycheckout.wiring.logs import about

@@ -26,14 +26,15 @@ from flask_paycheckout.books.lists import (
 )
 from flask_paycheckout.books.periods import Period, moment_of
 from flask_paycheckout.books.search import MOST_HITS, Hits, search
-from flask_paycheckout.checkouts.payments import Amount, Payment, amount_of, arrived_of, payment_of, sums_of
+from flask_paycheckout.checkouts.payments import Payment, arrived_of, payment_of, sums_of
 from flask_paycheckout.checkouts.states import Status
 from flask_paycheckout.clock import as_utc
 from flask_paycheckout.database.models import Models
 from flask_paycheckout.payouts.payout_states import PayoutStatus
 from flask_paycheckout.runtime import runtime
 from flask_paycheckout.text import request_of
-from flask_paycheckout.views.language import page_settings, shown
+from flask_paycheckout.totals import Amount, amount_of
+from flask_paycheckout.views.language import shown
 from flask_paycheckout.views.owner_page import Page, asked_for, chosen, go_to, owner_page
 from flask_paycheckout.views.owner_tasks import alarms_of_page, orders_of, tasks_of
 
@@ -104,8 +105,8 @@ def _orders_page(*, with_figures: bool) -> Page | Response:
         if len(hits.orders) + len(hits.payouts) == 1:
             order_id = next(iter(hits.orders), None)
             return go_to("order", order_id=order_id) if order_id else go_to("payout", reference=hits.payouts[0])
-    status, asked, zone = chosen(Status, "status"), asked_for(), page_settings().time_zone
-    today = shop.clock().astimezone(zone).date()
+    status, asked = chosen(Status, "status"), asked_for()
+    today = shop.clock().astimezone(asked.zone).date()
     if text:
         page = OrderPage(orders_named(shop.checkouts, hits.orders), None)
     else:
@@ -131,7 +132,7 @@ def _orders_page(*, with_figures: bool) -> Page | Response:
         together={} if with_figures else _sums_of_list(rows, page.rows, [*chain.from_iterable(refunds.values())]),
         sums=shop.books.sums(asked.period) if asked.period.is_limited else None,
         tasks=tasks_of(alarms, orders),
-        overviews=overviews(shop.engine(), shop.models, asked.account, zone, today) if with_figures else None,
+        overviews=overviews(shop.engine(), shop.models, asked.account, asked.zone, today) if with_figures else None,
         is_told=is_told,
         last_told_at=shop.owner_telling.last_told_at() if is_told else None,
         counts={} if text else count_of_orders(shop.checkouts, asked.period),

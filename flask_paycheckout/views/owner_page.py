@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from datetime import date, timedelta
+from datetime import date, timedelta, tzinfo
 from functools import cache, partial, wraps
 from itertools import groupby
 from typing import Any, TypeVar
@@ -161,7 +161,7 @@ def frame(home: str | None, logout: str | None, wanted: Mapping[str, str], **mor
     :param wanted: the ability that each endpoint wants.
     :param more: further ones.
     """
-    who, show, zone = request.environ.get(PERSON), page_format(), page_settings().time_zone
+    who, show, zone, shop = request.environ.get(PERSON), page_format(), page_settings().time_zone, shop_shown()
 
     def can(endpoint: str) -> bool:
         """Whether the person may use an endpoint of these pages; templates show nothing else."""
@@ -175,7 +175,7 @@ def frame(home: str | None, logout: str | None, wanted: Mapping[str, str], **mor
         "when": partial(spoken_moment, zone, runtime().clock()),
         "method_name": method_name,
         "format_amount": show,
-        "shop": shop_shown(),
+        "shop": shop,
         "visible": visible,
         "state": state_text,
         "destination": destination,
@@ -241,7 +241,10 @@ class Asked:
     """The first and the last day."""
 
     period: Period
-    """The time of these days in the shop's time zone, where the day on which clocks change has 23 or 25 hours."""
+    """The time of these days in the zone, where the day on which clocks change has 23 or 25 hours."""
+
+    zone: tzinfo
+    """The time zone of the shop, or of the merchant account."""
 
     @property
     def query(self) -> dict[str, str | date | None]:
@@ -266,7 +269,7 @@ def asked_for() -> Asked:
     since, until, zone = _day("from"), _day("to"), page_settings().time_zone
     start = None if since is None else moment_of(since, zone)
     end = None if until is None else moment_of(until + timedelta(days=1), zone)
-    return Asked(account, accounts, since, until, Period(start, end, account))
+    return Asked(account, accounts, since, until, Period(start, end, account), zone)
 
 
 def chosen(read: Callable[[str], _Read], name: str) -> _Read | None:

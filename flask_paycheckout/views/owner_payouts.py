@@ -12,13 +12,14 @@ from flask_paycheckout.books.customers import Described
 from flask_paycheckout.books.happenings import happenings_of
 from flask_paycheckout.books.ledger import MONEY_OUT
 from flask_paycheckout.books.lists import deeds_about, page_of_payouts
-from flask_paycheckout.checkouts.payments import Amount, amount_of, sums_of
+from flask_paycheckout.checkouts.payments import sums_of
 from flask_paycheckout.client import PaymentsError
 from flask_paycheckout.errors import PayoutRefused
 from flask_paycheckout.payouts.payout_model import PayoutMixin
 from flask_paycheckout.payouts.payout_states import RELEASING, PayoutEvidence, PayoutKind, PayoutState, PayoutStatus
 from flask_paycheckout.runtime import runtime
 from flask_paycheckout.text import payout_sum_text, unjoined
+from flask_paycheckout.totals import Amount, amount_of
 from flask_paycheckout.views.language import sum_in_sentence
 from flask_paycheckout.views.order_urls import claim_url
 from flask_paycheckout.views.owner_forms import (

@@ -8,7 +8,7 @@ from flask import abort, request
 from werkzeug.wrappers import Response
 
 from flask_paycheckout.books.lists import tokens_used
-from flask_paycheckout.checkouts.payments import Amount, Payment, amount_of
+from flask_paycheckout.checkouts.payments import Payment
 from flask_paycheckout.client import PaymentsError
 from flask_paycheckout.config.checks import PayoutFees
 from flask_paycheckout.errors import NothingToRefund, UnknownCheckout
@@ -20,7 +20,7 @@ from flask_paycheckout.payouts.refund_limits import refundable
 from flask_paycheckout.payouts.refunds import UnseenRefund
 from flask_paycheckout.runtime import runtime
 from flask_paycheckout.service.calls import ESTIMATE
-from flask_paycheckout.totals import EXACT, amount_to_type, is_token, positive_amount, typed_amount
+from flask_paycheckout.totals import EXACT, Amount, amount_of, amount_to_type, is_token, positive_amount, typed_amount
 from flask_paycheckout.views.owner_forms import MAX_AMOUNT, faults, form, form_url, number_given, text_given, why_given
 from flask_paycheckout.views.owner_page import (
     Fault,
