@@ -197,10 +197,7 @@ class Following:
                 problem = self.calls.difference(payout, made, one)
                 results.found(payout, made, PayoutEvidence.FOUND, problem, **columns)
                 return False
-        for ended in self.calls.payouts.passed_on(payout):
-            if not self._has_failed(ended, payout, results):
-                return False
-        return True
+        return all(self._has_failed(ended, payout, results) for ended in self.calls.payouts.passed_on(payout))
 
     def _has_failed(self, before: PayoutMixin, refund: PayoutMixin, results: PayoutResults) -> bool:
         """Whether the service still says that an earlier refund of the payment failed; otherwise this one waits.
