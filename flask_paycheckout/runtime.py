@@ -444,8 +444,6 @@ def _engine_of(app: Flask, sessions: ShopSessions, settings: Settings, models: M
         # Before the session begins a savepoint in which something is asked for.
         watch(found, strict=app.debug or app.testing)
         held = sessions.open_connection() if has_app_context() else None
-        pool = found.pool
-        none_open = held is None and isinstance(pool, QueuePool) and not pool.checkedin() + pool.checkedout()
         # Before a connection, which another database may refuse.
         refuse_unsupported(app, models, settings, found)
         # That of the shop's session may be the last one of the pool.
@@ -454,9 +452,9 @@ def _engine_of(app: Flask, sessions: ShopSessions, settings: Settings, models: M
             if found.dialect.name == "postgresql":
                 schema = connection.exec_driver_sql("SELECT current_schema()").scalar_one()
                 sessions.require_same("schema", str(schema))
-        if none_open:
-            # A program may fork after it has made its app.
-            found.dispose()
+            if held is None and isinstance(found.pool, QueuePool):
+                # Not left in the pool: a program may fork after it has made its app.
+                connection.detach()
         return found
 
     return engine

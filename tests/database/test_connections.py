@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
+from typing import Any, cast
 
 import pytest
-from sqlalchemy import text
+from sqlalchemy import event, text
 from sqlalchemy.exc import SQLAlchemyError
 
 from flask_paycheckout import Pay, PayCheckout, order_paid
@@ -74,3 +75,21 @@ def test_a_receiver_keeps_its_transaction_when_it_calls_after_a_read(shop: Shop,
     with order_paid.connected_to(receive, sender=shop.app):
         shop.has_paid("o-1")
     assert [event.delivered_at is not None for event in shop.events("order_paid")] == [True]
+
+
+def test_the_first_look_at_the_database_leaves_the_connections_of_other_threads_in_their_pool(
+    open_shop: OpenShop,
+) -> None:
+    shop = open_shop()
+    engine, looks = shop.runtime.engine(), cast("Any", shop.runtime.engine)
+    engine.dispose()
+    looks.cache_clear()
+    taken: list[Any] = []
+
+    def another_thread_takes_one(connection: object) -> None:
+        taken.append(engine.raw_connection())
+
+    event.listen(engine, "engine_connect", another_thread_takes_one, once=True)
+    looks()
+    assert cast("Any", engine.pool).checkedout() == len(taken) == 1
+    taken[0].close()
