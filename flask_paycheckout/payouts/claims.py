@@ -265,7 +265,7 @@ class RefundForm:
 
     @property
     def wallet(self) -> ToWallet | None:
-        """The wallet; None where a bank account was asked for."""
+        """The wallet that the customer entered; None if the form asks for a bank account."""
         address = self.values.get("wallet_address")
         return None if address is None else ToWallet(address)
 
@@ -278,7 +278,7 @@ class RefundForm:
 
 
 def fields_of(currency: str) -> tuple[str, ...]:
-    """The fields that are asked for, in their order on the page: a wallet for a token, else a bank account."""
+    """The fields of the form, in their order on the page: a wallet's for a token, otherwise a bank account's."""
     return _WALLET_FIELDS if is_token(currency) else _BANK_FIELDS
 
 

@@ -85,9 +85,10 @@ class DuePayouts:
 
     @cached_property
     def _backlog(self) -> Any:
-        """The query for a `Backlog`, made once, since each round runs it; and the installation's key before it.
+        """The query for a `Backlog`, built once because each round runs it.
 
-        A shop reconciles before it pays out, so that each backup from which it forgets payouts has that key.
+        The installation's key is made first. A shop reconciles before it pays out, so every backup that lacks payouts
+        has the key.
         """
         due_by: Any = bindparam("due_by", type_=MOMENT)
         ready = select(func.count()).where(self.payouts.table.c.status == PayoutStatus.READY).scalar_subquery()

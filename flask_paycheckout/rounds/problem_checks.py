@@ -23,7 +23,7 @@ class ProblemChecks:
     customers: Customers
 
     def is_over(self, problem: OrderProblem) -> bool | None:
-        """Whether the cause of a problem is gone; None where only a customer's or a person's try shows that."""
+        """Whether the cause of a problem is gone; None if only the next try of a person can show it."""
         if problem.kind in (ProblemKind.PERMISSION, ProblemKind.FIND_ORDERS):
             # Nobody is logged in here, or looks for anything: the next person at the owner's pages shows it.
             return None

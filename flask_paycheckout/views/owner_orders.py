@@ -236,7 +236,7 @@ class Overview:
 
     first: date
     change: int | None
-    """How many percent more was taken than in as many days of the month before; None where nothing was."""
+    """The change in percent since as many days of the month before; None if nothing was taken in those."""
 
     share: Decimal | None
     """The fees in percent of what was taken."""

@@ -116,7 +116,7 @@ def refund(checkout_id: str) -> Response | Page:
 
 
 def _token_of(money: Payment | None) -> str:
-    """The token that is proposed to be sent: what the customer paid with, else what the shop received; "" for none."""
+    """The token that the form proposes: the one that the customer paid with, else that the shop received; or ""."""
     known = (money and money.token) or (money and money.received)
     return known.currency if known and is_token(known.currency) else ""
 

@@ -37,7 +37,10 @@ _USED_REFERENCE = "the reference is that of another deposit of the account"
 
 
 def find_checkout(session: Session, checkout_id: str) -> Checkout:
-    """The checkout with an id. :raises CallRefused: there is none."""
+    """The checkout with this id.
+
+    :raises CallRefused: there is no such checkout.
+    """
     checkout = session.get(Checkout, checkout_id)
     if checkout is None:
         raise CallRefused(404, "checkout", "does not exist", "Make one with POST /v1/checkout.")
@@ -45,7 +48,10 @@ def find_checkout(session: Session, checkout_id: str) -> Checkout:
 
 
 def find_picked(session: Session, checkout_id: str) -> Deposit:
-    """The deposit of a checkout, locked. :raises NotPossible: no method was picked."""
+    """The deposit of a checkout, with its row locked.
+
+    :raises NotPossible: no payment method was picked.
+    """
     find_checkout(session, checkout_id)
     deposit = session.get(Deposit, checkout_id, with_for_update=True, populate_existing=True)
     if deposit is None:

@@ -74,7 +74,7 @@ class Page(Record, Generic[Item]):
 
 
 def made_by(session: Session, table: type[OfAccount], account: Account) -> Iterable[OfAccount]:
-    """The rows of an account, in the order of their making."""
+    """The rows of an account, the oldest first."""
     return session.scalars(select(table).where(table.user_id == account.user_id).order_by(table.number))
 
 
