@@ -84,6 +84,9 @@ TOTALS = ("payments", "held", "fees", "refunds", "payouts", "net", "received")
 """The sums of one merchant account and currency: `held` is money that paid no order; refunds and payouts are negative,
 without those that came back; `received` is what the shop receives of payments, in this currency."""
 
+SALES_FEES, OTHER_FEES = "fees of sales", "other fees"
+"""Two more of these sums: the fees of payments, and what others take of the net sum besides."""
+
 _COUNTED_AS = {
     LineKind.PAYMENT: "payments",
     LineKind.HELD: "held",
@@ -100,7 +103,7 @@ class Sums:
     """The number of lines."""
 
     totals: dict[tuple[str, str], dict[str, Decimal]] = field(default_factory=dict)
-    """By account and currency, the sum of each of `TOTALS`."""
+    """By account and currency, the sum of each of `TOTALS`, `SALES_FEES` and `OTHER_FEES`."""
 
     incomplete: int = 0
     """The number of lines without an amount or its currency, as the service reported none, or that cannot be read."""
@@ -111,13 +114,19 @@ class Sums:
         if line.gross is None or line.fee is None:
             self.incomplete += times
         counted = {"net": (line.net, line.currency), "fees": (line.fee, line.currency)}
+        if line.kind is LineKind.PAYMENT:
+            counted[SALES_FEES] = counted["fees"]
+        elif line.gross is not None and line.net is not None:
+            # Not those of payouts that are included in what was sent.
+            counted[OTHER_FEES] = EXACT.subtract(line.gross, line.net), line.currency
         if line.kind is not LineKind.FEE:
             counted[_COUNTED_AS[line.kind.base]] = line.gross, line.currency
         if line.reference is None:
             counted["received"] = line.received, line.received_currency
         for name, (amount, currency) in counted.items():
             if amount is not None and currency is not None:
-                sums = self.totals.setdefault((line.account, currency), dict.fromkeys(TOTALS, _ZERO))
+                zeros = dict.fromkeys((*TOTALS, SALES_FEES, OTHER_FEES), _ZERO)
+                sums = self.totals.setdefault((line.account, currency), zeros)
                 sums[name] = EXACT.fma(amount, Decimal(times), sums[name])
 
 

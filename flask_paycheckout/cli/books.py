@@ -100,7 +100,7 @@ def _totals(period: Period, found: Sums) -> Iterator[str]:
     """The table of totals."""
     rows = [["account", "currency", *TOTALS]]
     for (account, currency), sums in sorted(found.totals.items()):
-        rows.append([account or "(settings)", currency, *(f"{amount:f}" for amount in sums.values())])
+        rows.append([account or "(settings)", currency, *(f"{sums[name]:f}" for name in TOTALS)])
     yield f"{number(found.lines, 'line', 'lines')} from {period.text}"
     if len(rows) > 1:
         yield from (f"  {line}" for line in table_lines(rows, left=2))

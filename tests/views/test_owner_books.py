@@ -112,9 +112,9 @@ def test_a_month_is_told_from_sales_to_what_is_left_each_number_with_its_lines(s
     checkout_id = shop.has_paid()
     refunds(shop, checkout_id, "2.50", to=ByHand())
     page = opens(shop, "/books")
-    assert "Sales $12.50 not said, 1 $12.50 Refunds of sales -$2.50 Fees $0.00 Left of sales $10.00 In all $10.00" in (
-        text_of(page)
-    )
+    assert (
+        "Sales $12.50 not said, 1 $12.50 Refunds of sales -$2.50 Fees of sales $0.00 Left of sales $10.00 In all $10.00"
+    ) in text_of(page)
     assert "kind=refund&amp;from=2026-01-01&amp;to=2026-01-31" in page.text
 
 
@@ -126,9 +126,24 @@ def test_the_lines_of_a_month_come_to_its_sales_though_money_was_taken_back_or_p
     rejected = shop.has_rejected("o-3")
     refunds(shop, rejected, "0.40", to=ByHand())
     assert (
-        "Sales $12.50 not said, 2 $25.00 taken back by the payments service -$12.50 Refunds of sales $0.00 Fees $0.00"
-        " Left of sales $12.50 Money that paid no order $1.00 Given back of it -$0.40 In all $13.10"
+        "Sales $12.50 not said, 2 $25.00 taken back by the payments service -$12.50 Refunds of sales $0.00 Fees of"
+        " sales $0.00 Left of sales $12.50 Money that paid no order $1.00 Given back of it -$0.40 In all $13.10"
     ) in text_of(opens(shop, "/books"))
+
+
+@pytest.mark.parametrize(
+    ("net", "other", "in_all"), [("-80.58", "Other fees -$0.58 ", "-$68.45"), ("-80", "", "-$67.87")]
+)
+def test_the_fees_of_sales_are_told_by_themselves_and_the_lines_come_to_the_net_sum(
+    shop: Shop, net: str, other: str, in_all: str
+) -> None:
+    """Also where PAYCHECKOUT_PAYOUT_FEES says that what was sent includes them."""
+    opens_view(shop)
+    books(shop, 1, "12.50", kind="payment", reference=None, subject="o-1", fee="0.37", net="12.13")
+    books(shop, 1, "-80", fee="0.58", net=net)
+    page = text_of(opens(shop, "/books"))
+    assert f"Fees of sales -$0.37 Left of sales $12.13 Paid to others -$80.00 {other}In all {in_all}" in page
+    assert "Fees in January $0.37" in text_of(opens(shop)), "the same as on the first page"
 
 
 def test_each_account_has_the_payment_methods_of_its_own_sales(open_shop: OpenShop) -> None:
