@@ -86,11 +86,17 @@ def _moved_text(facts: Facts) -> str:
     return f"{_MOVE_TEXT[facts['to']]}{reason}{_if_any(': {error}', facts)}{read}; {facts['rule']}"
 
 
+def person_text(facts: Facts) -> str:
+    """What a person did to a payout, with name and reason; empty for a move that nobody made."""
+    rule = str(facts["rule"])
+    if not rule.startswith(_PERSON) or "by" not in facts:
+        return ""
+    return f"{facts['by']}{rule.removeprefix(_PERSON)}{_if_any(': {why}', facts)}"
+
+
 def _payout_moved_text(facts: Facts) -> str:
-    rule, to = str(facts["rule"]), str(facts["to"]).capitalize()
-    if rule.startswith(_PERSON) and "by" in facts:
-        return f"{to}: {facts['by']}{rule.removeprefix(_PERSON)}{_if_any(': {why}', facts)}"
-    return f"{to}: {rule}{'' if 'destination' in facts else _answer_text(facts)}"
+    told = person_text(facts) or f"{facts['rule']}{'' if 'destination' in facts else _answer_text(facts)}"
+    return f"{str(facts['to']).capitalize()}: {told}"
 
 
 def _answer_text(facts: Facts) -> str:

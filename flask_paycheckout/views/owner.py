@@ -116,9 +116,17 @@ def _keep_name(state: BlueprintSetupState) -> None:
 def list_deeds() -> Page:
     """List who viewed, decided, approved, refunded, exported and erased what, newest first."""
     with_views = "views" in request.args
-    engine, models = runtime().engine(), runtime().models
+    shop = runtime()
+    engine, models = shop.engine(), shop.models
     page = page_of_deeds(engine, models, request.args.get("after"), _LISTED, with_views)
     deeds = list(zip(page.rows, subjects_of_deeds(models, engine, page.rows), strict=True))
     # A payout that was approved twice counts once.
     approved = {deed.subject: about.amount for deed, about in deeds if deed.deed == "approved"}
-    return owner_page("deeds", page=page, deeds=deeds, with_views=with_views, approved=sums_of(approved.values()))
+    return owner_page(
+        "deeds",
+        page=page,
+        deeds=deeds,
+        titles=shop.requests.titles(deed.order_id for deed in page.rows if deed.order_id),
+        with_views=with_views,
+        approved=sums_of(approved.values()),
+    )

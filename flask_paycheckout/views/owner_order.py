@@ -102,8 +102,17 @@ def _story_of(checkout_id: str, fault: Fault) -> Page:
 
 def list_paybacks() -> Page:
     """List the money that paid no order, until a person records that it was paid back or is kept."""
-    count, listed = runtime().paybacks.listed(_LISTED)
-    return owner_page("paybacks", count=count, listed=listed, sums=sums_of(money.left for money in listed))
+    shop = runtime()
+    count, listed = shop.paybacks.listed(_LISTED)
+    order_ids = [money.checkout.order_id for money in listed]
+    return owner_page(
+        "paybacks",
+        count=count,
+        listed=listed,
+        orders=shop.customers.described(order_ids),
+        titles=shop.requests.titles(order_ids),
+        sums=sums_of(money.left for money in listed),
+    )
 
 
 @form(_story_of)

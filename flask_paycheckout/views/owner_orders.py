@@ -174,7 +174,8 @@ def _row(order: ListedOrder, described: Described | None, refunds: Sequence[tupl
     arrived = sums_of(amounts)
     return Row(
         order.order_id,
-        order.status,
+        # Nothing but rejected payments.
+        Status.REJECTED if order.status == "unpaid" else order.status,
         described,
         attempt,
         payment,

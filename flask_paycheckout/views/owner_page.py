@@ -291,21 +291,19 @@ def _day(name: str) -> date | None:
 # Words
 
 
-_STATES = {
+_STATES: dict[str, str] = {
+    "unpaid": "not paid",
     Status.CREATED: "begun",
     Status.PENDING: "on its way",
     Status.PART: "part paid",
     Status.HELD: "needs you",
-    Status.REJECTED: "refused",
     Status.ABANDONED: "not paid",
 }
 
 
 def state_text(status: str) -> str:
     """The words of an owner for a state of an order, checkout, request or payout."""
-    return (
-        _STATES.get(Status(status)) or status if status in {*Status} else payout_status_text(status).removeprefix("is ")
-    )
+    return _STATES.get(status) or payout_status_text(status).removeprefix("is ")
 
 
 def method_name(method: str | None) -> str:

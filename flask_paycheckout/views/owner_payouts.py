@@ -71,6 +71,7 @@ def list_payouts() -> Page:
         page=page,
         # The last one of each counts.
         approvers={reference: by for _, by, reference in approvals},
+        orders=shop.customers.described([each.order_id for each in page.rows if each.refund_of and each.order_id]),
         listed=_listed_sums(page.rows),
         sums=shop.books.sums(asked.period) if asked.period.is_limited else None,
         asked=asked,

@@ -8,7 +8,7 @@ from operator import itemgetter
 
 from flask_paycheckout.books.customers import Described
 from flask_paycheckout.books.explain import Explanation
-from flask_paycheckout.books.happenings import Happening, happenings_of
+from flask_paycheckout.books.happenings import Happening, happenings_of, person_text
 from flask_paycheckout.books.lists import deeds_about
 from flask_paycheckout.books.order_text import total_text
 from flask_paycheckout.checkouts.checkout_model import CheckoutMixin
@@ -29,7 +29,7 @@ _REMINDERS = ("payment_reminder", "request_reminder")
 
 _ENDS = {
     Status.HELD: "The payment is held until somebody decides",
-    Status.REJECTED: "The payment was refused",
+    Status.REJECTED: "The payment was rejected",
     Status.ABANDONED: "Nothing arrived",
     Status.PENDING: "The customer chose how to pay; the money is on its way",
 }
@@ -78,13 +78,11 @@ def arrived_text(payment: Payment) -> str:
 
 
 def story_of_payout(payout: PayoutMixin, steps: Iterable[Happening]) -> list[Told]:
-    """The sentences about a payout with their times, oldest first: each of its states, and who let it there."""
+    """The sentences about a payout with their times, oldest first: each of its states, or what a person did."""
     told = [(payout.created_at, _asked_for(payout, payout.kind.capitalize()))]
     for step in steps:
         if step.what == "moved":
-            by, why = step.facts.get("by"), step.facts.get("why")
-            words = f"{state_text(step.facts['to']).capitalize()}{f' by {by}' if by else ''}{f': {why}' if why else ''}"
-            told.append((step.at, words))
+            told.append((step.at, person_text(step.facts) or state_text(step.facts["to"]).capitalize()))
     return told
 
 
@@ -117,5 +115,5 @@ def links_told(payouts: Sequence[PayoutMixin]) -> Iterator[Told]:
     receivers = {each.reference: "customer" if each.refund_of else "receiver" for each in payouts}
     shop = runtime()
     for at, by, reference in deeds_about(shop.engine(), shop.models, "linked", [*receivers]):
-        shown = f"{by} was shown" if by else "The shop's code took"
+        shown = f"{by} was shown" if by else "The shop's program took"
         yield at, f"{shown} the link on which the {receivers[reference]} says where the money goes"

@@ -34,7 +34,7 @@ def test_a_payment_is_refunded_and_a_payout_approved_by_keyboard_and_without_scr
     page.get_by_role("radio", name="Approve it").focus()
     page.keyboard.press("Space")
     page.keyboard.press("Enter")
-    expect(page.get_by_text("Ready to be sent by Ada Lovelace")).to_be_visible()
+    expect(page.get_by_text("Ada Lovelace approved it", exact=True)).to_be_visible()
     assert payout(shop, "maker-1").status == "ready"
     page.goto(f"{address}/order?order_id=o-1")
     page.get_by_role("link", name="Refund it").press("Enter")

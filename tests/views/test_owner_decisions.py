@@ -80,7 +80,7 @@ def test_money_that_paid_no_order_is_listed_until_somebody_says_what_became_of_i
     assert decides(desk, token, "paybacks").status_code == 409
     log = text_of(opens(desk, "/deeds"))
     assert "Ada kept a payment of $1.00, order o-1 : a voucher" in log
-    assert "Ada refused a payment of $1.00, order o-1 (by the shop's program)" in log
+    assert "Ada rejected a payment of $1.00, order o-1 (by the shop's program)" in log
 
 
 def test_a_decision_that_an_atomic_receiver_refuses_is_not_recorded_and_says_so(desk: Shop) -> None:

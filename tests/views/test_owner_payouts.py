@@ -70,7 +70,7 @@ def test_the_list_and_the_log_say_what_went_out_and_who_let_it(desk: Shop) -> No
     log = text_of(opens(desk, "/deeds"))
     assert "today, 12:00 Ada approved Payout p-1 of $80.00" in log
     assert "Ada made Refund no. 2 (order o-1) of $1.50" in log, "not the whole payment"
-    assert "Ready to be sent by Ada" in text_of(payout_page(desk, "p-1"))
+    assert "today, 12:00 Ada approved it: checked" in text_of(payout_page(desk, "p-1"))
     assert "Approved, as listed above: $80.00." in log
 
 
@@ -167,6 +167,13 @@ def test_a_decision_is_recorded_with_who_and_why(desk: Shop, status: str, decisi
     last = lines(now.history)[-1]
     assert (last["by"], last["why"]) == ("Ada", "checked")
     assert re.search(r": Ada [a-z ,]+: checked", text_of(desk.browser.get(answer.location)))
+
+
+def test_both_ends_of_an_unknown_payout_are_offered_alike(desk: Shop) -> None:
+    pays_out(desk)
+    stands(desk, "maker-1", status="unknown")
+    form = payout_page(desk).text.partition("<fieldset>")[2].partition("</fieldset>")[0]
+    assert ("It was sent" in form, "It was not sent" in form, "<details" in form) == (True, True, False)
 
 
 def test_a_transfer_that_came_back_is_not_sent_again_when_its_state_has_changed(desk: Shop) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import Any
 
-from flask_paycheckout import Described, Line, payment_reminder
+from flask_paycheckout import Described, Line, Pay, payment_reminder
 from tests.conftest import OpenShop
 from tests.payouts.shop import refunds
 from tests.scripted import Shop
@@ -54,3 +54,26 @@ def test_what_was_ordered_is_told_with_any_amount_that_the_shop_gives(open_shop:
     shop.paycheckout.describe_orders(lambda ids: {each: Described(lines=lines) for each in ids})
     shop.has_paid()
     assert "2 × Forest honey, $25.00 Jar, $1.50 Label, $1.00 Straw" in story(shop)
+
+
+def test_the_lists_of_money_that_goes_back_name_the_customer(open_shop: OpenShop) -> None:
+    """Also where nobody has said where to."""
+    shop = opens_view(open_shop())
+    shop.paycheckout.describe_orders(lambda ids: {each: Described(customer="Ines Carvalho") for each in ids})
+    shop.has_rejected()
+    assert "o-1 Ines Carvalho" in text_of(opens(shop, "/paybacks"))
+    assert "o-1 Ines Carvalho rejected" in text_of(opens(shop, "/orders", status="rejected"))
+    refunds(shop, shop.has_paid("o-2"))
+    assert "(order o-2) Ines Carvalho has not said where to" in text_of(opens(shop, "/payouts"))
+
+
+def test_the_log_names_requests_by_their_titles_and_not_the_shops_program_twice(shop: Shop) -> None:
+    opens_view(shop)
+    with shop.app.app_context():
+        shop.paycheckout.request(Pay("12.50", "USD"), title="Logo", by="Bo")
+        shop.db.session.commit()
+        reference = refunds(shop, shop.has_paid()).reference
+        shop.paycheckout.refund_url(reference)
+    log = text_of(opens(shop, "/deeds"))
+    assert "Bo made request “Logo” (by the shop's program)" in log
+    assert "The shop's program took the link of Refund no. 1 (order o-1) of $12.50 today" in log

@@ -122,7 +122,7 @@ def test_the_owner_makes_a_request_once_for_each_form_and_withdraws_it(desk: Sho
         assert made.status_code == 303
     told = text_of(opens(desk, "/requests"))
     assert told.count("$12.50") == 1
-    assert "Logo unpaid" in told
+    assert "Logo not paid" in told
     assert "to be paid before 31 Jan, 18:30" in told
     (row,) = desk.runtime.requests.loaded(desk.runtime.models.requests.select())
     assert (row.total, row.asked_by) == (Pay("12.50", "USD"), "Ada")
@@ -132,7 +132,7 @@ def test_the_owner_makes_a_request_once_for_each_form_and_withdraws_it(desk: Sho
     told = text_of(opens(desk, "/requests"))
     assert "Logo withdrawn" in told
     deeds = text_of(opens(desk, "/deeds"))
-    assert f"Ada made request {row.reference}" in deeds
+    assert "Ada made request “Logo”" in deeds
     assert "Ada withdrew" in deeds
 
 
