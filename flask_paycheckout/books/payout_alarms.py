@@ -26,7 +26,7 @@ from flask_paycheckout.database.connections import read_rows
 from flask_paycheckout.errors import payout_status_text
 from flask_paycheckout.payouts.destinations import facts_in
 from flask_paycheckout.payouts.payout_model import PayoutMixin
-from flask_paycheckout.payouts.payout_states import PayoutKind, PayoutState, PayoutStatus
+from flask_paycheckout.payouts.payout_states import PASSED_ON, PayoutKind, PayoutState, PayoutStatus
 from flask_paycheckout.payouts.payout_table import NOT_SENT
 from flask_paycheckout.service.record import PAYOUT, READS
 from flask_paycheckout.text import Show, account_text, moment_text, order_text, payout_sum_text
@@ -173,19 +173,18 @@ def slow_transfers(look: Look) -> Waiting:
 
 @alarm(Severity.TODAY)
 def repeated_transfers(look: Look) -> Waiting:
-    """Payouts in tokens that were sent again, or in place of one, after a person said that it had come back.
+    """Payouts that may have been paid twice, until a person has looked.
 
-    Until a person has looked.
+    One in tokens was sent again, or in place of one, after a person said that it had come back; or the service pays a
+    transfer after all that had failed, and was replaced or given up.
     """
     c = look.payouts
+    again = (c.status == PayoutStatus.SENT) & c.due_at.is_(None) & c.problem_since.is_not(None)
     return _payouts(
         look,
-        [c.status == PayoutStatus.SENT, c.due_at.is_(None), c.problem_since.is_not(None)],
-        (
-            "payout in tokens was sent again after it was said to have come back",
-            "payouts in tokens were sent again after they were said to have come back",
-        ),
-        "Compare its transfers with the chain.",
+        [again | c.state.in_(PASSED_ON) & c.reported_amount.is_not(None)],
+        ("payout may have been paid twice", "payouts may have been paid twice"),
+        "Compare its transfers with the chain, or with the service's dashboard.",
     )
 
 

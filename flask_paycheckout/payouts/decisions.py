@@ -199,7 +199,7 @@ class PayoutDecisions:
             counted = payout.counts if payout.counts_currency != payout.currency else min(sent, payout.counts or sent)
             asked = payout.asked_amount or payout.exact_amount
             counts = counted and f"{counted:f}"
-            return {"amount": f"{sent:f}", "counts": counts, "asked_amount": asked, "reported_amount": None}
+            return {"amount": f"{sent:f}", "counts": counts, "asked_amount": asked}
         if meant is _E.SEEN_UNSENT:
             # Under its own reference: what the person overlooked, the service then refuses. But with the keys that the
             # account has now, as nobody can ask with earlier keys if they are gone.
@@ -216,7 +216,6 @@ class PayoutDecisions:
                 "paid_by",
                 "disbursement_id",
                 "fee",
-                "reported_amount",
                 "asked_amount",
                 "taken_at",
                 "doubt",
@@ -265,8 +264,13 @@ def _meaning(payout: PayoutMixin, said: PayoutEvidence) -> PayoutEvidence | None
 
 def _refusal(payout: PayoutMixin, said: PayoutEvidence, meant: PayoutEvidence) -> str | None:
     """Why nobody may say this now, as the remedy."""
+    is_reported = payout.reported_amount is not None
+    unfounded = meant is _E.AMENDED and not is_reported
+    if payout.state in PASSED_ON:
+        # Where the service pays it after all, a person says what became of it; otherwise there is nothing to say.
+        unfounded = is_reported is (meant is _E.GIVEN_UP)
     refusals = {
-        _REMEDIES[said]: meant is _E.AMENDED and payout.reported_amount is None,
+        _REMEDIES[said]: unfounded,
         _DOUBTED: meant is _E.CANCELLED and payout.doubt in (Doubt.SPLIT, Doubt.LOST),
         _WIPED: said is _E.RETRIED and payout.to_details is None,
     }

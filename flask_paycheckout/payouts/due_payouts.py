@@ -28,7 +28,9 @@ from flask_paycheckout.payouts.payout_schedule import QUESTIONS
 from flask_paycheckout.payouts.payout_states import (
     LOOKED_UP,
     READ,
+    RELEASING,
     SENDABLE,
+    Doubt,
     PayoutEvidence,
     PayoutState,
     PayoutStatus,
@@ -260,7 +262,7 @@ class DuePayouts:
 
         Nobody proves who posted it, so that it costs little: a few reads a minute, however many come. Payouts that
         could not be read keep their time. It is no change of the row, so that a read under way still counts. The newest
-        completed ones are read again, as banks return transfers.
+        ones that have ended are read again: banks return transfers, and the service pays after all what had failed.
         """
         now, c = self.wiring.clock(), self.payouts.table.c
         if not self._hinted_lately.begin("", now):
@@ -273,14 +275,17 @@ class DuePayouts:
             self._reread_lately.begin("", now)
 
     def read_again(self, reference: str) -> None:
-        """Make the read of a completed bank transfer due, which may have come back since."""
+        """Make the read of a bank transfer due that has ended: it may have come back since, or be paid after all."""
         c = self.payouts.table.c
         self._plan(select(c.id).where(*self._is_final(), c.reference == reference), self.wiring.clock())
 
     def _is_final(self) -> Sequence[ColumnElement[bool]]:
-        """The conditions of completed bank transfers of which no read is planned."""
+        """The conditions of bank transfers that have ended, and that the service may say something else of."""
         c = self.payouts.table.c
-        return c.state == PayoutState.COMPLETED, c.due_at.is_(None), c.to_kind.in_(("bank", "recipient"))
+        # Of others that are completed, a read is planned already.
+        completed = (c.state == PayoutState.COMPLETED) & c.due_at.is_(None)
+        failed = c.status.in_(RELEASING) & c.disbursement_id.is_not(None) & c.doubt.is_distinct_from(Doubt.DENIED)
+        return completed | failed, c.to_kind.in_(("bank", "recipient"))
 
     def _plan(self, those: Any, at: datetime) -> Sequence[PayoutMixin]:
         """Plan the next reads of these payouts."""

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from itertools import groupby
+from typing import Any
 
 import msgspec
 
@@ -25,8 +26,8 @@ from flask_paycheckout.payouts.calls import (
 from flask_paycheckout.payouts.due_payouts import DuePayouts
 from flask_paycheckout.payouts.payout_model import PayoutMixin, about_payout
 from flask_paycheckout.payouts.payout_moves import PayoutMove
-from flask_paycheckout.payouts.payout_schedule import WITHOUT_KEYS
-from flask_paycheckout.payouts.payout_states import LOOKED_UP, READ, Doubt, PayoutEvidence, PayoutState
+from flask_paycheckout.payouts.payout_schedule import WITHOUT_KEYS, next_read
+from flask_paycheckout.payouts.payout_states import LOOKED_UP, READ, RELEASING, Doubt, PayoutEvidence, PayoutState
 from flask_paycheckout.payouts.payout_table import Try, all_tries, tries_of, tries_text
 from flask_paycheckout.payouts.results import PayoutResults
 from flask_paycheckout.service.accounts import AccountUnavailable
@@ -42,6 +43,8 @@ _READS = 2 * _READERS
 # An account whose keys the shop does not give for so long is gone: a person looks its payouts up.
 _GONE = timedelta(days=1)
 _IN_DOUBT = "the answer was lost, and the service cannot be asked about tokens; look on the chain or in its dashboard"
+# A transfer that had failed, and has one of these statuses, is paid after all.
+_PAID_AFTER_ALL = ("pending", "completed")
 _ENDS = {"completed": PayoutEvidence.COMPLETED, "failed": PayoutEvidence.FAILED}
 
 Read = Future[FiatDisbursement | None]
@@ -250,6 +253,9 @@ class Following:
                 text, told = "payout %s could not be read: %s", (payout.reference, error_text(error))
                 self.wiring.log.warning("reads of payouts", text, *told, extra=about_payout(payout), error=error)
             results.failed_calls += 1
+            if payout.status in RELEASING:
+                results.note(payout, None, due_at=self._next_read_of_failed(payout))
+                return is_refusal(error)
             if payout.state == PayoutState.COMPLETED and isinstance(error, AccountUnavailable):
                 results.note(payout, None, due_at=None)
                 return False
@@ -257,6 +263,9 @@ class Following:
             known = {"reported_amount": payout.reported_amount or ""} if isinstance(error, AccountUnavailable) else {}
             results.unread(payout, f"it could not be read: {error_text(error)}", **known)
             return is_refusal(error)
+        if payout.status in RELEASING:
+            self._store_of_failed(payout, read, results)
+            return True
         if payout.state == PayoutState.COMPLETED:
             if read is not None and record_status(read) == "failed":
                 results.ended(payout, read, PayoutEvidence.FAILED)
@@ -281,3 +290,27 @@ class Following:
         else:
             results.pending(payout, read)
         return True
+
+    def _store_of_failed(self, payout: PayoutMixin, made: FiatDisbursement | None, results: PayoutResults) -> None:
+        """Store what the service says of a transfer that had failed: it may pay it after all."""
+        due: dict[str, Any] = {"due_at": self._next_read_of_failed(payout)}
+        if made is None or record_status(made) not in _PAID_AFTER_ALL:
+            if payout.reported_amount is None:
+                # Its problem stays the reason for which it failed.
+                results.note(payout, None, **due)
+            else:
+                results.read(payout, reported_amount=None, **due)
+            return
+        told, differs = None, self.calls.difference(payout, made)
+        if differs or payout.state != PayoutState.FAILED:
+            other = payout.replaced_by
+            since = f"{other} was made in its place: cancel that if it was not sent" if other else "it was given up"
+            told = f"the service pays it after all, and {differs or since}"
+        if payout.state != PayoutState.FAILED:
+            due["reported_amount"] = (differs and amount_to_accept(payout, made, differs)) or ""
+        results.paid_after_all(payout, made, told, **due)
+
+    def _next_read_of_failed(self, payout: PayoutMixin) -> datetime | None:
+        """The time of the next read of a transfer that has failed; None once it was watched for long enough."""
+        now, since = self.wiring.clock(), payout.moved_at
+        return next_read(since, now) if now < since + self.wiring.settings.watch_for else None

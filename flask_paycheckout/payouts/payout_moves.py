@@ -15,6 +15,7 @@ from flask_paycheckout.database.connections import lost_races_ignored
 from flask_paycheckout.database.deeds import record_deed
 from flask_paycheckout.database.state_table import Book, Entry, line
 from flask_paycheckout.database.transactions import ShopTransaction, ShopTransactions
+from flask_paycheckout.errors import PayoutRefused
 from flask_paycheckout.events.events import HeldEvent, NewEvent
 from flask_paycheckout.events.receivers import EventWriter
 from flask_paycheckout.payouts.daily_limit import LimitedDay
@@ -22,10 +23,12 @@ from flask_paycheckout.payouts.payout_model import PayoutMixin
 from flask_paycheckout.payouts.payout_schedule import FIRST_READ
 from flask_paycheckout.payouts.payout_states import (
     DEED_OF,
+    LIVE,
     PAYOUT_SIGNAL_OF,
     PAYOUT_TRANSITIONS,
     RELEASING,
     WIPING,
+    Doubt,
     PayoutEvidence,
     PayoutState,
     PayoutStatus,
@@ -93,6 +96,7 @@ class PayoutMoves:
             payout moved, or another process took it, meanwhile.
         :raises KeyError: the table of states has no such transition.
         :raises RefundTooLarge: a failed refund is tried again, and others have taken its money.
+        :raises PayoutRefused: a person says that a refund was paid although others count its money, which may be sent.
         :raises ReceiverFailed: an atomic receiver raised; nothing was stored.
         """
         signal = move.signal(move.target(payout))
@@ -124,12 +128,14 @@ class PayoutMoves:
             PayoutStatus.READY: now,
             PayoutStatus.SENDING: payout.due_at,
             PayoutStatus.SENT: None if is_token else now + FIRST_READ,
+            **dict.fromkeys(RELEASING, now + FIRST_READ if _may_be_paid(payout, move.values) else None),
         }
         # Nobody but a person can see that only one of its transfers was carried out.
         is_again = is_token and self.payouts.had_come_back(payout, connection)
         values = {
             "due_at": planned.get(status),
             "missed_at": None,
+            "reported_amount": None,
             **problem_columns(payout, _SENT_AGAIN if is_again else move.problem, now),
             **({"reported_amount": ""} if is_again else {}),
             **move.values,
@@ -140,6 +146,9 @@ class PayoutMoves:
         # Before the payout's own row is locked, in which order a new refund locks them, too.
         more = self._more_counted(payout, status, values)
         payment = self.limits.lock(connection, payout.refund_of, new=False) if more and payout.refund_of else None
+        if payment is not None and move.evidence is PayoutEvidence.AMENDED and more > payment.left.amount:
+            more = self._besides(connection, payout, move, payment.left.amount)
+            values["counts"] = f"{more:f}"
         if "service_reference" in values and payout.refund_of is not None:
             self.payouts.renumber(connection, payout.id, values["service_reference"])
         # While look-ups find out about a call that failed, its status stays.
@@ -207,6 +216,17 @@ class PayoutMoves:
                 restored = PayoutMove(PayoutEvidence.RESTORED, {"replaced_by": None}, one.problem)
                 self.move_in(connection, None, one, restored, now)
 
+    def _besides(self, connection: Connection, payout: PayoutMixin, move: PayoutMove, left: Decimal) -> Decimal:
+        """The amount that a refund counts which was paid although others count its money: what they leave.
+
+        :raises PayoutRefused: one of them is not sent yet.
+        """
+        for other in self.payouts.of_checkout(str(payout.refund_of), connection):
+            if other.status in LIVE - {PayoutStatus.SENT}:
+                remedy = f"Cancel refund {other.reference} first, which counts its money and may still be sent."
+                raise PayoutRefused(payout.reference, payout.status, move.evidence, remedy)
+        return max(left, Decimal(0))
+
     @staticmethod
     def _more_counted(payout: PayoutMixin, to: PayoutStatus, values: Mapping[str, Any]) -> Decimal:
         """The amount by which a refund counts more of its payment after a move; negative for less."""
@@ -234,6 +254,15 @@ def without_money(refunds: Iterable[PayoutMixin], left: Decimal) -> Sequence[Pay
     :param left: the part of the payment that no refund takes.
     """
     return [one for one in refunds if one.state == PayoutState.FAILED and (one.counts or 0) > left]
+
+
+def _may_be_paid(payout: PayoutMixin, values: Mapping[str, Any]) -> bool:
+    """Whether the service may pay a payout after all that has ended without being paid.
+
+    :param values: the columns that its end sets.
+    """
+    known, doubt = (values.get(name, getattr(payout, name)) for name in ("disbursement_id", "doubt"))
+    return known is not None and doubt != Doubt.DENIED and not payout.is_token
 
 
 def problem_columns(payout: PayoutMixin, problem: str | None, now: datetime) -> dict[str, Any]:

@@ -135,8 +135,8 @@ SENDABLE = (_S.READY, _S.RELEASED)
 LOOKED_UP = (*CALLED, _S.UNKNOWN)
 """In these states look-ups find out whether it was sent; of an unknown one, once the keys that sent it are back."""
 
-READ = (_S.SENT, _S.COMPLETED)
-"""In these states the service has it, and is asked what became of it."""
+READ = (_S.SENT, _S.COMPLETED, _S.FAILED, _S.REPLACED, _S.CANCELLED)
+"""In these states the service is asked what became of it, if it has it; it may pay after all what has failed."""
 
 _OUTCOMES = {
     _E.ACCEPTED: _S.SENT,
@@ -185,6 +185,12 @@ PAYOUT_TRANSITIONS: dict[tuple[PayoutState, PayoutEvidence], PayoutState] = {
     (_S.COMPLETED, _E.FAILED): _S.FAILED,
     (_S.SENT, _E.RETURNED): _S.FAILED,
     (_S.COMPLETED, _E.RETURNED): _S.FAILED,
+    # The service pays it after all. Where it was replaced or given up by then, a person looks.
+    (_S.FAILED, _E.FOUND): _S.SENT,
+    (_S.REPLACED, _E.AMENDED): _S.COMPLETED,
+    (_S.REPLACED, _E.RETURNED): _S.REPLACED,
+    (_S.CANCELLED, _E.AMENDED): _S.COMPLETED,
+    (_S.CANCELLED, _E.RETURNED): _S.FAILED,
     (_S.FAILED, _E.RETRIED): _S.READY,
     (_S.FAILED, _E.RETRY_TO_APPROVE): _S.WAITING,
     (_S.FAILED, _E.REPLACED): _S.REPLACED,
@@ -192,7 +198,8 @@ PAYOUT_TRANSITIONS: dict[tuple[PayoutState, PayoutEvidence], PayoutState] = {
 }
 """All transitions; any other one is refused.
 
-`cancelled` never changes. The service cannot read a token payout, so only a person moves it on from `sent`.
+`cancelled` changes only where the service pays after all what was given up. It cannot read a token payout, so only a
+person moves that on from `sent`.
 """
 
 PAYOUT_SIGNAL_OF: dict[PayoutState | PayoutEvidence, str | None] = {

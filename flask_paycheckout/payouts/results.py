@@ -218,7 +218,22 @@ class PayoutResults:
         """Store that the service reads completed or failed."""
         came_back = ", which it had completed" if payout.state == PayoutState.COMPLETED else ""
         problem = f"the service says that it failed{came_back}" if evidence is PayoutEvidence.FAILED else None
-        self.move(payout, _of_record(made, evidence, problem, reported_amount=None, doubt=None))
+        self.move(payout, _of_record(made, evidence, problem, doubt=None))
+
+    def paid_after_all(self, payout: PayoutMixin, made: Made, problem: str | None, **values: Any) -> None:
+        """Store that the service pays a transfer that had failed.
+
+        :param problem: why a person looks at it, to be stored with further columns; None where it is sent again.
+        """
+        if problem is None:
+            self.move(payout, _of_record(made, PayoutEvidence.FOUND, None))
+        elif problem == payout.problem:
+            self.note(payout, None, **values)
+        else:
+            now, told = self.wiring.clock(), (payout.reference, problem)
+            self.wiring.log.warning("late ends of payouts", "payout %s: %s", *told, extra=about_payout(payout))
+            entry = line(now, Entry.NOT_APPLIED, problem=problem)
+            self.note(payout, entry, **problem_columns(payout, problem, now) | values)
 
     def pending(self, payout: PayoutMixin, made: Made) -> None:
         """Plan the next read of a transfer that is pending."""

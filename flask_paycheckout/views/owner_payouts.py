@@ -148,6 +148,8 @@ def _trouble_text(payout: PayoutMixin) -> str:
     problem = payout.problem or ""
     if payout.status in (PayoutStatus.WAITING, PayoutStatus.CLAIMABLE):
         return f"{problem[:1].upper()}{problem[1:]}{'' if problem.endswith('.') else '.'}"
+    if payout.status in RELEASING and payout.reported_amount is not None:
+        return f"Money may have left twice: {problem}. Ask the payments service, and say what you found."
     if payout.status == PayoutStatus.SENT and payout.is_token:
         return (
             "It was sent after a person said that it, or a refund before it, had come back, so it may have been paid"

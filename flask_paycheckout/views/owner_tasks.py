@@ -56,8 +56,8 @@ _WORDS = {
         "receivers have not said yet where their money goes",
     ),
     "repeated-transfers": (
-        "payout was sent twice: see on the chain whether it was paid twice",
-        "payouts were sent twice: see on the chain whether they were paid twice",
+        "payout may have been paid twice: compare its transfers",
+        "payouts may have been paid twice: compare their transfers",
     ),
     "slow-transfers": ("bank transfer is without news for a week", "bank transfers are without news for a week"),
     "differing-months": (

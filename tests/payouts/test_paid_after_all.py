@@ -1,0 +1,112 @@
+"""Transfers that the service reported as failed, and pays after all: nobody is paid twice unnoticed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from flask_paycheckout import ByHand, TransitionRefused
+from tests.alarming import alarms_of
+from tests.payouts.paying import ADA, BANK, Payer
+from tests.payouts.shop import refunds
+
+REPEATED = "repeated-transfers"
+
+
+def fails(payer: Payer, reference: str) -> None:
+    """Has a transfer fail at the bank."""
+    payer.sends()
+    payer.ends(reference, "failed")
+    assert payer.status(reference) == "failed"
+
+
+def pays_after_all(payer: Payer, reference: str, status: Any = "completed", *, days: float = 0) -> None:
+    """The service changes its answer, and no webhook tells of it."""
+    payer.shop.waits(days=days)
+    disbursement_id = payer.payout(reference).disbursement_id
+    payer.shop.runtime.client.fiat_disbursements.sandbox_update(disbursement_id, status)
+
+
+@pytest.mark.on_each_database
+@pytest.mark.parametrize("given_up", [False, True], ids=["replaced", "given up"])
+@pytest.mark.parametrize("to", [BANK, ByHand()], ids=["bank", "by hand"])
+def test_a_replaced_refund_that_is_paid_after_the_other_one_is_told_until_a_person_has_looked(
+    payer: Payer, to: Any, given_up: bool
+) -> None:
+    checkout_id = payer.is_paid()
+    first = refunds(payer.shop, checkout_id, to=ADA).reference
+    fails(payer, first)
+    if given_up:
+        payer.decides("cancel_payout", reference=first)
+    second = refunds(payer.shop, checkout_id, to=to).reference
+    payer.sends()
+    assert REPEATED not in alarms_of(payer.shop)
+    pays_after_all(payer, first)
+    payer.sends(minutes=60)
+    alarm = alarms_of(payer.shop)[REPEATED]
+    assert (alarm.count, first in str(alarm.examples)) == (1, True)
+    payer.decides("resolve_payout", True, reference=first)
+    assert (payer.status(first), REPEATED in alarms_of(payer.shop)) == ("completed", False)
+    # Both left the account; they count together no more than what arrived.
+    assert [line for line in payer.booked if line[0] == "refund"] == [("refund", "-12.50")] * 3
+    assert (payer.payout(first).counts, payer.payout(second).counts) == (0, payer.payout(second).amount)
+
+
+def test_a_failed_payout_that_is_paid_after_all_is_sent_and_booked_again(payer: Payer) -> None:
+    checkout_id = payer.is_paid()
+    refund = refunds(payer.shop, checkout_id, to=ADA).reference
+    fails(payer, refund)
+    pays_after_all(payer, refund, "pending", days=1)
+    for status in ("sent", "completed"):
+        payer.sends(minutes=400)
+        assert payer.status(refund) == status
+        pays_after_all(payer, refund)
+    assert [line for line in payer.booked if line[0] == "refund"] == [("refund", "-12.50")] * 2
+    assert "failed-payouts" not in alarms_of(payer.shop)
+
+
+def test_the_first_refund_is_sent_again_once_the_unsent_one_in_its_place_is_cancelled(payer: Payer) -> None:
+    checkout_id = payer.is_paid()
+    first = refunds(payer.shop, checkout_id, to=ADA).reference
+    fails(payer, first)
+    second = refunds(payer.shop, checkout_id).reference
+    pays_after_all(payer, first)
+    payer.sends(minutes=60)
+    with pytest.raises(TransitionRefused, match=f"Cancel refund {second} first"):
+        payer.decides("resolve_payout", True, reference=first)
+    payer.decides("cancel_payout", reference=second)
+    for _ in range(2):
+        payer.sends(minutes=2)
+    assert (payer.status(first), REPEATED in alarms_of(payer.shop)) == ("completed", False)
+    assert (len(payer.at_service), payer.payout(first).counts) == (1, payer.payout(first).amount)
+
+
+def test_the_alarm_ends_when_the_transfer_fails_again_or_a_person_says_that_it_came_back(payer: Payer) -> None:
+    checkout_id = payer.is_paid()
+    first = refunds(payer.shop, checkout_id, to=ADA).reference
+    fails(payer, first)
+    refunds(payer.shop, checkout_id, to=ByHand())
+    for status, is_told in {"pending": True, "failed": False, "completed": True}.items():
+        pays_after_all(payer, first, status)
+        payer.sends(minutes=60)
+        assert (REPEATED in alarms_of(payer.shop)) is is_told
+    with pytest.raises(TransitionRefused):
+        payer.decides("cancel_payout", reference=first)
+    payer.decides("resolve_payout", False, reference=first)
+    payer.sends(minutes=600)
+    assert (payer.payout(first).shown_status, REPEATED in alarms_of(payer.shop)) == ("replaced", False)
+
+
+def test_a_webhook_after_weeks_finds_a_transfer_that_is_paid_after_all_and_nothing_else_reads_it(payer: Payer) -> None:
+    payer.owes()
+    fails(payer, "p-1")
+    for _ in range(60):
+        payer.sends(minutes=360)
+    calls = payer.counts_calls()
+    payer.sends(minutes=360)
+    assert (payer.payout().due_at, calls) == (None, {})
+    pays_after_all(payer, "p-1")
+    assert payer.shop.browser.post("/paycheckout/webhook", json={"event": "disbursement"}).status_code == 200
+    payer.sends()
+    assert payer.status() == "sent"
