@@ -25,7 +25,7 @@ AccessToken = str | Callable[[], str] | Literal[_FromSettings.SETTINGS]
 
 @dataclass(frozen=True, slots=True, init=False)
 class Account:
-    """The keys of a merchant account. What is left out, or None, comes from the PAYCHECKOUT_ settings.
+    """The keys of a merchant account. What is left out, or None, comes from the settings of the app.
 
     Its own keys never do: an account without client id and secret is refused, unless its `signer` needs none, and the
     payouts of one without an access token wait.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import MISSING, fields
 from datetime import timedelta
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -63,6 +64,13 @@ def test_every_setting_that_a_page_names_exists() -> None:
     known = {f"PAYCHECKOUT_{field.name.upper()}" for field in fields(Settings)}
     for page in PAGES:
         assert set(re.findall(r"\bPAYCHECKOUT_[A-Z_]+[A-Z]\b", read(page))) <= known, page
+
+
+def test_the_reference_names_all_that_the_public_modules_export() -> None:
+    reference = " ".join(map(read, (page for page in PAGES if page.startswith("docs/api"))))
+    named = set(re.findall(r"\w+", reference))
+    for module in ("", ".admin", ".client", ".metrics"):
+        assert set(vars(import_module(f"flask_paycheckout{module}"))["__all__"]) <= named, module
 
 
 def test_the_table_of_switches_is_that_of_the_sandbox() -> None:
