@@ -189,6 +189,15 @@ def test_the_words_of_an_order_total_that_fails_are_shown_until_they_are_erased(
     assert "no address of" not in str(contents(shop))
 
 
+def test_the_words_of_a_function_that_lets_no_payment_start_are_erased(shop: Shop) -> None:
+    shop.paycheckout.order_total(raising(ValueError("no address of Zoë")))
+    with pytest.raises(ValueError, match="no address"):
+        shop.calls.start("o-1")
+    assert "no address of" in str(contents(shop))
+    shop.calls.erase("o-1", by="Di", why="she asked")
+    assert "no address of" not in str(contents(shop))
+
+
 def test_the_receiver_of_a_payout_without_an_order_is_erased_by_its_reference(payer: Payer) -> None:
     shop = opens_view(payer.shop)
     pays_out(shop, "prize-1", "5", to=None, by="Bo")
