@@ -145,8 +145,9 @@ class Bookings:
         lines: list[Values] = []
         if was is None and now_is is not None:
             fee = _fee_of(after)
-            if after["fee"] is not None and before["service_reference"] != after["service_reference"]:
-                # An earlier try was carried out after all; where it was booked before it came back, so was its fee.
+            is_again = before["disbursement_id"] or before["service_reference"] != after["service_reference"]
+            if after["fee"] is not None and is_again:
+                # It was carried out after all; where it was booked before it came back, so was its fee.
                 c = self.models.bookings.c
                 booked = connection.execute(select(c.fee).where(c.subject == after["service_reference"]))
                 fee = reduce(EXACT.subtract, (_fee_of(row._mapping) for row in booked), fee)

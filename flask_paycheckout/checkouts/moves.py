@@ -158,7 +158,7 @@ def restore(checkout: CheckoutMixin, entry: str, values: Values, *, otherwise: b
     payback = ANOTHER_AMOUNT if otherwise else None
     if payback is None and paid is not None and paid.amount > 0:
         left = EXACT.subtract(paid.amount, Decimal(checkout.refunded_amount or 0))
-        payback = None if whole_units(left, paid.currency) else "refunded"
+        payback = None if whole_units(left, paid.currency) > 0 else "refunded"
     return Move(Status(checkout.status), entry, (), values | {"payback": payback}, checkout.reason)
 
 

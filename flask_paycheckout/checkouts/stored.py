@@ -401,7 +401,8 @@ def _payments_of(rows: Sequence[Any]) -> OrderPayments:
     paid, currency = Decimal(0), None
     counted = parts + [row for row in here if row.paid_order_id is not None]
     sums = [
-        (EXACT.subtract(arrived.amount, Decimal(row.refunded_amount or 0)), arrived.currency)
+        # The service may have paid refunds twice.
+        (max(EXACT.subtract(arrived.amount, Decimal(row.refunded_amount or 0)), Decimal(0)), arrived.currency)
         for row in counted
         if (arrived := amount_of(row.payment_paid_amount, row.payment_paid_currency))
     ]

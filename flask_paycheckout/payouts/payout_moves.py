@@ -24,6 +24,7 @@ from flask_paycheckout.payouts.payout_schedule import FIRST_READ
 from flask_paycheckout.payouts.payout_states import (
     DEED_OF,
     LIVE,
+    PASSED_ON,
     PAYOUT_SIGNAL_OF,
     PAYOUT_TRANSITIONS,
     RELEASING,
@@ -96,7 +97,7 @@ class PayoutMoves:
             payout moved, or another process took it, meanwhile.
         :raises KeyError: the table of states has no such transition.
         :raises RefundTooLarge: a failed refund is tried again, and others have taken its money.
-        :raises PayoutRefused: a person says that a refund was paid although others count its money, which may be sent.
+        :raises PayoutRefused: as for `_refuse_before_unsent`.
         :raises ReceiverFailed: an atomic receiver raised; nothing was stored.
         """
         signal = move.signal(move.target(payout))
@@ -146,9 +147,9 @@ class PayoutMoves:
         # Before the payout's own row is locked, in which order a new refund locks them, too.
         more = self._more_counted(payout, status, values)
         payment = self.limits.lock(connection, payout.refund_of, new=False) if more and payout.refund_of else None
-        if payment is not None and move.evidence is PayoutEvidence.AMENDED and more > payment.left.amount:
-            more = self._besides(connection, payout, move, payment.left.amount)
-            values["counts"] = f"{more:f}"
+        is_besides = move.evidence is PayoutEvidence.AMENDED and payout.state in PASSED_ON
+        if is_besides:
+            self._refuse_before_unsent(connection, payout, move)
         if "service_reference" in values and payout.refund_of is not None:
             self.payouts.renumber(connection, payout.id, values["service_reference"])
         # While look-ups find out about a call that failed, its status stays.
@@ -160,7 +161,7 @@ class PayoutMoves:
         if row is None:
             return None
         if payment is not None:
-            self.limits.take(connection, payment, more)
+            self.limits.take(connection, payment, more, beyond=is_besides)
             if more > 0 or move.evidence in _LAPSES:
                 left = EXACT.subtract(payment.left.amount, more)
                 self._replace_others(connection, payout, more, left, now)
@@ -216,16 +217,15 @@ class PayoutMoves:
                 restored = PayoutMove(PayoutEvidence.RESTORED, {"replaced_by": None}, one.problem)
                 self.move_in(connection, None, one, restored, now)
 
-    def _besides(self, connection: Connection, payout: PayoutMixin, move: PayoutMove, left: Decimal) -> Decimal:
-        """The amount that a refund counts which was paid although others count its money: what they leave.
+    def _refuse_before_unsent(self, connection: Connection, payout: PayoutMixin, move: PayoutMove) -> None:
+        """Refuse a person's word that a refund was paid after all while one is not sent that may be in its place.
 
-        :raises PayoutRefused: one of them is not sent yet.
+        :raises PayoutRefused: there is one.
         """
-        for other in self.payouts.of_checkout(str(payout.refund_of), connection):
+        for other in self.payouts.of_checkout(payout.refund_of, connection) if payout.refund_of else ():
             if other.status in LIVE - {PayoutStatus.SENT}:
-                remedy = f"Cancel refund {other.reference} first, which counts its money and may still be sent."
+                remedy = f"Cancel refund {other.reference} first, which may still be sent."
                 raise PayoutRefused(payout.reference, payout.status, move.evidence, remedy)
-        return max(left, Decimal(0))
 
     @staticmethod
     def _more_counted(payout: PayoutMixin, to: PayoutStatus, values: Mapping[str, Any]) -> Decimal:

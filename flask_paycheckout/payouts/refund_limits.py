@@ -66,19 +66,22 @@ class RefundLimits:
         row = locked(connection, self.models.checkouts, checkout_id)
         return refundable(self.models.of_row(self.models.Checkout, row), new=new)
 
-    def take(self, connection: Connection, payment: RefundablePayment, amount: Decimal) -> None:
+    def take(
+        self, connection: Connection, payment: RefundablePayment, amount: Decimal, *, beyond: bool = False
+    ) -> None:
         """Take a refund from what arrived.
 
         :param payment: as `lock` returned it in this transaction.
         :param amount: negative for what a refund that was cancelled, or has failed, gives back.
+        :param beyond: whether the service has paid it already, so that refunds may count more than what arrived.
         :raises RefundTooLarge: refunds would be more than what arrived.
         """
-        checkout, left = payment.checkout, payment.left.amount
-        if amount > max(left, Decimal(0)):
-            raise RefundTooLarge(checkout.checkout_id, amount, left, payment.left.currency)
+        checkout, left = payment.checkout, payment.left
+        if amount > left.amount and not beyond:
+            raise RefundTooLarge(checkout.checkout_id, amount, left.amount, left.currency)
         refunded = EXACT.add(Decimal(checkout.refunded_amount or 0), amount)
         values: dict[str, Any] = {"refunded_amount": f"{refunded:f}" if refunded else None}
-        if left == amount:
+        if whole_units(EXACT.subtract(payment.arrived.amount, refunded), left.currency) <= 0:
             values["payback"] = REFUNDED
         elif checkout.payback == REFUNDED:
             values["payback"] = None
@@ -116,4 +119,4 @@ def _paid(checkout: CheckoutMixin) -> Amount | None:
 
 def _left(checkout: CheckoutMixin, paid: Amount) -> Amount:
     left = EXACT.subtract(paid.amount, Decimal(checkout.refunded_amount or 0))
-    return Amount(whole_units(left, paid.currency), paid.currency)
+    return Amount(max(whole_units(left, paid.currency), Decimal(0)), paid.currency)
