@@ -153,8 +153,8 @@ def erase(order_id: str, by: str, why: str, dry_run: bool, as_json: bool) -> Non
     erasing = for_writing("erase()").erasing
     with usable():
         erased = erasing.erase(order_id, None, by, why, dry_run=dry_run)
-        if not erased.found:
-            erased = erasing.erase(None, order_id, by, why, dry_run=dry_run)
+        if not erased.found and (of_payout := erasing.erase(None, order_id, by, why, dry_run=dry_run)).found:
+            erased = of_payout
     facts, verb = asdict(erased), "Would erase" if dry_run else "Erased"
     counts = {name: facts[name] for name in ("checkouts", "payouts", "recipients")}
     kept = (f"KEPT: {subject}: {reason}" for subject, reason in erased.kept.items())

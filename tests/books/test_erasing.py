@@ -266,6 +266,8 @@ def test_what_is_not_stored_is_not_found_and_leaves_no_deed(shop: Shop) -> None:
                 shop.paycheckout.erase(**arguments, by="Di", why="she asked")
     ran = shop.runs("erase", "o-404", "--by", "Di", "--why", "she asked")
     assert (ran.exit_code, ran.output) == (1, "Nothing is stored about o-404.\n")
+    told = json.loads(shop.runs("erase", "o-404", "--by", "Di", "--why", "she asked", "--json").stdout)
+    assert (told["order_id"], told["reference"], told["found"]) == ("o-404", None, False)
     assert shop.tells("deeds") == []
 
 
