@@ -129,8 +129,9 @@ class PayoutMoves:
             PayoutStatus.READY: now,
             PayoutStatus.SENDING: payout.due_at,
             PayoutStatus.SENT: None if is_token else now + FIRST_READ,
-            **dict.fromkeys(RELEASING, now + FIRST_READ if _may_be_paid(payout, move.values) else None),
         }
+        if status in RELEASING and _may_be_paid(payout, move.values):
+            planned[status] = now + FIRST_READ
         # Nobody but a person can see that only one of its transfers was carried out.
         is_again = is_token and self.payouts.had_come_back(payout, connection)
         values = {

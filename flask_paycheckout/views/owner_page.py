@@ -296,7 +296,9 @@ _STATES: dict[str, str] = {
     Status.CREATED: "begun",
     Status.PENDING: "on its way",
     Status.PART: "part paid",
+    Status.PAID: "paid",
     Status.HELD: "needs you",
+    Status.REJECTED: "rejected",
     Status.ABANDONED: "not paid",
 }
 
