@@ -85,7 +85,7 @@ TOTALS = ("payments", "held", "fees", "refunds", "payouts", "net", "received")
 without those that came back; `received` is what the shop receives of payments, in this currency."""
 
 SALES_FEES, OTHER_FEES = "fees of sales", "other fees"
-"""Two more of these sums: the fees of payments, and what others take of the net sum besides."""
+"""Two more sums: the fees of payments, and all other fees that lower the net amount."""
 
 _COUNTED_AS = {
     LineKind.PAYMENT: "payments",
@@ -103,7 +103,7 @@ class Sums:
     """The number of lines."""
 
     totals: dict[tuple[str, str], dict[str, Decimal]] = field(default_factory=dict)
-    """By account and currency, the sum of each of `TOTALS`, `SALES_FEES` and `OTHER_FEES`."""
+    """For each account and currency, the sums named in `TOTALS`, and `SALES_FEES` and `OTHER_FEES`."""
 
     incomplete: int = 0
     """The number of lines without an amount or its currency, as the service reported none, or that cannot be read."""

@@ -225,6 +225,8 @@ class PaymentRequests(StateTable[RequestMixin]):
     def titles(self, order_ids: Iterable[str]) -> dict[str, str]:
         """The titles of requests by their order's id; without those that are none, or were erased."""
         references = {reference: order_id for order_id in order_ids if (reference := request_of(order_id))}
+        if not references:
+            return {}
         c = self.table.c
         rows = select(c.reference, c.title).where(c.reference.in_([*references]), c.title != "")
         return {references[row.reference]: row.title for row in read_rows(self.single, rows)}

@@ -278,7 +278,7 @@ class RefundForm:
 
 
 def fields_of(currency: str) -> tuple[str, ...]:
-    """The fields of the form, in their order on the page: a wallet's for a token, otherwise a bank account's."""
+    """The form's fields in page order: the wallet address for a token, otherwise the fields of a bank account."""
     return _WALLET_FIELDS if is_token(currency) else _BANK_FIELDS
 
 

@@ -282,7 +282,7 @@ class DuePayouts:
     def _is_final(self) -> Sequence[ColumnElement[bool]]:
         """The conditions of bank transfers that have ended, and that the service may say something else of."""
         c = self.payouts.table.c
-        # Of others that are completed, a read is planned already.
+        # A completed one with a planned read needs no other one.
         completed = (c.state == PayoutState.COMPLETED) & c.due_at.is_(None)
         failed = c.status.in_(RELEASING) & c.disbursement_id.is_not(None) & c.doubt.is_distinct_from(Doubt.DENIED)
         return completed | failed, c.to_kind.in_(("bank", "recipient"))

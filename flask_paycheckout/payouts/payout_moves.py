@@ -219,7 +219,7 @@ class PayoutMoves:
                 self.move_in(connection, None, one, restored, now)
 
     def _refuse_before_unsent(self, connection: Connection, payout: PayoutMixin, move: PayoutMove) -> None:
-        """Refuse a person's word that a refund was paid after all while one is not sent that may be in its place.
+        """Refuse to record that a refund was paid after all while another refund of the payment may still be sent.
 
         :raises PayoutRefused: there is one.
         """
@@ -258,7 +258,7 @@ def without_money(refunds: Iterable[PayoutMixin], left: Decimal) -> Sequence[Pay
 
 
 def _may_be_paid(payout: PayoutMixin, values: Mapping[str, Any]) -> bool:
-    """Whether the service may pay a payout after all that has ended without being paid.
+    """Whether the service may still pay a payout that has failed or was given up.
 
     :param values: the columns that its end sets.
     """

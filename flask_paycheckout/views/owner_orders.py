@@ -237,7 +237,7 @@ class Overview:
 
     first: date
     change: int | None
-    """The change in percent since as many days of the month before; None if nothing was taken in those."""
+    """The change in percent against as many days of the previous month; None if nothing was taken then."""
 
     share: Decimal | None
     """The fees in percent of what was taken."""

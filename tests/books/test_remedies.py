@@ -190,6 +190,8 @@ OLD_TRANSFER = {"status": "sent", "due_at": MONTH_AGO + timedelta(days=32), "mov
 DIFFERENT = {"status": "sent", "reported_amount": "0.99", "problem": "x", "problem_since": MONTH_AGO}
 REPORTED_OTHERWISE = DIFFERENT | {"due_at": HOUR_AGO}
 SENT_AGAIN = DIFFERENT | {"reported_amount": "", "due_at": None}
+REPLACED = SENT_AGAIN | {"status": "failed", "state": "replaced"}
+GIVEN_UP = SENT_AGAIN | {"status": "cancelled"}
 
 
 @pytest.mark.parametrize(
@@ -203,6 +205,8 @@ SENT_AGAIN = DIFFERENT | {"reported_amount": "", "due_at": None}
         ("slow-transfers", OLD_TRANSFER, {"payouts resolve --not-sent"}),
         ("payouts-not-followed", REPORTED_OTHERWISE, {"payouts resolve --sent", "payouts resolve --not-sent"}),
         ("repeated-transfers", SENT_AGAIN, {"payouts resolve --sent", "payouts resolve --not-sent"}),
+        ("repeated-transfers", REPLACED, {"payouts resolve --sent", "payouts resolve --not-sent"}),
+        ("repeated-transfers", GIVEN_UP, {"payouts resolve --sent", "payouts resolve --not-sent"}),
         ("unsent-payouts", {"status": "ready", "due_at": HOUR_AGO}, {"payouts cancel"}),
     ],
 )
@@ -223,7 +227,7 @@ def test_each_command_of_an_alarm_about_payouts_ends_it(
             done.add(named(printed[number_]))
         # The next ones stand alone.
         for each in payouts(shop):
-            stands(shop, each.reference, status="cancelled")
+            stands(shop, each.reference, status="cancelled", reported_amount=None)
     assert done == commands
 
 

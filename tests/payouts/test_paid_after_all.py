@@ -22,7 +22,7 @@ def fails(payer: Payer, reference: str) -> None:
 
 
 def pays_after_all(payer: Payer, reference: str, status: Any = "completed", *, days: float = 0) -> None:
-    """The service changes its answer, and no webhook tells of it."""
+    """The service changes its answer without sending a webhook."""
     payer.shop.waits(days=days)
     disbursement_id = payer.payout(reference).disbursement_id
     payer.shop.runtime.client.fiat_disbursements.sandbox_update(disbursement_id, status)
@@ -48,7 +48,7 @@ def test_a_replaced_refund_that_is_paid_after_the_other_one_is_told_until_a_pers
     assert (alarm.count, first in str(alarm.examples)) == (1, True)
     payer.decides("resolve_payout", True, reference=first)
     assert (payer.status(first), REPEATED in alarms_of(payer.shop)) == ("completed", False)
-    # Both left the account, and when one comes back, the customer still has the money.
+    # Both transfers left the account, so the customer still has the money when one comes back.
     assert [line for line in payer.booked if line[0] == "refund"] == [("refund", "-12.50")] * 3
     assert payer.shop.runs("audit").exit_code == 0
     payer.decides("resolve_payout", False, reference=second)
