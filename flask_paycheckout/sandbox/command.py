@@ -38,7 +38,7 @@ _SHORT_TOKEN = (
 def serve(host: str, port: int, *, json: bool, **given: Any) -> int:
     """Serve a sandbox until it is stopped.
 
-    :param given: all other options of the command line; those for `create_sandbox` have the names that it gives them.
+    :param given: all other options of the command line; options for `create_sandbox` have the names of its parameters.
     """
     options = {name: given[name] for name in given.keys() - {"url", "list_unknowns"}}
     try:
@@ -47,7 +47,7 @@ def serve(host: str, port: int, *, json: bool, **given: Any) -> int:
     except ImportError:
         return _failed("waitress, its server, cannot be imported. Install flask-paycheckout[sandbox].")
     try:
-        # Opened first because the addresses of checkouts contain the port, also when the system chooses it.
+        # Opened first because the addresses of checkouts contain the port, even if the system chooses it.
         with closing(listen(host, port)) as listener:
             app = _open(host, listener.getsockname()[1], options)
             print(greeting(app, as_json=json), flush=True)  # noqa: T201
@@ -88,7 +88,7 @@ def address_of(host: str, port: int) -> str:
 
 @contextmanager
 def _stopped_by_sigterm() -> Iterator[None]:
-    """SIGTERM stops the server as Ctrl-C does. Only the main thread may say so."""
+    """Let SIGTERM stop the server as Ctrl-C does. Only the main thread can set a signal handler."""
     if current_thread() is not main_thread():
         yield
         return
@@ -114,7 +114,7 @@ def facts(app: Flask) -> dict[str, Any]:
     }
 
 
-#: The settings of a shop for this sandbox, by the facts that they are.
+#: The settings of a shop that uses this sandbox, each with the fact that is its value.
 _SETTINGS = {"BASE_URL": "baseUrl", "CLIENT_ID": "clientId", "CLIENT_SECRET": "clientSecret"}
 
 
@@ -132,7 +132,7 @@ def greeting(app: Flask, *, as_json: bool) -> str:
             "",
             "For the terminal of a shop beside it:",
             "",
-            # Not indented, for the sake of shell histories.
+            # Not indented, because shells may leave indented commands out of their history.
             *(f"export FLASK_PAYCHECKOUT_{name}={shlex.quote(known[fact])}" for name, fact in _SETTINGS.items()),
             "",
             "Ctrl-C stops it.",

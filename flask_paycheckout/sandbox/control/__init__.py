@@ -1,4 +1,4 @@
-"""Control of a sandbox: the calls below `/_sandbox/`, the hosted page of a checkout, and what both let happen."""
+"""Control of a sandbox: the calls below `/_sandbox/`, the hosted page of a checkout, and the events that both cause."""
 
 # Importing a module of calls adds them to the blueprint.
 from flask_paycheckout.sandbox.control import (

@@ -111,7 +111,7 @@ def delete_account(session: Session, name: str) -> AccountRecord:
     if name == ACCOUNT_NAME:
         raise CallRefused(409, "name", "is that of the first account, which always exists", "Name another account.")
     shown = describe_account(session, name)
-    # With all that it has; the request log keeps its lines.
+    # The foreign keys of its rows cascade; the request log has none.
     session.execute(delete(Account).where(Account.name == name))
     return AccountRecord.of(shown)
 

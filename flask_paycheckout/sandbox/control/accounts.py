@@ -1,7 +1,7 @@
 """Further accounts: made with everything that a merchant needs, and removed with everything that they have.
 
-Each has credentials, a user, the start recipients, payment methods of its own and a webhook address. Two accounts see
-nothing of each other; what the service calls unique, such as a reference, is unique within an account.
+Each has credentials, a user, the start recipients, payment methods of its own and a webhook address. Accounts
+cannot see each other; values that the service calls unique, such as references, are unique within an account.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ Name = Annotated[
     ),
 ]
 """The name of an account or a world."""
-# Both are sent in headers, and all three are pasted into shells and settings.
+# Client id and access token are sent in headers, and all credentials are pasted into shells and settings.
 Credential = Annotated[str, matching("[!-~]{1,80}", "1 to 80 visible characters of ASCII")]
-# User, organization and policy; two each for secret and token, one for the password.
+# Identifiers of an account: user, organization and policy; two each for secret and token, one for the password.
 _OWN_IDS = 8
 
 
@@ -75,9 +75,9 @@ class AccountWithSecrets(AccountRecord):
 def make_account(session: Session, asked: NewAccount) -> None:
     """Make an account. The transaction must be exclusive, so that no other one takes its values.
 
-    The same number of identifiers is used whatever is asked for, so that later ones repeat with the seed.
+    Each call uses the same number of identifiers, so that later identifiers repeat with the seed.
 
-    :raises CallRefused: another account has a value that is asked for.
+    :raises CallRefused: another account has a requested value.
     """
     user_id, organization, policy, *ids = new_ids(session, _OWN_IDS + 2 * COUNT)
     email = asked.email or f"merchant-{user_id}@example.com"
@@ -109,7 +109,7 @@ def change_keys(session: Session, account: Account, given: NewKeys) -> None:
 
     The transaction must be exclusive. Tokens from logins stay.
 
-    :raises CallRefused: another account has a value that is given.
+    :raises CallRefused: another account has a given value.
     """
     ids = new_ids(session, 4)
     access_token = given.access_token or ids[2] + ids[3]

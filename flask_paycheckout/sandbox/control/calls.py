@@ -4,8 +4,8 @@ A call is declared once, by `call` above the function that carries it out. Its r
 its transaction and its part of the OpenAPI document follow from that. `docs/sandbox-control.md` lists all calls.
 
 Every call is JSON and carries `X-Sandbox-Control`. Errors are `{"error": {"field", "fault", "remedy"}}` with 400 for a
-wrong field, 401 without the token, 404 for what does not exist, and 409 for what the state
-of a checkout, a disbursement or other accounts do not allow.
+wrong field, 401 without the token, 404 for a missing object, and 409 if the state of a checkout or a disbursement, or
+another account, does not allow the call.
 """
 
 from __future__ import annotations
@@ -62,12 +62,13 @@ def call(
     """Declare a call of the control interface.
 
     The function's parameters say what it needs: `session` a transaction, `sent` the body and `query` the query
-    parameters, these two as the classes that they are annotated with. All others are variables of the path.
+    parameters, these two as the classes that they are annotated with. All other parameters are path
+    variables.
 
     :param rule: method and path: `POST /clock`.
     :param command: the usage of the command that makes this call, with its arguments: `accounts make <name>`. All other
         fields are options.
-    :param shown: the fields that people see of the answer, or of each item of a list, by path; all when empty.
+    :param shown: paths of the answer's fields, or of each list item's, that people see; all when empty.
     :param exclusive: whether no other transaction may run at the same time.
     :param may_be_empty: whether the body may be missing.
     :param body: the type of a body that the function reads itself.
@@ -80,7 +81,7 @@ def call(
 
         def respond(**given: Any) -> Response:
             given |= read_sent(hints, may_be_empty=may_be_empty)
-            # A misspelt field would be left at its default, and a test would test something else.
+            # A misspelt field would keep its default, and a test would test something else.
             if g.undeclared:
                 raise FieldError(f"{g.undeclared[0][:100]} is no field of this call.")
             with transaction(exclusive=exclusive) if "session" in hints else nullcontext() as session:
@@ -131,5 +132,5 @@ def _refuse_by_state(wrong: NotPossible) -> Response:
 
 @control.errorhandler(Refusal)
 def _refuse_as_service(refused: Refusal) -> Response:
-    """By the service's own rules, which a call of the control interface does not suspend."""
+    """Refuse by the service's own rules, which also apply to control calls."""
     return refuse(CallRefused(400, "call", f"is refused: {refused}", "Correct its fields, or what it is about."))

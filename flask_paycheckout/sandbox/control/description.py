@@ -1,6 +1,6 @@
-"""The description of the service: `/openapi.json`, which tools read, and `/docs`, on which people try it.
+"""The description of the service: `/openapi.json` for tools, and `/docs`, on which people try it.
 
-Neither needs the control token: they tell nothing that is secret.
+Neither needs the control token, because neither contains a secret.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def show_description() -> Response:
 @description.get("/docs")
 def show_docs() -> Response:
     """The description as a page that sends signed calls."""
-    # Credentials that are published anyway are filled in.
+    # Fill in the credentials only if they are published anyway.
     keys = first_keys(world())
     response = page("docs.html", merchant=keys if keys is PUBLISHED else None)
     policy = response.headers["Content-Security-Policy"].replace("style-src", "style-src 'unsafe-inline'")

@@ -1,7 +1,7 @@
 """The feed of a sandbox's events: calls of the service, moves of states and attempts of webhooks, in order of time.
 
-A cursor names a place in the feed: when the sandbox began, and the highest number of an event that was given. After a
-reset or a restore the sandbox has begun anew, and so have the numbers.
+A cursor is a position in the feed: the time at which the sandbox began, and the highest event number of the answer. A
+reset or a restore sets a new beginning and restarts the numbers.
 """
 
 from __future__ import annotations
@@ -60,11 +60,11 @@ FEED = select(
 def read_events(session: Session, after: str | None, last: int, account: str | None) -> Events:
     """The events after a cursor, at most `MAX_EVENTS`; without a cursor, the newest `last`.
 
-    :raises FieldError: the cursor is none that an answer gave.
+    :raises FieldError: the cursor does not come from an answer.
     """
     newest = session.scalar(select(func.max(Activity.number))) or 0
     began = session.get_one(WorldSettings, 1).began
-    # Nothing beyond the cursor that is given back, even if it was committed in the meantime.
+    # Leave out events beyond the returned cursor, even if they were committed in the meantime.
     wanted = FEED.where(Activity.number <= newest)
     if account is not None:
         wanted = wanted.where(_account == account)
@@ -84,5 +84,5 @@ def _place(after: str, began: int, newest: int) -> int:
     cursor = _CURSOR.fullmatch(after)
     if cursor is None:
         raise FieldError("after must be a cursor that an earlier answer gave.")
-    # Numbers of an account that was removed may be given again.
+    # The numbers of a removed account's events may be used again.
     return min(int(cursor[2]), newest) if int(cursor[1]) == began else 0

@@ -1,6 +1,6 @@
-"""What the examples of the OpenAPI document name: made in the first account as soon as somebody asks for it.
+"""The objects that the examples of the OpenAPI document name, created when a request first names them.
 
-So the examples work in a sandbox that just started, while its lists are empty until they are used.
+They belong to the first account. The examples thus work in a new sandbox, whose lists are empty until then.
 """
 
 from __future__ import annotations
@@ -55,12 +55,12 @@ _MAKERS = {
     ),
     examples()["readPayment"]["path"]["paymentId"]: (Payment.id, _make_payment),
 }
-"""How each is made, by the identifier in the examples, and where it is looked for."""
+"""For each identifier in the examples: the column that holds it, and the function that makes its object."""
 _VERIFICATION = examples()["verifyLogin"]["body"]
 
 
 def make_examples() -> None:
-    """Make what the current request names."""
+    """Make the object that the current request names."""
     for identifier in _MAKERS.keys() & set((request.view_args or {}).values()):
         # Another request may make it at this moment.
         with suppress(IntegrityError), transaction() as session:

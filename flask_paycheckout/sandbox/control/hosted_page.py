@@ -1,7 +1,7 @@
 """The hosted page `GET /checkout/<id>`, its two forms, and buttons for developers.
 
 Anybody who has the address may pay, so the customer's forms need no token. The developer's buttons can advance the
-clock, so only browsers see them that may control the sandbox. Sending a form twice has no second
+clock, so only browsers that may control the sandbox see them. Sending a form twice has no second
 effect: the transition is refused, and the page shows the current state.
 """
 
@@ -38,7 +38,7 @@ hosted_page = Blueprint("hosted_page", __name__)
 ACTS = {name: triggers.OF_PICKED[name] for name in ("underpaid", "overpaid", "paid-late", "failed")} | {
     "left": triggers.leave
 }
-"""What the developer's buttons do, by the form field `act`."""
+"""The actions of the developer's buttons, by the form field `act`."""
 
 
 def _stage(checkout: Checkout, deposit: Deposit | None) -> str:
@@ -63,7 +63,7 @@ def _qr_code(text: str) -> Markup:
 
 @hosted_page.get("/checkout/<checkout_id>")
 def show_checkout(checkout_id: str) -> Response:
-    """Show the state of a checkout, and what the customer can do next."""
+    """Show the state of a checkout, and the customer's possible next steps."""
     with transaction() as session:
         expire_due(session)
         checkout, deposit = session.get(Checkout, checkout_id), session.get(Deposit, checkout_id)
@@ -146,7 +146,7 @@ health = Blueprint("health", __name__)
 
 @health.get(HEALTH)
 def tell_health() -> Response:
-    """200 when the database can be written; an error of the database is answered as on every other page."""
+    """Answer 200 if the database can be written; a database error is handled as on every other page."""
     with transaction() as session:
         rows_changed(session, update(WorldSettings).values(id=WorldSettings.id))
     return Response("ok\n", content_type="text/plain; charset=utf-8", headers={"Cache-Control": "no-store"})

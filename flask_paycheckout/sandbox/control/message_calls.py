@@ -137,7 +137,7 @@ def follow_events(session: Session, query: EventQuery) -> Events:
     shown="id at status method target account",
 )
 def read_requests(session: Session, query: OfAccount) -> list[RequestRecord]:
-    # By the name that is in the log, which also finds calls of accounts that are gone.
+    # By the name in the log, which also finds calls of removed accounts.
     conditions = [] if query.account is None else [LoggedRequest.account == query.account]
     newest = select(LoggedRequest).where(*conditions).order_by(LoggedRequest.number.desc()).limit(KEPT)
     return RequestRecord.of_all(session.scalars(newest))

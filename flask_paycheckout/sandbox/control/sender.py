@@ -1,7 +1,7 @@
-"""Sends webhooks and mails after the calls that cause them, in threads, and runs what falls due by time alone.
+"""Sends webhooks and mails after the calls that cause them, in threads, and makes the changes that time makes.
 
-What waits is in the database, and a call only wakes the thread that looks there. So nothing is lost when the process
-ends between a commit and the sending: whoever runs next on this database finds it.
+Waiting messages are in the database, and a call only wakes the thread that reads them. Nothing is lost if the process
+ends between a commit and the sending: the next process on this database sends it.
 """
 
 from __future__ import annotations
@@ -37,16 +37,16 @@ RESULT_SECONDS = 0.5
 
 
 def run_due() -> None:
-    """Run all that is due by the virtual clock; must be called outside of a transaction."""
+    """Run everything that is due by the virtual clock; must be called outside of a transaction."""
     with transaction() as session:
         pass_time(session)
     send_and_wait()
 
 
 def send_and_wait() -> None:
-    """Have the webhooks sent that are due, and wait a little for their results; outside of a transaction.
+    """Have due webhooks sent, and wait briefly for their results; must be called outside of a transaction.
 
-    It is for what testers and customers do, so that a test finds the webhooks sent. The calls of the service wait for
+    Used for actions of testers and customers, so that a test finds the webhooks sent. The calls of the service wait for
     no receiver, since a shop with one worker would wait for itself.
     """
     send_due()
@@ -56,7 +56,7 @@ def send_and_wait() -> None:
 
 
 def pass_time(session: Session) -> None:
-    """Move what time alone moves, such as expired deposits; the webhooks and mails are stored, not sent here."""
+    """Make the changes that are due by time, such as expired deposits; webhooks and mails are stored, not sent here."""
     # Another process may have advanced the clock, changed a switch, or reset the sandbox.
     follow(session, world())
     expire_due(session)
@@ -67,13 +67,13 @@ def pass_time(session: Session) -> None:
 SENDER = "paycheckout_sandbox_sender"
 """Key of the `WebhookSender` among an application's extensions."""
 TICK, WORLD_TICK = 1.0, 30.0
-"""Seconds between two runs of what has become due while nobody sends requests; in a named world, of many, fewer."""
+"""Seconds between two checks for due work without requests; a named world, one of many, is checked less often."""
 MAX_SENDING = 32
 """The most webhooks that a process sends at the same time."""
 MAX_OF_ACCOUNT = 4
-"""The most of one account, so that a receiver which hangs delays no other."""
+"""The most webhooks that it sends to one account at the same time, so that a hanging receiver delays no other."""
 STOP_SECONDS = 2.0
-"""Seconds that the thread, and then the webhooks which are being sent, may take when the sandbox stops."""
+"""Seconds that the thread, and then the webhooks that are being sent, may take when the sandbox stops."""
 
 
 class WebhookSender:
@@ -85,25 +85,25 @@ class WebhookSender:
         self._process: int | None = None
 
     def wake(self) -> None:
-        """Something is due: have it sent soon."""
+        """Have due messages sent soon."""
         self.begin()
         self._woken.set()
 
     def begin(self) -> None:
-        """Start the thread that looks for what is due, unless it runs in this process."""
+        """Start the thread that sends due messages, unless it runs in this process."""
         with self._lock if self._process != os.getpid() else nullcontext():
             if self._process == os.getpid():
                 return
-            # Made here: a forked process has copies of its parent's, and a copied lock may stay locked for ever.
+            # Made here: a forked process would have copies of its parent's, and a copied lock may stay locked for ever.
             self._woken, self._stopped = Event(), Event()
             self._sending: set[Webhook] = set()
             self._thread = Thread(target=self._run, name="sandbox-sender", daemon=True)
             self._thread.start()
-            # Last: whoever stops it meanwhile, as a world that is thrown away, finds nothing to wait for.
+            # Set last, so that a concurrent `stop`, such as when a world is removed, finds no unstarted thread.
             self._process = os.getpid()
 
     def stop(self) -> None:
-        """Look for nothing more in this process, and wait for the thread that does; what is being sent is finished."""
+        """Stop the thread of this process, and wait for it; messages that are being sent are finished."""
         if self._process == os.getpid():
             self._stopped.set()
             self._woken.set()
@@ -111,7 +111,7 @@ class WebhookSender:
 
     @contextmanager
     def running(self) -> Iterator[None]:
-        """Look for what is due from now until the end of the context."""
+        """Run the thread until the end of the context."""
         self.begin()
         try:
             yield
@@ -124,7 +124,7 @@ class WebhookSender:
     def _run(self) -> None:
         tick = monotonic()
         while True:
-            # Cleared before all that it tells of is looked at.
+            # Cleared before reading due messages, so that a wake-up in the meantime is not lost.
             self._woken.clear()
             app = self._app()
             if app is None or self._stopped.is_set():
@@ -144,7 +144,7 @@ class WebhookSender:
                     return
                 # A temporary failure of the database must not stop retries for good.
                 app.logger.exception("What fell due could not be run; it is tried again.")
-            # An application that nobody uses any more must not be kept alive while waiting.
+            # Waiting must not keep an application alive that nobody uses any more.
             del app
             self._woken.wait(max(0.0, tick - monotonic()))
 
@@ -153,12 +153,12 @@ class WebhookSender:
         try:
             Thread(target=self._deliver, args=(app, claimed), name="sandbox-webhook", daemon=True).start()
         except RuntimeError:
-            # Its claim ends after a while, and it is sent then.
+            # The claim expires, and the webhook is sent then.
             self._sending.discard(claimed)
             raise
 
     def _claim(self) -> Webhook | None:
-        """Claim the next webhook, unless as many as may are being sent, in all or to its account."""
+        """Claim the next webhook, within the limits of webhooks that are being sent, in total and to its account."""
         sending = Counter(one.user_id for one in list(self._sending))
         if sending.total() >= MAX_SENDING:
             return None
@@ -170,7 +170,7 @@ class WebhookSender:
             with app.app_context():
                 deliver(claimed)
         except Exception:
-            # Its claim ends after a while, and it is sent again.
+            # The claim expires, and the webhook is sent again.
             app.logger.exception("A webhook could not be sent; it is tried again.")
         finally:
             self._sending.discard(claimed)

@@ -27,8 +27,8 @@ MAX_BYTES = 32 * 1024 * 1024
 """The largest snapshot, 32 MiB."""
 TOO_LARGE = f"larger than {MAX_BYTES // 1024**2} MiB"
 FORMAT = "flask_paycheckout sandbox snapshot"
-# Claims end by the machine's clock, and whoever holds one does not come back with a snapshot. The control token is that
-# of the world, whatever it is restored from.
+# Claims end by the machine's clock, and their holders do not come back with a snapshot. A world keeps its own control
+# token in every restore.
 _LEFT_OUT = ("claimed_until", "control_token")
 
 
@@ -54,7 +54,7 @@ def take_snapshot(session: Session, world: World) -> bytes:
     """
     tables = {table.name: _rows(session, table) for table in tables_of_world()}
     state = {"now": world.clock.now(), "unknowns": dict(world.unknowns), "tables": tables}
-    # A library that stops time gives it a class of its own, which msgspec does not know.
+    # Libraries that freeze time have a datetime class of their own, which msgspec cannot encode.
     written = msgspec.json.encode(state, enc_hook=datetime.isoformat)
     digest = sha256(written).hexdigest()
     content = msgspec.json.encode(SnapshotFile(FORMAT, version(), digest, msgspec.Raw(written)))
@@ -99,7 +99,7 @@ def _refused(fault: str) -> CallRefused:
 
 
 def _read(content: bytes) -> msgspec.Raw:
-    """The state in a snapshot, which is whole and of this version."""
+    """Read the state in a snapshot, which must be complete and of this version."""
     try:
         snapshot = msgspec.json.decode(content, type=SnapshotFile)
     except (msgspec.MsgspecError, UnicodeDecodeError):
@@ -126,9 +126,9 @@ def _exchange_rows(session: Session, state: _State) -> None:
 
 
 def _raise_sequence(session: Session, table: AnyTable) -> None:
-    """Let the next number of a table be above those that it has.
+    """Raise a table's sequence above its highest number.
 
-    Never lowered: PostgreSQL does not take that back with a transaction that fails.
+    It is never lowered, because PostgreSQL does not roll sequences back when a transaction fails.
     """
     column = table.autoincrement_column
     highest = None if column is None else session.scalar(select(func.max(column)))

@@ -36,7 +36,7 @@ def prepare_world(session: Session, world: World, seed: str | None, webhook_url:
 
 
 def _hide_published_keys(session: Session, world: World) -> None:
-    """Give the first account credentials of its own if the sandbox was started for its developer alone before."""
+    """Replace the published credentials of a sandbox that was started for its developer alone before."""
     account = session.get_one(Account, USER_ID)
     if not world.is_shared or account.client_secret != PUBLISHED["client_secret"]:
         return

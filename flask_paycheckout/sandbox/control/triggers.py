@@ -1,4 +1,4 @@
-"""Events that testers, the hosted page and the fault plan cause: what customers, banks and merchants do, by name."""
+"""Named actions of customers, banks and merchants, which testers, the hosted page and the fault plan cause."""
 
 from __future__ import annotations
 
@@ -44,11 +44,11 @@ from flask_paycheckout.sandbox.world.transitions import COMPLETED, FAILED, NotPo
 
 _AMOUNT, _CURRENCY = Decimal("12.50"), "USD"
 _MOMENT = timedelta(seconds=1)
-"""How long after an expiry the clock stands when somebody has waited for it."""
+"""How far beyond an expiry the clock is advanced."""
 
 
 def times(deposit: Deposit, factor: str) -> Decimal:
-    """So many times the requested amount, rounded down to the currency's smallest unit."""
+    """The requested amount times a factor, rounded down to the currency's smallest unit."""
     return rounded(EXACT.multiply(deposit.input_amount, Decimal(factor)), deposit.input_currency, ROUND_DOWN)
 
 
@@ -129,7 +129,7 @@ OF_PICKED: dict[str, Callable[[str], object]] = {
     "failed": fail,
     "expired": _expire,
 }
-"""Events of checkouts, and what happens; for the second kind the customer picks a method first."""
+"""Events of checkouts, with their functions; before those in `OF_PICKED` the customer picks a method."""
 _OF_PAYOUTS = {"payout-completed": COMPLETED, "payout-failed": FAILED}
 _FIELDS = {
     event: (of_new, of_known)
@@ -150,8 +150,7 @@ refund           | -                                     | amount
 webhook          | -                                     |
 """)
 }
-"""Each event with the fields that it takes without an id and with one; `-` where it begins with nothing new, or needs
-something new.
+"""For each event, the fields that it takes without an id, and with one; `-` where it needs an id, or takes none.
 """
 EVENTS = tuple(_FIELDS)
 
@@ -183,7 +182,7 @@ class Triggered(Record):
     command="trigger <event> [id]",
 )
 def trigger(sent: Trigger) -> Triggered:
-    """Cause an event, and return what it happened to.
+    """Cause an event, and return the object that it changed.
 
     :raises FieldError: the event does not take one of the fields.
     :raises NotPossible: the state of the checkout or disbursement does not allow it.
@@ -202,7 +201,7 @@ def trigger(sent: Trigger) -> Triggered:
 
 
 def _check_fields(asked: Trigger) -> None:
-    """Refuse fields that an event does not take, which a test would believe to have an effect."""
+    """Refuse fields that an event does not take, because a test would expect an effect."""
     taken = _FIELDS[asked.event][0 if asked.id is None else 1]
     if taken == "-":
         raise FieldError(f"id is {'required' if asked.id is None else 'not taken'} for this event.")
@@ -233,7 +232,7 @@ def _make_checkout(asked: Trigger, *, pick_too: bool) -> str:
         new = NewCheckout(asked.currency or _CURRENCY, asked.amount or _AMOUNT)
         checkout_id = store_checkout(session, account.user_id, new)
         if pick_too:
-            # Together, so that a method that cannot be picked leaves no checkout behind.
+            # In one transaction, so that a method that cannot be picked leaves no checkout behind.
             pick(session, checkout_id, asked.payment_method)
     return checkout_id
 
@@ -245,7 +244,7 @@ def _make_payout(asked: Trigger) -> str:
 
 
 def _disburse(session: Session, user_id: str, amount: Decimal, currency: str, reference: str | None = None) -> str:
-    """Ask for a fiat disbursement to the account's oldest recipient in the currency, as the merchant would."""
+    """Make a fiat disbursement to the account's oldest recipient in the currency, as the merchant would."""
     found = select(Recipient.id).where(Recipient.user_id == user_id, Recipient.currency == currency)
     recipient_id = session.scalar(found.order_by(Recipient.number).limit(1))
     if recipient_id is None:
@@ -259,7 +258,7 @@ def _disburse(session: Session, user_id: str, amount: Decimal, currency: str, re
 
 
 def _refund(asked: Trigger) -> str:
-    """Ask for a disbursement of what a customer paid; its reference is `refund-` and the checkout's id."""
+    """Disburse what a customer paid, or a part of it; the reference is `refund-` and the checkout's id."""
     with transaction() as session:
         deposit = find_picked(session, str(asked.id))
         if deposit.status != COMPLETED:

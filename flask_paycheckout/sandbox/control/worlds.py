@@ -1,8 +1,8 @@
 """Worlds: `/w/NAME` before any path is a whole sandbox of its own, with a database and a control token of its own.
 
-What keeps worlds apart is not a filter in queries: each is another application on another database. A world in memory
-lasts as long as the process. One in a file or a PostgreSQL schema is put away while nobody uses it, and opened again by
-the next request.
+No filter in queries separates the worlds: each is its own application on its own database. A world in memory lasts as
+long as the process. A world in a file or a PostgreSQL schema is closed while nobody uses it, and opened again by the
+next request.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
 
 MAX_WORLDS = 200
-"""The most worlds, besides the operator's, unless told otherwise."""
+"""The default limit of worlds besides the operator's."""
 IDLE_SECONDS = 600.0
-"""Seconds without a request after which a world is put away."""
+"""Seconds without a request after which a world is closed."""
 WORLDS = "paycheckout_sandbox_worlds"
 """Key of the `Worlds` among the extensions of the operator's application."""
 _CAPITAL = re.compile(r"\+(.)")
@@ -46,10 +46,10 @@ _ADDRESS = re.compile(rf"/w/({NAME})(/.*)?", re.DOTALL)
 
 
 class Databases:
-    """The databases of worlds beside the one that a sandbox was started with.
+    """The databases of named worlds, besides the sandbox's main database.
 
-    :param main: the URL of that one.
-    :param engine: its engine.
+    :param main: the URL of the main database.
+    :param engine: the engine of the main database.
     """
 
     def __init__(self, main: str, engine: Engine) -> None:
@@ -70,7 +70,7 @@ class Databases:
             return {name.removeprefix("sandbox.w.") for name in found}
 
     def make(self, name: str) -> None:
-        """Make an empty database. :raises CallRefused: there is one, perhaps made by another process just now."""
+        """Make an empty database. :raises CallRefused: it exists, perhaps made by another process just now."""
         try:
             if self.is_memory:
                 self._in_memory.add(name)
@@ -95,7 +95,7 @@ class Databases:
         if self.is_memory:
             return self._main
         if self._folder is not None:
-            # Only opened, never made: a request that is late must not bring a world back that was thrown away.
+            # Only opened, never created: a late request must not bring back a removed world.
             query = {"mode": "rw", "uri": "true"}
             url = URL.create("sqlite", database=f"file:{quote(str(_file_of(name, self._folder)))}", query=query)
         else:
@@ -112,7 +112,7 @@ class Databases:
 
 
 def _file_of(name: str, folder: Path) -> Path:
-    # Some file systems do not tell capitals from small letters.
+    # Some file systems ignore the case of letters.
     file = re.sub("[A-Z]", lambda sign: f"+{sign[0].lower()}", name)
     return folder / f"{file}.world"
 
@@ -164,7 +164,7 @@ class Worlds:
             return
         sender: WebhookSender | None = app.extensions.get(SENDER)
         if sender is not None:
-            # First: who waits for a connection while the pool is disposed of waits in vain.
+            # Stopped first: a thread that waits for a connection while the pool is disposed of would wait in vain.
             sender.stop()
         world(app).engine.dispose()
 
@@ -190,7 +190,7 @@ class Worlds:
             return app
 
     def remove(self, name: str) -> bool:
-        """Throw a world away; False when there is none."""
+        """Remove a world; False when there is none."""
         with self._lock:
             is_there = name in self._databases.names()
             self._forget(name)

@@ -57,7 +57,7 @@ _MAX_NUMBER = 2**31 - 1
 
 @inspector.before_request
 def check_caller() -> AnyResponse | None:
-    """Let browsers in that have the cookie, or give it to those that bring the control token."""
+    """Let in browsers that have the cookie, and give it to browsers that send the control token."""
     if world().is_control_token(request.values.get("token", "")):
         entered = redirect(request.script_root + ("/" if request.method == "POST" else request.path), 303)
         let_in(entered)
@@ -67,7 +67,7 @@ def check_caller() -> AnyResponse | None:
 
 @inspector.post("/inspector/enter")
 def enter() -> AnyResponse:
-    """Reached by browsers that are in already."""
+    """Redirect browsers that have the cookie already."""
     return redirect(path_of(""), 303)
 
 
@@ -95,7 +95,7 @@ _UNITS = (("d", 86_400), ("h", 3600), ("min", 60), ("s", 1))
 
 
 def relative(text: str) -> str:
-    """A time of a record as people say it: `3 min ago`, `in 2 d`."""
+    """A time of a record, relative to now: `3 min ago`, `in 2 d`."""
     seconds = round((datetime.fromisoformat(text) - world().clock.now()).total_seconds())
     unit, length = next((one for one in _UNITS if abs(seconds) >= one[1]), _UNITS[-1])
     count = abs(seconds) // length
@@ -103,7 +103,7 @@ def relative(text: str) -> str:
 
 
 def indented(text: str) -> str:
-    """A JSON text with a line for each value; any other, such as one that was cut, unchanged."""
+    """A JSON text with a line for each value; any other text, such as truncated JSON, unchanged."""
     try:
         return msgspec.json.format(text)
     except (ValueError, RecursionError):
@@ -150,14 +150,14 @@ def read_page(session: Session, rows: Any, size: int, skip: str = "skip") -> Pag
 
 @dataclass(frozen=True)
 class AccountFilter:
-    """The account that `?account=` limits a list to, and what a page needs to offer others."""
+    """The account that `?account=` limits a list to, and the other accounts that a page suggests."""
 
     name: str
     """Empty for all accounts."""
     account: Account | None
-    """The one whose webhook address the page shows: the chosen one, else the first."""
+    """The account whose webhook address the page shows: the chosen account, else the first."""
     suggested: Sequence[str]
-    """The names of accounts, if there are several, so that a page tells which one each row belongs to."""
+    """The names of accounts, if there are several, so that a page shows the account of each row."""
 
     def of(self, column: InstrumentedAttribute[Any]) -> list[ColumnElement[bool]]:
         """The condition that a row with the user id or the name in this column belongs to the account."""

@@ -40,7 +40,7 @@ MAX_FAULTS = 50
 def show_control(problem: str = "") -> Response:
     """Show the clock and the planned faults, with forms to change them.
 
-    :param problem: why the form that was sent is refused; it keeps its input.
+    :param problem: why the sent form is refused; the page keeps its input.
     """
     with transaction() as session:
         faults = FaultRecord.of_all(active_faults(session))
@@ -67,7 +67,7 @@ def show_reset() -> Response:
 
 @inspector.get("/inspector/unknowns")
 def show_unknowns(problem: str = "") -> Response:
-    """Show all switches by group, those that were changed also before the others, and a form to change one."""
+    """Show all switches by group, the changed ones also in a first group, and a form to change one."""
     started_with = world().unknowns.started_with
     rows = [(switch, assumption(switch.name), started_with[switch.name]) for switch in ASSUMPTIONS]
     groups = {"Not as usual": [row for row in rows if not row[1] == row[2] == row[0].default]}

@@ -1,4 +1,4 @@
-"""The inspector's pages: lists, newest first, and one thing each.
+"""The inspector's pages: lists, newest first, and single objects.
 
 `?account=` filters the overview at `/` and each list, `?skip=` continues with older rows; further filters of a list are
 in `LISTS`.
@@ -61,7 +61,7 @@ class Listed:
 
 
 def _has_status(text: str) -> ColumnElement[bool]:
-    """The condition of a status, a class such as `4xx`, or `none` for requests without an answer."""
+    """The condition for a status, a class such as `4xx`, or `none` for requests without an answer."""
     status, text = func.coalesce(cast(LoggedRequest.status, String), "none"), text.lower()
     return status.startswith(text[0]) if text.endswith("xx") else status == text
 
@@ -113,7 +113,7 @@ OVERVIEW = {
         Payment.user_id,
     ),
 }
-"""The tables of the overview; the last of each row is the account's name. `?checkouts=25` and so on skip as many."""
+"""The tables of the overview; each row ends with the account's name. `?checkouts=25` skips 25 rows, and so on."""
 
 
 @inspector.get("/")
@@ -173,12 +173,12 @@ _SEARCHED: tuple[tuple[str, Any, Any], ...] = (
     ("accounts", Account.name, Account.name),
     ("accounts", Account.client_id, Account.name),
 )
-"""The pages that a search may lead to, with the column that is searched and the one with the page's name."""
+"""The pages that a search may lead to, with the searched column and the column with the page's name."""
 
 
 @inspector.get("/inspector/search")
 def search() -> AnyResponse:
-    """Redirect to what has exactly this text, to the mails of an address, or to the requests that contain it."""
+    """Redirect to the object with exactly this text, to the mails of an address, or to the requests that contain it."""
     text = query_text("q")
     with transaction() as session:
         for kind, column, name in _SEARCHED:

@@ -43,7 +43,7 @@ def timeline_of(session: Session, made: Any, deposit: Any) -> list[dict[str, Any
 
 
 def _mentions(text: str) -> ColumnElement[bool]:
-    """The condition that a logged request contains a text in its target, body or answer, as far as these are kept."""
+    """The condition that the kept part of a logged request's target, body or answer contains a text."""
     places = (LoggedRequest.target, LoggedRequest.request_body, LoggedRequest.answer_body)
     return or_(*(place.contains(text, autoescape=True) for place in places))
 

@@ -69,7 +69,7 @@ def change_of(text: str) -> tuple[str, str]:
 
 
 def _changes(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[str]:
-    """The words that complete the change of a switch."""
+    """The changes of a switch that begin with an incomplete word."""
     every = (f"{one.name}={value}" for one in ASSUMPTIONS for value in one.values)
     return [change for change in every if change.startswith(incomplete)]
 
@@ -90,7 +90,7 @@ _TYPES: dict[str, Any] = {"N": click.IntRange(0, 65535), "DURATION": duration}
 
 
 def options(table: str) -> list[click.Option]:
-    """Options from a table: name and kind of value, which a flag has not; the default; and the help."""
+    """Options from a table: name and kind of value, which a flag does not have; the default; and the help."""
     return [_option(*usage.partition(" ")[::2], *about) for usage, *about in rows_of(table)]
 
 
@@ -131,7 +131,7 @@ def _command(name: str, help: str, carry_out: CarryOut, *parameters: click.Param
 _ARGUMENT = re.compile(r"([<\[])(\w+)[>\]]")
 _IN_PATH = re.compile(r"<(\w+)>")
 _OPTIONS = {"payment_method": "method"}
-"""Options that are not named like their field."""
+"""The options whose name differs from their field's name."""
 
 
 def _command_of(made: ControlCall) -> click.Command:
@@ -211,7 +211,7 @@ def _tail(sandbox: Connection, given: Given) -> Shown:
 
 
 class CommandLine(click.Group):
-    """Commands; one that does not exist is answered with those like it, and none means `list` where there is one."""
+    """A group of commands that suggests names for an unknown command, and runs `list`, if it exists, by default."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         has_none = not args or (args[0].startswith("--") and args[0] != "--help")
@@ -339,7 +339,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             click.echo(result)
         return result if isinstance(result, int) else 0
     except BrokenPipeError:
-        # The program that reads it, such as `head`, has ended. The interpreter would complain when it flushes.
+        # The reading program, such as `head`, has ended. The interpreter would report an error when it flushes.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except click.UsageError as wrong:

@@ -90,7 +90,7 @@ class Connection:
         return self._send(method, path, body, headers)
 
     def _target(self, path: str) -> str:
-        """A path, perhaps with a query, as it is sent; what is quoted in it stays so."""
+        """A path, perhaps with a query, as it is sent; quoted characters stay quoted."""
         return quote(f"{urlsplit(self.url).path}/{path}", safe="%/?&=:@!$'()*+,;")
 
     def _send(self, method: str, path: str, sent: bytes, headers: dict[str, str]) -> tuple[int, bytes]:
@@ -117,7 +117,7 @@ class Connection:
 
 
 def send(address: str, method: str, target: str, headers: Mapping[str, str], body: bytes) -> tuple[int, bytes]:
-    """Send one request over a connection of its own; the HTTP status and the body of the answer."""
+    """Send one request over a connection of its own; returns the HTTP status and the body of the answer."""
     parts = urlsplit(address)
     with closing(_KINDS[parts.scheme](str(parts.hostname), parts.port, timeout=_SECONDS)) as connection:
         connection.request(method, target, body or None, headers)
@@ -146,7 +146,7 @@ def follow(
     is_wanted: Callable[[Event], bool] = lambda one: True,
     sleep: Callable[[float], None] = time.sleep,
 ) -> Generator[Event, None, None]:
-    """The newest events, then further ones as they happen, until so many seconds have passed."""
+    """Yield the newest events, then further ones as they happen, for this number of seconds."""
     until = time.monotonic() + (inf if seconds is None else seconds)
     asked = {"last": MAX_EVENTS} | ({} if account is None else {"account": account})
     answer = connection.call("GET", "events", asked)
@@ -160,7 +160,7 @@ def follow(
 
 
 def table(rows: Sequence[dict[str, Any]], columns: Sequence[str]) -> str:
-    """Rows below the names of their columns; a word when there are none."""
+    """Rows below the names of their columns; `none` without rows."""
     if not rows:
         return "none"
     cells = [list(columns), *([_cell(row.get(name)) for name in columns] for row in rows)]
@@ -193,7 +193,7 @@ def event(one: Event) -> str:
 
 
 def plain(text: str) -> str:
-    """Text without control characters, which are written as escapes."""
+    """Text with its control characters escaped."""
     return "".join(sign if sign.isprintable() else sign.encode("unicode_escape").decode() for sign in text)
 
 

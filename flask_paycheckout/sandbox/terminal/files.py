@@ -44,7 +44,7 @@ def save_snapshot(sandbox: Connection, given: Given) -> Shown:
 def _saved(what: str, path: Path, content: bytes) -> Shown:
     half = path.with_name(f"{path.name}.part")
     try:
-        # For this user only, since a snapshot holds secrets; and never half a file in the place of an earlier one.
+        # Readable by this user only, since a snapshot holds secrets; replaced as a whole, so that no half file remains.
         half.unlink(missing_ok=True)
         with os.fdopen(os.open(half, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as opened:
             opened.write(content)
@@ -114,8 +114,8 @@ _SHOWN_LINES = 20
 def try_unknowns(program: Sequence[str], only: Sequence[str]) -> int:
     """Run a shop's tests under the defaults and each other value, and print a table; 1 when they failed under any.
 
-    Each run is a process of its own, to which a variable of the environment tells the switch. Every sandbox that it
-    makes follows it, such as the one of the fixture `paycheckout_sandbox`.
+    Each run is a process of its own, with the switch in an environment variable. Every sandbox in that process uses it,
+    such as the one of the fixture `paycheckout_sandbox`.
 
     :raises CommandFailed: there is no such switch, or no such program.
     """
