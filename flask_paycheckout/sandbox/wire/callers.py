@@ -1,4 +1,4 @@
-"""Callers: those that may control a sandbox, and how many calls each may make in a minute.
+"""Callers: who may control a sandbox, and how many calls each may make in a minute.
 
 A sandbox is controlled by callers that know its control token and use a known host name. Programs send the token in a
 header. Browsers get a cookie for it, from the link that the sandbox prints at its start, or from a form.
@@ -40,7 +40,7 @@ class CallRefused(Exception):
 def check_host() -> None:
     """Refuse unknown host names, because a hostile page can let its own name resolve to this machine."""
     sent = request.headers.get("Host", "")
-    # Anything else could be parsed differently elsewhere.
+    # Other parsers could read any other form differently.
     name = host_of(f"//{sent}") if _HOST.fullmatch(sent) else ""
     if name not in world().hosts and not _BELOW_LOCALHOST.fullmatch(name):
         said = (name or sent)[:100]
@@ -50,7 +50,7 @@ def check_host() -> None:
 
 
 def _cookie() -> tuple[str, str]:
-    """Name and value of the cookie that stands for the control token, which a browser cannot learn from them.
+    """Name and value of the cookie that stands for the control token; they do not reveal the token.
 
     Browsers share cookies among all ports of a host, so the name belongs to one sandbox.
     """

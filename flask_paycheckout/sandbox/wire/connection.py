@@ -1,4 +1,4 @@
-"""The sandbox's Flask class, and connections on which nothing happens, or which are dropped, on purpose.
+"""The sandbox's Flask class, and connections that wait or are dropped on purpose.
 
 `ConnectionDropped` leaves the WSGI application as an exception. As an `OSError` it is a broken connection for
 in-process transports, and waitress closes the connection for it. A socket that another server passes on is shut down
@@ -27,7 +27,7 @@ class ConnectionDropped(ConnectionError):
 
 
 class TooManyHeld(Exception):
-    """The most calls that a fault may delay are delayed already; the server needs its other threads."""
+    """As many calls as faults may delay are delayed already; the server needs its other threads."""
 
 
 class SandboxApp(Flask):
@@ -58,7 +58,7 @@ class SandboxApp(Flask):
         provide_automatic_options: bool | None = None,
         **options: Any,
     ) -> None:
-        """Add a rule; one that is added to a finished sandbox is in this one only."""
+        """Add a rule; a rule that is added to a finished sandbox is in this sandbox only."""
         if not self._adds_rules:
             if endpoint is not None and view_func is not None:
                 self.view_functions[endpoint] = view_func
@@ -78,7 +78,7 @@ class SandboxApp(Flask):
 def holding() -> Iterator[None]:
     """A context in which the current call waits on purpose.
 
-    :raises TooManyHeld: on entering, when too many calls do.
+    :raises TooManyHeld: on entering, when too many calls wait already.
     """
     places = world().held
     if not places.acquire(blocking=False):

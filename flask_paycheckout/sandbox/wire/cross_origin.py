@@ -1,7 +1,7 @@
 """Requests that pages of other sites cause in a visitor's browser: only links, the picture and quotes are allowed.
 
 Such pages cannot read other answers, because there are no CORS headers, but browsers send forms and simple POSTs all
-the same. These could register users, send mails, pay checkouts, use up planned faults, and fill the request log.
+the same. They could register users, send mails, pay checkouts, use up planned faults, and fill the request log.
 Browsers send headers that say where a request comes from; other clients do not, and are served.
 
 Quotes are for pages of shops, which ask with the client id alone. Any page may ask for one and read the answer.
@@ -25,7 +25,7 @@ _PREFLIGHT = {
 
 
 def is_cross_site() -> bool:
-    """Whether a page of another site caused this request, and it is none of those that are allowed."""
+    """Whether a page of another site caused this request, which is not allowed from there."""
     if is_for_every_page():
         return False
     site = request.headers.get("Sec-Fetch-Site")
@@ -40,7 +40,7 @@ def is_cross_site() -> bool:
 def is_for_every_page() -> bool:
     """Whether pages of other sites may send this request and read its answer: a quote."""
     reads = request.path == _QUOTES and request.method in _READING
-    # As a script, a picture or a frame it would be of no use, for these cannot say a client id.
+    # Scripts, pictures and frames need no quotes, because they cannot send a client id.
     return reads and request.headers.get("Sec-Fetch-Mode", "cors") == "cors"
 
 

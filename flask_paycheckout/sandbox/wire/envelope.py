@@ -16,7 +16,7 @@ from msgspec.structs import FieldInfo, fields
 from flask_paycheckout.sandbox.world.context import assumption
 from flask_paycheckout.sandbox.world.exact_json import read_json
 
-# Most values of an answer; found here, they need none of the slower checks.
+# The types of most values of an answer, which need none of the slower checks.
 _PLAIN = frozenset({str, int, bool, Decimal, type(None)})
 Timestamp = Annotated[datetime, msgspec.Meta(tz=True)]
 """The type of times in records, which the OpenAPI document describes as `date-time`."""
@@ -26,12 +26,12 @@ Url = Annotated[str, msgspec.Meta(extra_json_schema={"format": "uri"})]
 
 
 def when(switch: str, value: str) -> msgspec.Meta:
-    """An alternative that the OpenAPI document has where a switch has this value."""
+    """An alternative that the OpenAPI document has if a switch has this value."""
     return msgspec.Meta(extra_json_schema={"x-when": [switch, value]})
 
 
 def instead(switch: str, value: str, **schema: Any) -> dict[str, Any]:
-    """A part of a JSON Schema: what the OpenAPI document has instead where a switch has this value."""
+    """A part of a JSON Schema: the schema that replaces it in the OpenAPI document if a switch has this value."""
     return {"x-instead": [switch, value, schema]}
 
 
@@ -45,7 +45,7 @@ class Record(msgspec.Struct, rename="camel"):
 
     @classmethod
     def of(cls, *sources: object, **given: Any) -> Self:
-        """The record of some objects: each field is the attribute of that name of the first one that has it.
+        """Make a record from some objects: each field is the attribute of that name of the first object that has it.
 
         :param given: fields that have another value.
         """
@@ -94,7 +94,7 @@ def _is_left_out(field: FieldInfo, value: Any) -> bool:
 MAX_DIGITS = 30
 """The most digits that a number may have before the decimal point, since long ones cost time."""
 MAX_DECIMALS = 400
-"""The most digits after it: more than any number has that computers reckon with."""
+"""The most digits after the decimal point: more than any number has in common formats."""
 
 
 class FieldError(ValueError):
@@ -105,7 +105,7 @@ class FieldError(ValueError):
 
 
 class Unusable(FieldError):
-    """A field is as declared, but of no use in the present state or beside another field."""
+    """A field has a valid value, which cannot be used in the present state or together with another field."""
 
     switch = "unusable_error"
 

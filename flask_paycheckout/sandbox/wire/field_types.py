@@ -36,7 +36,7 @@ _NUMBER = re.compile(r"-?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]{1,4})?")
 _DURATION = re.compile(r"([0-9]{1,12}(?:\.[0-9]{1,6})?)([smhd]?)")
 _UNITS = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}
 _EDGE = 10**MAX_DIGITS
-# What is not seen and could mislead a reader: control characters, and signs that reorder or join whole passages.
+# Invisible characters that could mislead a reader: control characters, and those that reorder or join whole passages.
 _HIDDEN = r"\u00ad\u200b\u2028-\u202e\u2060-\u2069\ufeff"
 _CONTROL = r"\u0000-\u001f\u007f-\u009f" + _HIDDEN
 _CONTROL_BUT_BREAKS = r"\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f" + _HIDDEN
@@ -45,12 +45,12 @@ _UNSEEN = r"\s\u200c-\u200f\u061c"
 
 
 def _written(refused: str) -> str:
-    """The pattern of a text without these characters, and with one that is seen."""
+    """The pattern of a text without these characters, and with at least one visible character."""
     return f"[^{refused}]*[^{refused}{_UNSEEN}][^{refused}]*"
 
 
 def checked(meaning: str, check: Callable[[Any], object], **schema: Any) -> Meta:
-    """A type whose values are `meaning` when `check` says so.
+    """A type whose values pass `check`; `meaning` describes them.
 
     :param schema: the check as a JSON Schema.
     """
@@ -59,7 +59,7 @@ def checked(meaning: str, check: Callable[[Any], object], **schema: Any) -> Meta
 
 def matching(pattern: str, meaning: str, most: int = MAX_TEXT, **schema: Any) -> Meta:
     """A text that matches a pattern, which its meaning explains."""
-    # Lone surrogates, which JSON can spell, cannot be stored.
+    # JSON can contain lone surrogates, which cannot be stored.
     whole = re.compile(rf"(?![\s\S]*[\ud800-\udfff]){pattern}")
     described = {"minLength": 1, "maxLength": most, "pattern": f"^{pattern}$"} | schema
     return checked(meaning, lambda text: len(text) <= most and whole.fullmatch(text), **described)
@@ -84,7 +84,7 @@ _BOUNDS = {"minimum": ge, "exclusiveMinimum": gt, "maximum": le, "exclusiveMaxim
 
 
 def number_of(text: str) -> Decimal | str:
-    """The number that a text says; any other text unchanged, to be refused by the field's name."""
+    """Convert a text to its number; any other text is returned unchanged, and refused later with the field's name."""
     return Decimal(text) if _NUMBER.fullmatch(text) else text
 
 
@@ -127,7 +127,7 @@ def listed(most: int, least: int = 1) -> Meta:
     return Meta(min_length=least, max_length=most, description=f"a list of {least} to {most} objects")
 
 
-# Stricter than the standard: nothing that has a meaning in a mail header.
+# Stricter than the standard: no characters that have a meaning in a mail header.
 _FORBIDDEN = rf"""{_CONTROL}{_UNSEEN}@,;:<>"()\[\]\\"""
 _NO_DOMAIN = rf"{_FORBIDDEN}!#$%&'*+/=?\^_`{{|}}~"
 MAX_ADDRESS = 254
@@ -147,7 +147,7 @@ Number = Annotated[Decimal, number(f"a {_DIGITS}", exclusiveMinimum=-_EDGE, excl
 Flag = Annotated[bool, Meta(description="true or false")]
 Email = Annotated[
     str,
-    # Without a format: addresses may have letters of every script, which tools disagree about.
+    # No `format`: addresses may have letters of every script, about which tools disagree.
     matching(f"[^{_FORBIDDEN}]+@[^{_NO_DOMAIN}]+", "an e-mail address such as name@example.com", MAX_ADDRESS),
 ]
 FiatCode = Annotated[str, checked("the code of a currency that is known here", is_fiat, **reference_to("FiatCode"))]
@@ -262,7 +262,7 @@ def key_of(address: str) -> str:
 def in_units(field: str, amount: Decimal, code: str) -> Decimal:
     """An amount with the decimals of its known currency; more are refused or rounded, as `surplus_decimals` says.
 
-    :raises Unusable: it has more, or nothing is left of it.
+    :raises Unusable: it has more and is refused, or rounds to nothing.
     """
     decimals = decimals_of(code) or 0
     if assumption("surplus_decimals") == "refused" and not is_divisible(amount, decimals):

@@ -1,7 +1,7 @@
-"""The OpenAPI documents of the service and of the control interface, assembled from what their views declare.
+"""The OpenAPI documents of the service and of the control interface, assembled from the declarations of their views.
 
 Requests are described from the classes that they are validated by, answers from the structs that they are encoded from.
-The document of the service follows the switches: it says what this sandbox answers now.
+The document of the service follows the switches: it describes this sandbox's answers now.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ _ABOUT = {
 
 
 DescribedWebhook = tuple[str, type[Record], Any]
-"""What the service sends about an event: the unknown that says whether it is `minimal` or `full`, and both records."""
+"""The webhook of an event: the unknown that says whether it is `minimal` or `full`, and both records."""
 
 
 def document(
@@ -86,7 +86,7 @@ def document(
     """The OpenAPI 3.1 document of a sandbox's service, or of its control interface.
 
     :param answers: examples of answers, by operation.
-    :param webhooks: what the service sends, by event.
+    :param webhooks: the webhooks that the service sends, by event.
     """
     here = world(app)
     writer = _Writer(here.unknowns, answers or {}, control=control)

@@ -90,7 +90,7 @@ def read_sent(hints: Mapping[str, Any], *, may_be_empty: bool = False) -> dict[s
 def read_texts(shape: type[Shape], texts: MultiDict[str, str], *, keeps_empty: bool) -> Shape:
     """Query parameters, or the fields of a form, as the class they are declared by.
 
-    :param keeps_empty: whether an optional field that is empty is not absent.
+    :param keeps_empty: whether an empty optional field counts as present.
     """
     kinds = {field.name: field for field in declared_fields(shape)}
     sent: dict[str, Any] = {}
@@ -103,7 +103,7 @@ def read_texts(shape: type[Shape], texts: MultiDict[str, str], *, keeps_empty: b
     return load_object(shape, sent)
 
 
-#: Operations that the interface writes in two forms, with the switch and value under which only that one is served.
+#: Operations that the interface writes in two forms, with the switch and value under which only that form is served.
 _FORMS = {
     (method, rule): (switch, value)
     for method, rule, switch, value in rows_of("""

@@ -4,7 +4,7 @@ A list declares its query as a subclass of `PageQuery`, and pages the rows that 
 
     data = page_of(made_by(session, Recipient, account), query, _is_wanted, partial(map, represent))
 
-Texts and amounts are compared here and not in the database: databases differ in what they take for a capital letter,
+Texts and amounts are compared here and not in the database: databases differ in their rules for capital letters,
 and SQLite has no exact numbers.
 """
 
@@ -38,7 +38,7 @@ def is_between(value: Decimal, minimum: Decimal | None, maximum: Decimal | None)
     return (minimum is None or minimum <= value) and (maximum is None or value <= maximum)
 
 
-# Large enough for every list, and the offset still fits into an integer of every database.
+# Large enough for every list; the offset still fits into an integer of every database.
 _MOST = 10**9 - 1
 
 Row = TypeVar("Row")
@@ -86,7 +86,7 @@ def page_of(
 ) -> Page[Item]:
     """One page of the rows that a query wants, in the pagination envelope; a page after the last one is empty.
 
-    :param rows: with `created_at` and `updated_at`, in the order of their making, which rows of the same time keep.
+    :param rows: with `created_at` and `updated_at`, in the order of their creation, which rows with equal times keep.
     """
     limit = _allowed_limit(query.limit)
     time = attrgetter("updated_at" if query.sort.endswith("updatedAt") else "created_at")

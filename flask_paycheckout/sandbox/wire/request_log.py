@@ -81,7 +81,7 @@ def log_request(response: Response | None, within: Session | None = None) -> Non
         "unknown_fields": _text(", ".join(g.get("undeclared", ())))[:500] or None,
     }
     with transaction() if within is None else nullcontext(within) as session:
-        # Much cheaper than an object, and every call is logged.
+        # Much cheaper than a mapped object, and every call is logged.
         number: int = session.connection().execute(_LOGGING, entry).scalar_one()
         event = {
             "kind": "call",
@@ -98,7 +98,7 @@ def log_request(response: Response | None, within: Session | None = None) -> Non
 
 
 def masked(content: bytes) -> str:
-    """A text in which the values of secret fields are replaced; one that has none is unchanged."""
+    """The text with the values of secret fields replaced; a text without such fields is unchanged."""
     try:
         text = content.decode()
         if _MAY_BE_SECRET.search(text) is not None:
@@ -115,7 +115,7 @@ def _blanked(value: Any) -> Any:
 
 
 def _text(text: str) -> str:
-    # No database stores lone surrogates, and PostgreSQL no NUL.
+    # No database stores lone surrogates, and PostgreSQL stores no NUL.
     return text[:_MAX_TEXT].encode(errors="replace").decode().replace("\0", "\N{REPLACEMENT CHARACTER}")
 
 

@@ -1,4 +1,4 @@
-"""JSON schemas for the OpenAPI documents, which msgspec makes: adapts them to our encoder and to the switches."""
+"""Adapts the JSON schemas that msgspec makes for the OpenAPI documents to our encoder and to the switches."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ class Schemas:
     def __init__(self, unknowns: Mapping[str, str]) -> None:
         self._unknowns = unknowns
         self.kept: dict[str, Schema] = {}
-        """Those that others refer to, by name."""
+        """The schemas that others refer to, by name."""
 
     def of(self, kind: Any) -> Schema:
         """The schema of a class of requests or answers, or of a list or union of them."""
-        # One after the other, because a union of records can be encoded but not decoded.
+        # Each member of a union on its own, because msgspec makes no schema of a union of records.
         kinds = get_args(kind) if isinstance(kind, UnionType) else (kind,)
         schemas, components = msgspec.json.schema_components(kinds, ref_template=_REFERENCE)
         for name, held in components.items():
@@ -122,14 +122,14 @@ def record(properties: Schema) -> Schema:
 
 
 def _request(schema: Schema) -> Schema:
-    """A request without its defaults: generators demand a field that has one."""
+    """A request without its defaults, because code generators require fields that have one."""
     for held in schema["properties"].values():
         held.pop("default", None)
     return schema
 
 
 def _plain(name: str) -> str:
-    """A name of msgspec: `RecipientPage` for `Page_RecipientRecord_`."""
+    """The plain form of msgspec's name: `RecipientPage` for `Page_RecipientRecord_`."""
     return re.sub(r"Page_(\w+?)(Record)?_$", r"\1Page", name)
 
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from _typeshed.wsgi import WSGIApplication
 
 THREADS = 64
-"""How many calls are worked on at the same time; those that a fault delays leave 16 of them for the others."""
+"""The number of calls that run at the same time; calls that faults delay leave 16 threads for the others."""
 CONNECTIONS = 500
 """The most connections at the same time; further ones wait in the system's queue."""
 IDLE_SECONDS = 60
@@ -53,7 +53,7 @@ def run(app: WSGIApplication, listener: socket.socket, max_body: int, in_memory:
     """Serve until the main thread is interrupted; calls under way get 5 seconds then.
 
     :param max_body: bytes of the largest body.
-    :param in_memory: bytes of a body up to which it is kept in memory while it arrives, and not in a temporary file.
+    :param in_memory: bytes up to which an arriving body is kept in memory; a larger one goes to a temporary file.
     """
     server = create_server(
         app,
@@ -72,6 +72,6 @@ def run(app: WSGIApplication, listener: socket.socket, max_body: int, in_memory:
     )
     assert isinstance(server, BaseWSGIServer)  # noqa: S101 - of one socket
     server.channel_class = _Channel
-    # More calls than threads are nothing to warn of.
+    # More calls than threads are no reason for a warning.
     logging.getLogger("waitress.queue").setLevel(logging.ERROR)
     server.run()

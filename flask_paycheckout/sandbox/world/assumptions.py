@@ -225,11 +225,11 @@ def assumptions_as_text(indent: str = "") -> str:
 
 
 UNKNOWNS_VARIABLE = "SANDBOX_UNKNOWNS"
-"""Variable of the environment with values of switches: `NAME=VALUE`, separated by blanks."""
+"""The environment variable with values of switches: `NAME=VALUE`, separated by blanks."""
 
 
 def unknowns_of_environment() -> dict[str, str]:
-    """The values of switches that the environment asks for."""
+    """The values of switches from the environment."""
     return {
         name: value for name, _, value in (one.partition("=") for one in os.environ.get(UNKNOWNS_VARIABLE, "").split())
     }
@@ -256,7 +256,7 @@ def choose(chosen: Mapping[str, str]) -> dict[str, str]:
 
 
 def did_you_mean(word: str, words: Iterable[str]) -> str:
-    """The words that are like one that does not exist, as a further sentence; empty when none is."""
+    """A sentence that suggests words similar to an unknown word; empty if there are none."""
     found = get_close_matches(word, list(words))
     return f" Did you mean {' or '.join(found)}?" if found else ""
 
@@ -264,7 +264,7 @@ def did_you_mean(word: str, words: Iterable[str]) -> str:
 class Switches(dict[str, str]):
     """The values in force, by name.
 
-    The database has what was changed; this object has what was read last, so that asking for a value takes no query.
+    The database holds the changes; this object holds the values as last read, so that a lookup takes no query.
 
     :param chosen: values chosen at the start; the others have their defaults.
     :raises AssumptionError: there is no such unknown, or it has no such value.
@@ -276,9 +276,9 @@ class Switches(dict[str, str]):
         super().__init__(self.started_with)
 
     def take(self, changed: Mapping[str, str]) -> None:
-        """Take over what was changed since the start. What this version does not know is left out."""
+        """Apply the changes since the start, except names and values that this version does not know."""
         known = {name: value for name, value in changed.items() if value in _VALUES.get(name, ())}
-        # Other threads read it at the same time: it has every name at any moment.
+        # Updated in place, because other threads read it at the same time and must find every name.
         self.update(self.started_with | known)
 
 

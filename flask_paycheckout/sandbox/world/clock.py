@@ -23,7 +23,7 @@ class ClockAtItsEnd(Exception):
 
 
 class ClockError(ValueError):
-    """It is not `running`, `frozen` or `frozen@` with a time."""
+    """The option is not `running`, `frozen` or `frozen@` with a time."""
 
 
 def machine_time() -> datetime:
@@ -34,13 +34,13 @@ class Clock:
     """The virtual clock of a sandbox.
 
     The offset is stored in the database, which several processes can share; this object has the offset that was read
-    last, so that asking for the time takes no query.
+    last, so that reading the time takes no query.
     """
 
     def __init__(self, frozen_at: datetime | None = None) -> None:
         self.machine: Callable[[], datetime] = machine_time
         self.frozen_at = frozen_at
-        """The time at which it stands but for the offset; None while it runs."""
+        """The time at which it stands, without the offset; None while it runs."""
         self.offset = timedelta()
 
     def begin(self) -> datetime:

@@ -33,7 +33,7 @@ class World:
     clock: Clock
     unknowns: Switches
     control_token: str = field(repr=False)
-    """That of a named world is stored in its database, so that it outlives the process."""
+    """The token of a named world is stored in its database, so that it outlives the process."""
     base_url: str
     send_webhook: SendWebhook
     sleep: Callable[[float], None]
@@ -48,13 +48,13 @@ class World:
     name: str
     """The name of this world among several in a process; empty for the operator's."""
     held: BoundedSemaphore
-    """Places of calls that wait on purpose."""
+    """Slots for calls that wait on purpose."""
     example_answers: Callable[[World], dict[str, Any]]
-    """What a new sandbox with the same switches answers to the examples of the description, by operation."""
+    """The answers of a new sandbox with the same switches to the examples of the OpenAPI document, by operation."""
     exists: Callable[[], bool]
-    """Whether its database is still there; another process may have thrown a named world away."""
+    """Whether its database is still there; another process may have removed a named world."""
     wake: Callable[[], None] | None = field(default=None, init=False)
-    """Has threads send webhooks and mails that are due; None when the call that causes them sends them."""
+    """Makes threads send due webhooks and mails; None if the call that causes them sends them."""
     counted_minute: int = field(default=0, init=False)
     calls: Counter[str] = field(default_factory=Counter, init=False, repr=False)
     """How many calls each caller made in that minute; by their credentials."""

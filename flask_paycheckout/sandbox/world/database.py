@@ -93,7 +93,7 @@ AccountId = Annotated[str, mapped_column(ForeignKey("account.user_id", ondelete=
 
 
 class Made(Table):
-    """Base of what merchants make by calls, numbered in the order of its making."""
+    """Base of the objects that merchants create by calls, numbered in the order of creation."""
 
     __abstract__ = True
 
@@ -118,7 +118,7 @@ def is_memory(database: str) -> bool:
 
 
 def make_engine(database: str, *, is_one_of_many: bool) -> Engine:
-    """The engine of a database, on which exclusive transactions are possible, for which all others wait.
+    """Make the engine of a database. All other transactions wait for an exclusive one.
 
     SQLite: write-ahead log, and each transaction takes the write lock when it begins. PostgreSQL: each transaction
     shares an advisory lock, which an exclusive one takes alone. Statements are compiled once for all worlds.
@@ -135,10 +135,10 @@ def make_engine(database: str, *, is_one_of_many: bool) -> Engine:
         connect = {} if "connect_timeout" in url.query else {"connect_timeout": _CONNECT_SECONDS}
         options |= {"pool_pre_ping": True, "connect_args": connect}
     if is_one_of_many and not is_memory(database):
-        # The connections of many worlds would be more than a server or a process has.
+        # Many worlds would keep more connections than a server or a process allows.
         options |= {"poolclass": NullPool}
     elif is_sqlite:
-        # SQLite lets one write at a time, and whoever waits for its lock only looks now and then whether it is free.
+        # SQLite allows one writer at a time, and waiting connections only poll for its lock.
         # Threads that wait for the only connection get it in the order in which they asked.
         options |= {"poolclass": QueuePool, "pool_size": 1, "max_overflow": 0, "pool_timeout": _BUSY_SECONDS}
     engine = create_engine(_with_psycopg(url), **options)
@@ -196,7 +196,7 @@ _SWEEP_EVERY = 100
 
 
 def sweep(session: Session, column: InstrumentedAttribute[Any], number: int) -> None:
-    """Now and then delete all but the newest rows by a number; to be called with the number of each new row."""
+    """Delete all but the newest rows after every hundredth row; to be called with the number of each new row."""
     if number % _SWEEP_EVERY == 0:
         session.execute(delete(column.class_).where(column <= number - KEPT))
 

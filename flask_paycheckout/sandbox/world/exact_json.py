@@ -10,7 +10,7 @@ from typing import Any
 def read_json(content: bytes) -> Any:
     """Parse JSON in UTF-8; every number becomes a decimal with all of its digits.
 
-    :raises ValueError: it is no such text, a number is too large for a decimal, or the nesting too deep.
+    :raises ValueError: it is not JSON, a number is too large for a decimal, or the nesting too deep.
     """
     try:
         # Some clients send a byte order mark.

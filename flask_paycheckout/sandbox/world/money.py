@@ -15,7 +15,7 @@ NO_CONTRACT = "0x0000000000000000000000000000000000000000"
 
 
 def rows_of(table: str) -> Iterator[list[str]]:
-    """The rows of a table that is written as text: a line each, with a bar between the cells."""
+    """The rows of a table that is written as text: one row per line, with a bar between the cells."""
     for line in table.strip().splitlines():
         yield [cell.strip() for cell in line.split("|")]
 
@@ -96,7 +96,7 @@ XLM  | Stellar Lumens          | stellar                 | 0.0942  | USD EUR
 """)
 }
 TOKENS = tuple(
-    # The fees: flat, and the network's. On BSC all have as many decimals as its own coin.
+    # The fees: flat, and the network's. On BSC all tokens have as many decimals as its own coin.
     Token(*_COINS[symbol], *_NETWORKS[network], int(decimal), Decimal(flat), Decimal(of_network), contract)
     for symbol, network, decimal, flat, of_network, contract in rows_of("""
 USDC | ethereum  | 6  | 0.10    | 1.50     | 0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48
@@ -141,7 +141,7 @@ def rounded(amount: Decimal, currency: str, rounding: str = ROUND_UP) -> Decimal
 
 
 def share_of(amount: Decimal, percentage: Decimal) -> Decimal:
-    """So many percent of an amount, exactly."""
+    """A percentage of an amount, exactly."""
     return EXACT.multiply(amount, percentage.scaleb(-2, EXACT))
 
 

@@ -1,4 +1,4 @@
-"""Which machines a sandbox may send webhooks to."""
+"""The limits of where a sandbox may send webhooks."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Reach:
             address = address.ipv4_mapped
         if address.is_loopback:
             return self.own_machine
-        # These lead to this machine or to its keeper, such as the metadata of a cloud, by another way.
+        # These also lead to this machine or to its provider, such as a cloud's metadata service.
         return self.others and not (address.is_unspecified or address.is_link_local)
 
 

@@ -1,4 +1,4 @@
-"""A sandbox's facts about itself: seed, clock offset, changed unknowns, what a reset returns to; and identifiers.
+"""The stored settings of a sandbox: seed, clock offset, changed unknowns, values for a reset; and its identifiers.
 
 Identifiers are hexadecimal digits or UUIDs, opaque to callers. Without a seed they are random. With a seed, the n-th
 identifier is always the same; their number is stored in the database, so that a restart continues the sequence.
@@ -96,7 +96,7 @@ def new_id(session: Session) -> str:
 
 
 def new_ids(session: Session, count: int) -> list[str]:
-    """Several new identifiers, the same as from as many calls of `new_id`; or those that are set for the next call."""
+    """Several new identifiers, the same as from as many calls of `new_id`; or the ids that `g` holds for this call."""
     if "next_ids" in g:
         return list(g.pop("next_ids"))
     if not world().counts_ids:

@@ -1,4 +1,4 @@
-"""Status changes that deposits, disbursements and payments share, forced ones and those that are due; their history."""
+"""Status changes that deposits, disbursements and payments share, forced or due by time; and their history."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def force_status(session: Session, row: Any, status: str, allowed: Callable[[str
 
     :param row: of a table with the columns `status` and `updated_at`; it is locked and read again.
     :param allowed: whether a row of this status can be forced.
-    :raises NotPossible: it cannot.
+    :raises NotPossible: its status does not allow it.
     """
     session.refresh(row, with_for_update=True)
     if not allowed(row.status):
@@ -83,7 +83,7 @@ def force_status(session: Session, row: Any, status: str, allowed: Callable[[str
 
 
 def move_due(session: Session, model: type[Model], source: str, target: str, due: ColumnElement[bool]) -> list[Model]:
-    """Give the rows of a status another one if they are due; returns them, oldest first."""
+    """Move the due rows with one status to another; returns them, oldest first."""
     table: Any = model
     waiting = select(table).where(table.status == source, due).order_by(table.created_at, *inspect(table).primary_key)
     moved = list(session.scalars(waiting.with_for_update(), execution_options={"populate_existing": True}))
