@@ -1,8 +1,8 @@
 """The payments service, for development, tests and demos: stateful, on a real database, on your machine.
 
 `create_sandbox()` builds an independent service per call, as a Flask application, and
-`python -m flask_paycheckout.sandbox` serves one. It shares no code with the client, so that a mistake in one of
-them shows in the tests of the other.
+`python -m flask_paycheckout.sandbox` serves one. It shares no code with the client, so that tests of
+one against the other reveal mistakes in both.
 
 Wire conventions of the service (paths below /v1 and /v2):
 

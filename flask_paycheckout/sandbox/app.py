@@ -43,7 +43,7 @@ from flask_paycheckout.sandbox.world.database import is_memory, make_engine, tra
 from flask_paycheckout.sandbox.world.reach import Reach
 
 MIN_TOKEN = 16
-"""The fewest characters of a control token that others could guess."""
+"""The minimum length of the control token if others use the sandbox, since they could guess a shorter one."""
 MAX_PROXIES = 5
 """The most proxies in front that can be trusted."""
 
@@ -74,22 +74,23 @@ def create_sandbox(
     :param webhook_url: where webhooks of the first account go; None for nowhere until the control interface says so.
     :param control_token: the secret of the control interface; generated when None (`world(app).control_token`).
     :param seed: identifiers follow from the seed, so that they repeat; with None they are random.
-    :param unknowns: values of the switches in `world/assumptions.py`, by name; those of the others may stand in the
-        variable SANDBOX_UNKNOWNS of the environment, as `NAME=VALUE NAME=VALUE`.
-    :param base_url: what the `url` of a checkout begins with; its host is one the sandbox answers to.
+    :param unknowns: values of the switches in `world/assumptions.py`, by name; the environment variable
+        SANDBOX_UNKNOWNS may set further ones, as `NAME=VALUE NAME=VALUE`.
+    :param base_url: the beginning of each checkout's `url`; the sandbox accepts requests to its host.
     :param send_webhook: called as `(url, headers, body)` instead of sending over HTTP; returns the HTTP status of the
         response, or raises OSError when there is none.
     :param sleep: called with seconds to carry out the fault `delay`.
     :param allow_hosts: further host names to answer to.
-    :param allow_remote_control: people of other machines use this sandbox, directly or through a proxy. The first
+    :param allow_remote_control: people on other machines use this sandbox, directly or through a proxy. The first
         account's credentials then follow from the control token, which has 16 characters or more, and no webhook goes
         to this machine.
     :param allow_remote_webhooks: let webhooks leave this machine.
     :param clock: `running`; or `frozen`, which stands at the time of the start until it is advanced; or
         `frozen@2026-01-01T00:00:00Z`, which stands at that time.
-    :param trusted_proxies: how many proxies are in front, whose `X-Forwarded-For`, `-Proto` and `-Host` are believed.
+    :param trusted_proxies: the number of proxies in front, whose `X-Forwarded-For`, `-Proto` and `-Host` are trusted.
     :param send_in_call: True: webhooks and mails are sent within the call that causes them, which makes tests
-        repeatable. False: threads send them after it, and run what falls due by time. None: True with `send_webhook`.
+        repeatable. False: threads send them after it, and make the changes that become due by time. None: True with
+        `send_webhook`.
     :param worlds: the most worlds that the control interface makes below `/w/`; see `control/worlds.py`.
     :raises AssumptionError: a switch or value that does not exist.
     :raises ClockError: there is no such clock.
@@ -108,7 +109,7 @@ def create_sandbox(
         raise ValueError("The number of worlds must be 0 or more.")
     if webhook_url is not None and not may_be_called(webhook_url, reach):
         raise ValueError(f"webhook_url must be {MEANING}.")
-    # Before the database is touched.
+    # Checked before the database is opened.
     Switches(unknowns), read_clock_option(clock)
     at_once = send_webhook is not None if send_in_call is None else send_in_call
     is_shared = not is_memory(database)
@@ -159,7 +160,7 @@ def _example_answers(here: World) -> dict[str, Any]:
 
 @lru_cache(maxsize=8)
 def _answers_under(base_url: str, *unknowns: tuple[str, str]) -> dict[str, Any]:
-    """Kept, because it is the same for all sandboxes with these switches."""
+    """Cached, because the answers are the same for all sandboxes with these switches."""
     options: dict[str, Any] = {"seed": "examples", "clock": f"{FROZEN}@2026-01-01T00:00:00Z", "worlds": 0}
     sandbox = create_sandbox(base_url=base_url, unknowns=dict(unknowns), send_webhook=lambda *sent: 200, **options)
     return answers_to_examples(sandbox)
@@ -167,9 +168,9 @@ def _answers_under(base_url: str, *unknowns: tuple[str, str]) -> dict[str, Any]:
 
 def _assemble(world: World, seed: str | None, webhook_url: str | None, *, at_once: bool) -> Flask:
     app = SandboxApp(__name__)
-    # A doubled slash is another path, which does not exist. It would be redirected, in no envelope.
+    # A path with a doubled slash does not exist. Flask would redirect it, without the envelope.
     app.url_map.merge_slashes = False
-    # Nor is OPTIONS an operation; browsers that ask about quotes are answered in `cross_origin`.
+    # OPTIONS is no operation either; `cross_origin` answers browsers that ask about quotes.
     app.config["PROVIDE_AUTOMATIC_OPTIONS"] = False
     app.extensions[EXTENSION_KEY] = world
     install_hooks(app)
@@ -195,8 +196,8 @@ def _assemble(world: World, seed: str | None, webhook_url: str | None, *, at_onc
     app.register_blueprints(blueprints)
     try:
         with app.app_context(), transaction(exclusive=True) as session:
-            # A database that lasts may hold a sandbox, also that of a world which is just being made: another process
-            # may have been asked for it first.
+            # A persistent database may hold a sandbox already, even for a world that is just being created: another
+            # process may have created it first.
             prepare_world(session, world, seed, webhook_url, is_new=not world.shared_database)
     finally:
         if world.shared_database:
@@ -208,6 +209,6 @@ def _assemble(world: World, seed: str | None, webhook_url: str | None, *, at_onc
         sender = app.extensions[SENDER] = WebhookSender(app, WORLD_TICK if world.name else TICK)
         world.wake = sender.wake
         if world.shared_database:
-            # Webhooks that were due when the process before this one ended are sent, although no call causes more.
+            # Send the webhooks that were due when the previous process ended, even if no call causes more.
             app.before_request(sender.begin)
     return app

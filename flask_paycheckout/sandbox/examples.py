@@ -1,4 +1,4 @@
-"""Calls of a sandbox with the examples of the OpenAPI document, and what one that just started answers to them."""
+"""Calls of a sandbox with the examples of the OpenAPI document, and their answers."""
 
 from __future__ import annotations
 

@@ -77,13 +77,13 @@ def _begin() -> ResponseReturnValue | None:
     if any("\0" in value for name, value in request.environ.items() if name.startswith(_HEADERS)):
         raise BadRequest("A header holds a NUL.")
     declared = g.operation = operation_of(current_app, request.endpoint)
-    # Of an operation that declares query parameters, they are looked at when they are read.
+    # If the operation declares query parameters, the undeclared ones are found when they are read.
     g.undeclared = [] if declared is None or declared.query is not None else list(request.args)
     fault = _fault_of_request()
     if not _is_observed():
         return None
     g.arrived_at = current_time()
-    # Read now, so that nothing is left unread on the connection if no endpoint reads it.
+    # Read now, so that no unread body is left on the connection if no endpoint reads it.
     g.body = request.get_data()
     if fault is not None:
         struck = _strike(fault)
@@ -95,7 +95,7 @@ def _begin() -> ResponseReturnValue | None:
 
 
 def _fault_of_request() -> Fault | None:
-    """The fault that strikes the request, by the clock and the switches that another process may have changed."""
+    """The fault that applies to the request, by the clock and switches that other processes may have changed."""
     if not world().may_have_faults:
         check_form()
         return None
@@ -119,7 +119,7 @@ def _strike(fault: Fault) -> ResponseReturnValue | None:
             drop_connection("injected fault: dropped before anything was done")
         case "garbage":
             garbage = Response(fault.message or GARBAGE, fault.status_code or 200, content_type="text/html")
-            # What a tester writes must not pass for a page of the sandbox, which other testers trust.
+            # A tester's text must not pass for a page of the sandbox, which other testers trust.
             garbage.headers["Content-Security-Policy"] = "sandbox; default-src 'none'; frame-ancestors 'none'"
             return garbage
     return None
@@ -145,7 +145,7 @@ def _end(response: Response) -> Response:
     if g.get("fault_kind") == LOSE_RESPONSE:
         log_request(None)
         drop_connection("injected fault: done, and then the answer was lost")
-    # A world that was thrown away in the meantime has no log.
+    # A world that was removed in the meantime has no log.
     if _is_of_service() and not is_noise() and g.get("logged") is not response and world().exists():
         log_request(response)
     return response

@@ -1,1 +1,1 @@
-"""Users of the service, who log in with a password and a mailed one-time password; and who may call an operation."""
+"""Users of the service, their login with password and mailed one-time password, and the access to operations."""

@@ -6,7 +6,7 @@
 | `ACCESS_TOKEN`       | disbursement creates, fiat payment methods, the sandbox update of a disbursement              |
 | `NONE`               | register, login, verify-login, references                                                     |
 
-This is what the interface's samples show; whether the service accepts other credentials is the unknown `access_scheme`.
+The interface's samples show these credentials; whether the service accepts others is the unknown `access_scheme`.
 
 The signature is the lowercase hexadecimal HMAC-SHA256, keyed with the client secret, of four lines:
 method, target (path and query exactly as sent), timestamp, and lowercase hexadecimal SHA-256 of the body.
@@ -43,7 +43,7 @@ _SCHEME = "bearer "
 
 
 def issue_token(session: Session, user_id: str, *, expires: bool) -> str:
-    """Issue a new token of an account, which its owner's id names. One that does not expire can never be revoked."""
+    """Issue a new token for the account of this user. A token that does not expire can never be revoked."""
     now = current_time()
     session.execute(delete(AccessToken).where(AccessToken.expires_at <= now))
     token, lifetime = new_secret(session), timedelta(minutes=int(assumption("access_token_minutes")))
@@ -60,13 +60,13 @@ def _presented() -> str:
     return header[len(_SCHEME) * has_scheme :].strip() if allowed else ""
 
 
-# Used when no account has the client id, so that checking takes as long as for one that exists.
+# Used when no account has the client id, so that the check takes as long as for an existing client.
 _NO_SECRET = "no such client"  # noqa: S105
 _TIMESTAMP_DIGITS = {"seconds": 12, "milliseconds": 15}
 
 
 def sent_target() -> str:
-    """Path and query as the client sent them, where the WSGI server tells."""
+    """Path and query as the client sent them, if the WSGI server gives them."""
     sent = request.environ.get("RAW_URI") or request.environ.get("REQUEST_URI")
     if isinstance(sent, str) and sent.startswith("/"):
         return sent
@@ -92,7 +92,7 @@ def operation(
 
     `session` is the transaction in which the call is logged too, so that the log has each call that had an effect, and
     `account` the caller's. `sent` is the body and `query` the query parameters, as the classes of their annotations.
-    All others are variables of the path. The view returns the answer's data, or None for an answer without.
+    All other parameters are path variables. The view returns the answer's data, or None for an answer without data.
 
     :param after: called after the transaction of a call that succeeded.
     :param declared: fields of `Operation`.
@@ -139,7 +139,7 @@ def _answer(declared: Operation, result: object) -> Response:
 
 
 def check_access(session: Session) -> Account | None:
-    """The account whose credentials the request has, as its operation requires; None where none are required.
+    """The account whose credentials the request has, as its operation requires; None if it requires none.
 
     :raises Refusal: they are not accepted.
     """
@@ -164,7 +164,7 @@ def _may_be_unsigned() -> bool:
 def find_caller(session: Session) -> str | None:
     """The user id of the account whose credentials an operation would accept now; None where none are valid or needed.
 
-    For faults, which strike before the operation checks the caller."""
+    For faults, which apply before the operation checks the caller."""
     try:
         account = check_access(session)
     except Refusal:
@@ -202,7 +202,7 @@ def _client(session: Session) -> Account | None:
 
 
 def _accepted(account: Account | None, refusal: Refusal) -> Account:
-    """The account whose credentials are right, which the request log tells. :raises Refusal: there is none."""
+    """Return the account, and name it in the request log. :raises Refusal: the credentials fit no account."""
     if account is None:
         raise refusal
     g.account = account.name
@@ -212,7 +212,7 @@ def _accepted(account: Account | None, refusal: Refusal) -> Account:
 def _is_signed_with(secret: str) -> bool:
     target, formula = sent_target(), assumption("signature_formula")
     sent = request.headers.get("X-Signature", "").encode()
-    # A program that does not know of its world's name in the address signs what comes after it.
+    # A program may sign the target without the prefix of its world, which is part of the base URL.
     return any(
         hmac.compare_digest(sent, sign(secret, _string_to_sign(one), formula).encode())
         for one in {target, target.removeprefix(request.environ.get("SCRIPT_NAME", ""))}
@@ -236,7 +236,7 @@ def _is_timely() -> bool:
 
 
 def _seconds(timestamp: str) -> int | None:
-    """The Unix time that a timestamp says; None when it is not written as it should be."""
+    """The Unix time of a timestamp; None if it is not in the format of the unknown `timestamp_unit`."""
     unit = assumption("timestamp_unit")
     if unit != "iso8601":
         is_right = timestamp.isascii() and timestamp.isdigit() and len(timestamp) <= _TIMESTAMP_DIGITS[unit]

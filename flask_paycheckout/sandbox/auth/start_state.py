@@ -1,4 +1,4 @@
-"""Accounts that work at once, without registration: the one that exists from the start, and testers' accounts."""
+"""Accounts that work at once, without registration: the first account, which always exists, and testers' accounts."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ PUBLISHED = {
 
 
 def first_keys(here: World) -> dict[str, str]:
-    """The credentials of a world's first account: published, or following from the secret of a world for others."""
+    """The credentials of a world's first account: published, or derived from the control token if others use it."""
     if not (here.name or here.is_shared):
         return PUBLISHED
     return {name: derived(f"{name} {here.control_token}", 20) for name in PUBLISHED}
@@ -70,7 +70,7 @@ def add_first_account(session: Session, here: World, webhook_url: str | None) ->
 def add_account(
     session: Session, account: Account, email: str, name: str, at: datetime, password: str, **columns: Any
 ) -> User:
-    """Add an account with its user, who registered at that time; active and verified, unless these columns differ."""
+    """Add an account with its user, who registered then; active and verified, unless `columns` says otherwise."""
     session.add(account)
     session.flush()
     user = make_user(account, account.user_id, email, name, at, password, **columns)
@@ -82,7 +82,7 @@ def add_account(
 def make_user(
     account: Account, user_id: str, email: str, name: str, at: datetime, password: str, **columns: Any
 ) -> User:
-    """A user of an account who was added at that time, with these columns besides."""
+    """Make a user of an account, added at that time; `columns` replace or add to the defaults."""
     return User(
         id=user_id,
         account_id=account.user_id,

@@ -17,11 +17,11 @@ class User(Table):
 
     id: Mapped[str] = mapped_column(primary_key=True)
     account_id: Mapped[AccountId]
-    """The account that the user acts for; its owner has the same id, a user who was invited another one."""
+    """The account that the user acts for. Its owner has the account's id; an invited user has another id."""
     account: Mapped[Account] = relationship()
     email: Mapped[str]
     email_key: Mapped[str] = mapped_column(unique=True)
-    """The address in the form that is compared."""
+    """The address in the form in which addresses are compared."""
     password_digest: Mapped[str]
     """A fast digest: it guards play money, and logins of strangers must cost little."""
     name: Mapped[str]
@@ -52,7 +52,7 @@ class Verification(Table):
 
 
 class AccessToken(Table):
-    """An access token that a login gave."""
+    """An access token from a login."""
 
     __tablename__ = "access_token"
 

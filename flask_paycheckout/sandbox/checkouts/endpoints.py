@@ -78,13 +78,13 @@ def create_checkout(session: Session, account: Account, sent: NewCheckout) -> Ch
         raise Refusal(400, "Checkout is not enabled")
     checkout_id = store_checkout(session, account.user_id, sent)
     if take_webhook_fault(session, account.user_id, "before_response") is not None:
-        # The customer pays before the response is sent; `hooks` sees to it.
+        # `hooks` lets the customer pay before the response is sent.
         g.paid_before_response = checkout_id
     return CheckoutLink(checkout_id, page_url(checkout_id))
 
 
 def store_checkout(session: Session, user_id: str, sent: NewCheckout) -> str:
-    """Store a checkout, and return its id. :raises Refusal: it is wrong, or no enabled method can take its amount."""
+    """Store a checkout, and return its id. :raises Refusal: it is invalid, or no enabled method can take its amount."""
     asked = _exact(sent)
     rate = find_rate(session, user_id, asked.input_currency, str(asked.output_currency))
     if rate is None:
@@ -119,7 +119,7 @@ def _exact(sent: NewCheckout) -> NewCheckout:
 
 
 def offers(session: Session, checkout: Checkout) -> list[tuple[PaymentMethod, Quote]]:
-    """The methods that can pay a checkout within their limits so that something is received, each with its quote."""
+    """The methods whose limits allow the checkout's amount and that leave something to receive, each with its quote."""
     methods = enabled_methods(session, checkout.user_id, checkout.input_currency)
     quotes = ((method, _quote_of(checkout, method)) for method in methods)
     return [

@@ -28,7 +28,7 @@ class Deposit(Table):
     id: Mapped[str] = mapped_column(ForeignKey(Checkout.id, ondelete="CASCADE"), primary_key=True)
     """Equals the checkout's id."""
     reference: Mapped[str | None]
-    """A second identifier to read it by. No operation of the interface sets one; the control interface can."""
+    """A second identifier for reads. No operation of the interface sets one; the control interface can."""
     user_id: Mapped[str]
     method: Mapped[str]
     input_currency: Mapped[str]
@@ -55,7 +55,7 @@ class Deposit(Table):
 
     @property
     def token(self) -> str | None:
-        """What is sent on the chain; None unless the method is a wallet."""
+        """The id of the token that is sent on the chain; None unless the method is a wallet."""
         return self.paid_by.token
 
     @property

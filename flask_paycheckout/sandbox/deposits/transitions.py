@@ -62,7 +62,7 @@ def find_picked(session: Session, checkout_id: str) -> Deposit:
 def find_deposit(session: Session, user_id: str, id_or_reference: str) -> Deposit | None:
     """Find an account's deposit by its id, else by its reference."""
     wanted = select(Deposit).where(or_(Deposit.id == id_or_reference, Deposit.reference == id_or_reference))
-    # Compared here: as a condition, it would keep the database from using the indexes of id and reference.
+    # The user id is compared here: as a condition, it would keep the database from using the other two indexes.
     found = [deposit for deposit in session.scalars(wanted) if deposit.user_id == user_id]
     return min(found, key=lambda deposit: deposit.id != id_or_reference, default=None)
 
@@ -85,7 +85,7 @@ def pick(session: Session, checkout_id: str, method_code: str | None = None, ref
     try:
         return _make_deposit(session, checkout, method, quote, reference)
     except IntegrityError:
-        # Another customer has just been given the reference. The id is free: only one pick gets here.
+        # Another deposit has just taken the reference. The id is free, because only one pick gets here.
         raise NotPossible(_USED_REFERENCE) from None
 
 
@@ -166,7 +166,7 @@ def pay(session: Session, deposit_id: str, amount: Decimal | None = None) -> Non
 
 
 def _paid(deposit: Deposit, amount: Decimal | None) -> Quote:
-    """The amounts of a completed deposit. Limits do not apply to another amount than the one requested, fees do."""
+    """The amounts of a completed deposit. Another amount than the requested one has fees, but no limits."""
     if amount is None or amount == deposit.input_amount:
         return Quote(deposit.input_amount, deposit.fee_amount, deposit.output_amount)
     if not is_divisible(amount, decimals_of(deposit.input_currency) or 0):
@@ -182,14 +182,14 @@ def is_payable(deposit: Deposit) -> bool:
 
 
 def fail_deposit(session: Session, deposit: Deposit) -> None:
-    """Let the bank refuse the payment, as `deposit_after_refusal` names it. :raises NotPossible: it is completed."""
+    """Let the bank refuse the payment; `deposit_after_refusal` is the status. :raises NotPossible: it is completed."""
     force_status(session, deposit, assumption("deposit_after_refusal"), lambda status: status != COMPLETED)
     note(session, deposit, "Payment refused", "The bank refused the payment.")
     _tell_end(session, deposit)
 
 
 def _tell_end(session: Session, deposit: Deposit) -> None:
-    """Queue the webhook of a deposit that came to nothing, if the unknown `deposit_failure_webhook` says so."""
+    """Queue the webhook of a failed or expired deposit, if the unknown `deposit_failure_webhook` says so."""
     if assumption("deposit_failure_webhook") == "sent":
         _enqueue_webhook(session, deposit)
 

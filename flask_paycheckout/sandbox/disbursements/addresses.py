@@ -16,8 +16,8 @@ _EVM_FORM = "0x[0-9a-fA-F]{40}"
 WalletAddress = Annotated[
     str, matching(f"({_EVM_FORM}|[GM][A-Z2-7]{{55,68}})", "the address of an EVM or Stellar wallet", 69)
 ]
-# Version bytes of the two that can be paid, with the bytes that follow: an account, and an account with a sub-account
-# number of its owner.
+# Version bytes of the two kinds of address that can be paid, with their payload's length: an account, and an account
+# with a sub-account number of its owner.
 _ACCOUNT = 6 << 3
 _PAYLOAD_BYTES = {_ACCOUNT: 32, 12 << 3: 40}
 

@@ -84,14 +84,14 @@ def check_size(field: str, items: Sequence[object]) -> None:
 def store_batch(session: Session, field: str, items: Sequence[Disbursement], *, grouped: bool) -> list[Disbursement]:
     """Store the disbursements of a request, and return them in its order.
 
-    Where the unknown `known_reference` says so, an item whose reference was used for the same kind, currency, amount
-    and payee is answered by the disbursement that it made.
+    If the unknown `known_reference` says so, an item whose reference was used for the same kind, currency, amount
+    and payee gets the earlier disbursement as its answer.
 
     :param field: the name of the request's list, for error messages.
     :param items: the checked items, without ids, all of one account and kind.
     :param grouped: whether they get a group id, which the first version of the operation does not have.
     :raises UsedReference: a reference cannot be used."""
-    # Two batches that share references could deadlock on each other's rows.
+    # Locked in this order, because two batches that share references could deadlock on each other's rows.
     everybody = assumption("reference_scope") == "service"
     accounts = select(Account.user_id).where(true() if everybody else Account.user_id == items[0].user_id)
     session.execute(accounts.order_by(Account.user_id).with_for_update(key_share=True))
@@ -112,9 +112,9 @@ def store_batch(session: Session, field: str, items: Sequence[Disbursement], *, 
 def _made_before(
     session: Session, field: str, items: Sequence[Disbursement], *, grouped: bool
 ) -> dict[str | None, Disbursement]:
-    """The disbursements that have a reference of these already.
+    """The stored disbursements that have a reference of these items, by reference.
 
-    :raises UsedReference: two of these have the same one, or one may not be used again.
+    :raises UsedReference: two items have the same reference, or a stored one may not be used again.
     """
     of_account = Disbursement.user_id == items[0].user_id
     within = {"account": of_account, "kind": of_account & (Disbursement.kind == items[0].kind), "service": true()}

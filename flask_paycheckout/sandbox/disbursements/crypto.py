@@ -35,7 +35,7 @@ from flask_paycheckout.sandbox.world.money import EVM, STELLAR, TOKENS_BY_ID, To
 BlockchainType = Annotated[str, choice(EVM, STELLAR)]
 
 
-# One that cannot be sent is refused in words of its own.
+# A token that cannot be sent is refused with a message of its own.
 AnyToken = Annotated[str, checked("a text", bool, **reference_to("TokenId"))]
 _BOUNDS = {"exclusiveMinimum": 0, "exclusiveMaximum": 10**MAX_DIGITS}
 _INTEGER = instead("estimate_amount", "integer", type="integer", **_BOUNDS)

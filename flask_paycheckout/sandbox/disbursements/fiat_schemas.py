@@ -111,7 +111,7 @@ class Activity(Record):
         Annotated[Timestamp, when("activity_updated_at", "timestamp")]
         | Annotated[dict[str, Timestamp], when("activity_updated_at", "object")]
     )
-    """The interface calls it an object, and shows a time."""
+    """The interface declares an object, but shows a time."""
 
     @property
     def moment(self) -> datetime:

@@ -17,7 +17,7 @@ STATUSES = (PENDING, FAILED, COMPLETED)
 
 
 class Disbursement(Made):
-    """One payment to a recipient. Those of one request share a group, and are numbered in its order."""
+    """One payment to a recipient. Disbursements of one request share a group, and are numbered in its order."""
 
     __tablename__ = "disbursement"
 
@@ -32,7 +32,7 @@ class Disbursement(Made):
     reference: Mapped[str | None]
     note: Mapped[str | None]
     recipient_id: Mapped[str | None]
-    """None when the recipient was given in the request. Later changes of a saved one do not change these columns."""
+    """None for a recipient that was given in the request. Later changes of a saved one do not change these columns."""
     email: Mapped[str | None]
     name: Mapped[str | None]
     bank_name: Mapped[str | None]
@@ -40,7 +40,7 @@ class Disbursement(Made):
     account_number: Mapped[str | None]
     bank_code: Mapped[str | None]
     country: Mapped[str | None]
-    """All of these None for a transfer of tokens, and the following four for one to a bank."""
+    """All of these are None for a transfer of tokens; the following four are None for a bank transfer."""
     sender_address: Mapped[str | None]
     receiver_address: Mapped[str | None]
     fee_flat: Mapped[Decimal | None]
@@ -49,7 +49,7 @@ class Disbursement(Made):
 
     __table_args__ = (
         UniqueConstraint("user_id", "kind", "reference"),
-        # For finding what has been pending long enough.
+        # For finding disbursements that have been pending long enough.
         Index("ix_disbursement_due", "status", "created_at", "number"),
     )
 
@@ -60,7 +60,7 @@ class Disbursement(Made):
 
     @property
     def payee(self) -> tuple[str | None, ...]:
-        """Equal for two that go to one payee, whose name and address may have changed since."""
+        """Equal for two disbursements to one payee, even if its name and address have changed since."""
         if self.receiver_address is not None:
             # The case of an EVM address is its checksum only; a Stellar address has one case.
             return (self.receiver_address.lower(),)

@@ -48,7 +48,7 @@ class Fault(Table):
     operation: Mapped[str]
     user_id: Mapped[AccountId | None]
     account: Mapped[str | None]
-    """Name of the account that it is limited to; None for all."""
+    """Name of the account that it is limited to; None for all accounts."""
     kind: Mapped[str]
     times: Mapped[int]
     """How often it still applies."""
@@ -94,7 +94,7 @@ class NewFault(Request):
 def plan_fault(session: Session, asked: NewFault, user_id: str | None) -> FaultRecord:
     """Append a fault to the plan; one that could never apply is refused.
 
-    :param user_id: the account's that is asked for.
+    :param user_id: the user id of the fault's account; None for all accounts.
     :raises FieldError: naming the field at fault.
     """
     callers = {name: one for name, one in _callers().items() if _belongs(asked.operation, name)}
@@ -138,7 +138,7 @@ def active_faults(session: Session) -> list[Fault]:
 
 
 def clear_faults(session: Session) -> None:
-    # Requests count faults in this order, each row locked: in another order both could wait for each other.
+    # Locked in the order in which requests lock faults, because another order could deadlock.
     session.execute(select(Fault.number).order_by(Fault.number).with_for_update())
     session.execute(delete(Fault))
 
@@ -146,9 +146,9 @@ def clear_faults(session: Session) -> None:
 def take_fault(session: Session, caller: Callable[[Session], str | None]) -> Fault | None:
     """The fault that applies to the current request; it is counted as applied.
 
-    :param caller: gives the user id of the account whose credentials the request holds; asked when a fault matches.
+    :param caller: returns the user id of the account whose credentials the request has; called if a fault matches.
     """
-    # By the route that was found: a variable of it may hold slashes, and another route may have as many segments.
+    # By the matched route: its variables may contain slashes, and another route may have as many segments.
     path = f"{request.method} {request.path}"
     route = "" if request.url_rule is None else f"{request.method} {path_of(request.url_rule)}"
     matching = [
@@ -190,5 +190,5 @@ def _is_drawn(session: Session, fault: Fault) -> bool:
 
 
 def _belongs(operation: str, route: str) -> bool:
-    """Whether an operation is a route, with any names in its braces, or a path with one segment for each of them."""
+    """Whether an operation is a route, with any names in its braces, or a path with one segment for each variable."""
     return re.fullmatch(re.sub(r"{\w+}", "[^/]*", route), operation) is not None

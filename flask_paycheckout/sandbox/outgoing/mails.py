@@ -16,7 +16,7 @@ class Mail(Table):
 
     number: Mapped[Serial]
     user_id: Mapped[AccountId]
-    """The account that it was sent for."""
+    """The account of the user to whom it was sent."""
     to: Mapped[str] = mapped_column("recipient")
     address: Mapped[str] = mapped_column(index=True)
     """The recipient in lower case, for look-ups."""

@@ -30,7 +30,7 @@ def may_be_called(url: str, reach: Reach) -> bool:
     """Whether webhooks may go to an address: plain HTTP or HTTPS, without credentials, and within reach."""
     try:
         parts = urlsplit(url)
-        # Both are wrong only when they are read: a port that is no number, and labels that are empty or too long.
+        # A port that is no number, and labels that are empty or too long, raise only when they are read.
         host, _ = parts.hostname or "", parts.port
         is_name = bool(host.encode("idna"))
     except ValueError:
@@ -57,14 +57,14 @@ def post_webhook(url: str, headers: dict[str, str], body: bytes, reach: Reach, *
             line.request("POST", (parts.path or "/") + (f"?{parts.query}" if parts.query else ""), body, headers)
             status = line.getresponse().status
         except TimeoutError:
-            # The socket's own limit came first.
+            # The socket's own timeout came first.
             expired.set()
         except (HTTPException, UnicodeError) as broken:
             raise ConnectionError(f"no HTTP answer ({type(broken).__name__})") from None
         finally:
             alarm.cancel()
             if expired.is_set():
-                # The alarm closed the connection: it looks like a broken answer, or like the end of truncated headers.
+                # The alarm closed the connection, which looks like a broken answer, or like truncated headers.
                 raise TimeoutError(f"no whole answer within {budget:g} seconds") from None
     return status
 
@@ -76,7 +76,7 @@ class _Connection(HTTPConnection):
         self.is_secure = parts.scheme == "https"
         self.default_port = HTTPS_PORT if self.is_secure else HTTP_PORT
         self.address = address
-        # With its port, or the end of an IPv6 address would be taken for one.
+        # The port is given, because else the end of an IPv6 address would be read as a port.
         super().__init__(parts.hostname or "", address[1], timeout=budget)
 
     def connect(self) -> None:

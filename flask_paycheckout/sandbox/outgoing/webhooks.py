@@ -1,7 +1,7 @@
 """Webhooks to the merchants, each to the address of the account that it concerns, and their delivery with retries.
 
 A webhook is stored in the transaction of the event that it reports, and sent after the commit, with no transaction
-open, by whoever claims it: a thread, or the call that caused it. Deliveries and retries become due by the virtual
+open, by the thread or the call that claims it. Deliveries and retries become due by the virtual
 clock.
 """
 
@@ -41,7 +41,7 @@ RETRY_DELAYS = (60, 300, 1800, 7200, 21600)
 """Seconds of the virtual clock after which a failed attempt is repeated; after the last retry the webhook has failed.
 """
 HELD_FOR = timedelta(seconds=300)
-"""How long the fault `reorder` holds a webhook back at most, for another one to be sent first."""
+"""The longest time that the fault `reorder` holds a webhook back until another one is sent."""
 
 _LEASE = timedelta(seconds=60)
 # A longer run would be an endless loop between the sandbox and its receiver.
@@ -138,7 +138,7 @@ def enqueue(session: Session, user_id: str, order_id: str, payload: Mapping[str,
 
 
 def _note(session: Session, webhook: Webhook, activity: str, outcome: str, description: str) -> None:
-    """Let the feed tell what became of a webhook."""
+    """Add the outcome of a webhook to the feed."""
     session.add(
         Activity(
             kind="webhook",
@@ -167,7 +167,7 @@ def deliver_due(order_id: str | None = None) -> int:
 def deliver(webhook: Webhook) -> None:
     """Send a claimed webhook and record the result, if there is somewhere to send it.
 
-    :param webhook: as it was claimed: by `claimed_until`, a result tells whether it is still the same.
+    :param webhook: as it was claimed; a result is stored only if `claimed_until` is still the same.
     """
     url = webhook.account.webhook_url
     if url is None:
@@ -190,7 +190,7 @@ def deliver(webhook: Webhook) -> None:
 
 
 def _event(webhook: Webhook) -> dict[str, str]:
-    """The headers that tell of one attempt; the first is 1."""
+    """The headers that describe one attempt; the number of the first is 1."""
     if assumption("webhook_headers") == "plain":
         return {}
     event = "deposit" if "orderId" in json.loads(webhook.payload) else "disbursement"
@@ -227,7 +227,7 @@ def is_in_turn() -> ColumnElement[bool]:
 
 
 def is_any_waiting(*conditions: ColumnElement[bool]) -> bool:
-    """Whether a webhook fulfils the conditions whose result is not recorded."""
+    """Whether a webhook without a recorded result fulfils the conditions."""
     with transaction() as session:
         return session.scalar(select(Webhook.id).where(Webhook.state == WAITING, *conditions).limit(1)) is not None
 
@@ -249,11 +249,11 @@ def claim_webhook(*conditions: ColumnElement[bool]) -> Webhook | None:
     due = select(Webhook).where(Webhook.state == WAITING, Webhook.due_at <= current_time(), is_free, *conditions)
     with transaction() as session:
         first = due.order_by(Webhook.due_at, Webhook.number).limit(1)
-        # Another process is claiming a row that is locked.
+        # Skip locked rows: another process is claiming them.
         webhook = session.scalar(first.with_for_update(skip_locked=True))
         if webhook is None:
             return None
-        # No longer held, because two processes that send held webhooks could deadlock on each other's rows.
+        # Not held any more, because two processes that send held webhooks could deadlock on each other's rows.
         webhook.claimed_until, webhook.held = now + _LEASE, False
         if webhook.account.webhook_url is None:
             webhook.state, webhook.claimed_until = NO_ENDPOINT, None
@@ -265,7 +265,7 @@ def _decide_next(webhook: Webhook, *, accepted: bool) -> None:
     if accepted:
         webhook.state = DELIVERED
     elif assumption("webhook_retries") == "on" and webhook.attempts <= len(RETRY_DELAYS):
-        # Counted from when it was due, so that advancing the clock far runs several retries.
+        # Counted from the time at which it was due, so that advancing the clock far runs several retries.
         webhook.due_at += timedelta(seconds=RETRY_DELAYS[webhook.attempts - 1])
     else:
         webhook.state = FAILED
@@ -274,7 +274,7 @@ def _decide_next(webhook: Webhook, *, accepted: bool) -> None:
 def _release_held(session: Session, sent: Webhook) -> None:
     """Make webhooks due that were held back until a later one was sent."""
     held = select(Webhook.number).where(Webhook.held, Webhook.state == WAITING)
-    # Compared here: by an index of its own, the number would find nearly every webhook that was ever sent.
+    # The number is compared here: its own index would find nearly every webhook that was ever sent.
     earlier = [number for number in session.scalars(held) if number < sent.number]
     if earlier:
         released = update(Webhook).where(Webhook.number.in_(earlier), Webhook.held, Webhook.state == WAITING)
@@ -282,12 +282,12 @@ def _release_held(session: Session, sent: Webhook) -> None:
 
 
 def send_due() -> None:
-    """Have the webhooks sent that are due, by threads or within the call; must be called outside of a transaction."""
+    """Have due webhooks sent, by threads or within the call; must be called outside of a transaction."""
     (world().wake or deliver_due)()
 
 
 def send_first(order_id: str) -> None:
-    """Send the webhooks about an order before the current call goes on, whichever thread or process sends them."""
+    """Wait until the webhooks about an order are sent, by this call or by another thread or process."""
     end = monotonic() + 2 * TIME_BUDGET
     is_claimed = Webhook.order_id == order_id, Webhook.claimed_until > world().clock.machine()
     while monotonic() < end and (deliver_due(order_id) or is_any_waiting(*is_claimed)):

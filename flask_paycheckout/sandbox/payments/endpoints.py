@@ -44,7 +44,7 @@ from flask_paycheckout.sandbox.world.transitions import PENDING, note
 LIFETIME = timedelta(hours=24)
 """Time from a payment's creation to its expiredDate."""
 
-# The columns of a payment that are attributes of the exchange, and what is kept of its recipient.
+# The columns of a payment that are attributes of the exchange, and the fields that are kept of its recipient.
 _OF_EXCHANGE = (
     *("payment_type", "input_currency", "output_currency", "output_amount", "output_amount_exact", "cents"),
     *("exchange_fees", "platform_fees"),
@@ -129,7 +129,7 @@ def create_payment(session: Session, account: Account, sent: NewPayment) -> Deta
 
 
 def store_payment(session: Session, user_id: str, sent: NewPayment) -> Payment:
-    """Store a payment. :raises Refusal: it is wrong."""
+    """Store a payment. :raises Refusal: it is invalid."""
     made = exchange("inputAmount", sent.input_amount, sent.input_currency, sent.output_currency, buys=True)
     check_address("walletAddress", sent.wallet_address, made.token.blockchain_type)
     receiver = find_recipient(session, user_id, sent.receiver_id)

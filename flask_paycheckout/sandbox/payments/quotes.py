@@ -48,9 +48,9 @@ def rate_of(token: Token, currency: str) -> Decimal | None:
     return EXACT.multiply(token.price, PER_DOLLAR[currency])
 
 
-# More than any token has, and so few that the largest amount can still be stored.
+# More decimals than any token has, and few enough that the largest amount can still be stored.
 _EXACT_PLACES = 27
-# Above every limit, and sums of many in cents still fit into an integer of every database.
+# Above every limit; sums of many such amounts in cents still fit into an integer of every database.
 _MAX_DOLLARS = Decimal(10**10)
 
 
@@ -76,7 +76,7 @@ class Exchange:
     platform_fees: Decimal
     total_fee_amount: Decimal
     total_received_amount: Decimal
-    """The rest of the amount."""
+    """The amount less the total fee."""
     output_amount_exact: Decimal
     output_amount: Decimal
     cents: int
@@ -123,8 +123,8 @@ def exchange(
     """Compute the exchange of an amount of a token for a currency.
 
     :param amount_field: the amount's name in the request, for error messages.
-    :param buys: whether it may be the other way round, and a currency buy a token.
-    :raises FieldError: a code is in no reference list, or the amount has more decimals than the token.
+    :param buys: whether a currency may also buy a token.
+    :raises FieldError: a code is not in the reference lists, or the amount has more decimals than the token.
     :raises Refusal: the token is not exchanged for that currency, or the amount is so small that nothing would arrive.
     """
     token_id, currency = input_currency, output_currency

@@ -23,7 +23,7 @@ STATUSES = (PENDING, PROCESSED, COMPLETED, FAILED)
 
 OFFRAMP = "offramp"
 ONRAMP = "onramp"
-"""From a token to a currency, or the other way."""
+"""From a token to a currency, or from a currency to a token."""
 
 
 class Payment(Made):
@@ -36,7 +36,7 @@ class Payment(Made):
     organization_name: Mapped[str]
     sender: Mapped[dict[str, str]] = mapped_column(JSON)
     receiver: Mapped[dict[str, Any]] = mapped_column(JSON)
-    """With its bank account."""
+    """Includes its bank account."""
     input_currency: Mapped[str]
     input_amount: Mapped[Decimal]
     exchange_fees: Mapped[Decimal]
@@ -55,7 +55,7 @@ class Payment(Made):
     cents: Mapped[int] = mapped_column(BigInteger)
     """Its value in US cents, rounded up, which counts towards the daily limit."""
 
-    # For finding what has had a status long enough.
+    # For finding payments that have had a status long enough.
     __table_args__ = (Index("payment_due", "status", "created_at", "number"),)
 
 

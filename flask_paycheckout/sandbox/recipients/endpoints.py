@@ -154,7 +154,7 @@ def list_recipients(session: Session, account: Account, query: RecipientQuery) -
 
 
 _COMPARED: dict[str, Callable[[str, str], bool]] = {"substring": contains, "prefix": str.startswith, "exact": eq}
-"""How a text is looked for in another, by the values of the unknown `recipient_search`."""
+"""How a name or an address is compared with the search text, by the values of the unknown `recipient_search`."""
 
 
 def _is_wanted(recipient: Recipient, query: RecipientQuery) -> bool:

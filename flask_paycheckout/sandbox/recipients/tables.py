@@ -40,7 +40,7 @@ class Recipient(Made):
     ifsc: Mapped[str | None]
 
 
-# A line for each column, and in it the value of each recipient.
+# Each line is a column, with the value of each recipient.
 _COLUMNS = {
     name: cells
     for name, *cells in rows_of("""

@@ -1,7 +1,7 @@
 """The reference lists below `/v1/reference/` (deprecated).
 
 Identifiers are derived from names, so that they are the same in every sandbox. `_id` and `id` are equal where the
-interface does not tell their difference.
+interface does not distinguish them.
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ references = Blueprint("references", __name__, url_prefix="/v1/reference")
 
 
 def _picture() -> str:
-    """The address of the logo of everything, which pages of shops may show."""
+    """The address of the logo that all records share, which pages of shops may show."""
     return f"{world().base_url}{PICTURE}"
 
 
@@ -181,6 +181,6 @@ def list_payment_methods(session: Session, query: MethodQuery) -> list[PaymentMe
             image=_picture(),
             is_active=method.enabled,
         )
-        # Called without credentials, so that the answer is the same for everybody: the first account's.
+        # The call has no credentials, so everybody gets the methods of the first account.
         for method in as_switched(session, USER_ID, listed)
     ]

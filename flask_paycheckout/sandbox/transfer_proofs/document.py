@@ -1,6 +1,6 @@
 """The transfer proof as a PDF: a heading and one table, in a font that every reader of PDF has.
 
-That font has the letters of Western Europe. Others are printed without their accents, or as their number: U+738B.
+The font has the letters of Western Europe. Other letters are printed without their accents, or as a number: U+738B.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from flask_paycheckout.sandbox.disbursements.fiat_schemas import FiatDisbursemen
 
 _FONT, _ENCODING = "helvetica", "latin-1"
 _WIDTHS = (1, 3)
-"""Of the columns, in proportion."""
+"""The widths of the columns, in proportion."""
 
 
 def transfer_proof(made: FiatDisbursement) -> bytes:
@@ -25,7 +25,7 @@ def transfer_proof(made: FiatDisbursement) -> bytes:
     pdf.set_creation_date(made.updated_at)
     pdf.set_title(f"Transfer proof {made.disbursement_id}")
     pdf.set_lang("en")
-    # Else `{nb}` in a name or note would be printed as the number of pages.
+    # Otherwise `{nb}` in a name or note would be printed as the number of pages.
     pdf.alias_nb_pages(None)  # type: ignore[arg-type]  # as its documentation says
     pdf.add_page()
     pdf.set_font(_FONT, "B", 18)
@@ -64,7 +64,7 @@ def _rows(made: FiatDisbursement) -> list[tuple[str, str]]:
 
 
 _MAX_ACTIVITIES = 20
-"""The last ones: the end of a long history is what counts."""
+"""The most entries of the history that are printed: the last ones, which show the outcome."""
 
 
 def _money(amount: Decimal, currency: str) -> str:
@@ -84,7 +84,7 @@ def _letter(character: str) -> str:
     if character.encode(_ENCODING, "ignore"):
         return character
     if not character.isprintable():
-        # Joiners and direction marks, which are not seen.
+        # Joiners and direction marks, which are invisible.
         return ""
     plain = unicodedata.normalize("NFKD", character).encode(_ENCODING, "ignore").decode(_ENCODING)
     return plain or f"U+{ord(character):04X} "
