@@ -25,11 +25,11 @@ def _make_blueprint() -> Blueprint:
     for rule, endpoint, view, methods in (
         ("/orders/<token>/checkout", "create_checkout", order.create_checkout, "GET POST"),
         ("/orders/<token>", "order_page", order.order_page, "GET"),
-        # Always answered with JSON, which names no amount and no id.
+        # The JSON answer names no amount and no id.
         ("/orders/<token>/status", "order_status", order.order_page, "GET"),
         ("/requests/<token>", "request", order.request_page, "GET"),
         ("/refunds/<token>", "refund", refund.refund, "GET POST"),
-        # Always both, so that the answer to another method does not reveal whether a secret is set.
+        # Both routes always exist, so that the answer to another method does not reveal whether a secret is set.
         ("/webhook", "webhook", webhook.webhook, "POST"),
         ("/webhook/<secret>", "webhook", webhook.webhook, "POST"),
         ("/static/<path:filename>", "static", static, "GET"),
@@ -38,7 +38,7 @@ def _make_blueprint() -> Blueprint:
         # PROVIDE_AUTOMATIC_OPTIONS may keep its own routes from answering preflights.
         options = {"methods": [*methods.split(), "OPTIONS"], "merge_slashes": False}
         blueprint.add_url_rule(rule, endpoint, view, provide_automatic_options=True, **options)
-    # APIFlask describes what blueprints have before requests, unless they say that they are none of its own.
+    # APIFlask inspects the `before_request` functions of each blueprint, unless this attribute is False.
     blueprint.enable_openapi = False  # type: ignore[attr-defined]
     blueprint.before_request(release_session)
     blueprint.register_error_handler(Exception, answer_customer)

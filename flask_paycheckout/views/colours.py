@@ -1,10 +1,10 @@
-"""The shop's accent colour, made darker or lighter until it can be read, as WCAG 2 measures it. Pure."""
+"""The shop's accent colour, made darker or lighter until its contrast is sufficient by WCAG 2."""
 
 from __future__ import annotations
 
 from functools import cache
 
-# The grounds on which `static/paycheckout.css` writes in the accent, in light and dark, and the colours away from them.
+# The backgrounds of accent text in `static/paycheckout.css`, light and dark, and the channel value to move towards.
 _GROUNDS = {"#f3f5f8": 0, "#1a222c": 255}
 _LEAST_CONTRAST = 4.5
 _STEPS = 20
@@ -12,19 +12,19 @@ _STEPS = 20
 
 @cache
 def readable_accents(accent: str) -> tuple[str, ...]:
-    """The nearest colours to an accent such as "#8a2b0b" that can be read on a light page, and on a dark one.
+    """The colours nearest to an accent such as "#8a2b0b" that can be read on a light page, and on a dark one.
 
-    On a button of the accent white can be read in light, and the dark page's ground in dark.
+    A button in the first colour can have white text, and a button in the second the dark page's background colour.
     """
     return tuple(_readable(_channels(accent), ground, away) for ground, away in _GROUNDS.items())
 
 
 def _readable(accent: tuple[int, ...], ground: str, away: int) -> str:
     for step in range(_STEPS + 1):
-        mixed = tuple(round(one + (away - one) * step / _STEPS) for one in accent)
+        mixed = tuple(round(channel + (away - channel) * step / _STEPS) for channel in accent)
         if contrast(mixed, _channels(ground)) >= _LEAST_CONTRAST:
             break
-    return "#" + "".join(f"{one:02x}" for one in mixed)
+    return "#" + "".join(f"{channel:02x}" for channel in mixed)
 
 
 def contrast(one: tuple[int, ...], other: tuple[int, ...]) -> float:
@@ -34,7 +34,7 @@ def contrast(one: tuple[int, ...], other: tuple[int, ...]) -> float:
 
 
 def _luminance(channels: tuple[int, ...]) -> float:
-    shares = (one / 255 for one in channels)
+    shares = (channel / 255 for channel in channels)
     linear = (share / 12.92 if share <= 0.04045 else ((share + 0.055) / 1.055) ** 2.4 for share in shares)
     return sum(weight * share for weight, share in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
 

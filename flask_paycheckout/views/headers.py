@@ -1,8 +1,8 @@
 """Security headers of every response, and the checks of who sends a form or a request for JSON.
 
-Flask-WTF's check is not for our forms, as it wants a token from the visitor's session: the service that sends webhooks
-has none, and a payment link works from any device. They are protected by their encrypted token, and by the browser's
-`Sec-Fetch-Site` or `Origin` header; the shop's own forms stay checked.
+Flask-WTF's check does not suit our forms, because it requires a token from the visitor's session: the service that
+sends webhooks has no session, and a payment link works from any device. Our forms are protected by their encrypted
+token, and by the browser's `Sec-Fetch-Site` or `Origin` header; Flask-WTF still checks the shop's own forms.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from flask_paycheckout.runtime import runtime
 from flask_paycheckout.security.origins import origin_of
 from flask_paycheckout.views.language import accepted_by, page_settings
 
-# Under "no-referrer" browsers post forms with `Origin: null`, and older browsers, or any over plain http, send no other
-# header that tells their origin. "strict-origin" sends the shop's origin, never the page's address with its token;
+# With "no-referrer", browsers post forms with `Origin: null`. Older browsers, and all browsers over plain http, send no
+# other header that names the origin. "strict-origin" sends the shop's origin, never the page's address with its token;
 # browsers that do not know it fall back to "no-referrer".
 _PAGE_REFERRER = "no-referrer, strict-origin"
-# For responses that are no pages: nothing may run or be embedded.
+# The policy of responses that are not pages: nothing may run or be embedded.
 _POLICY = "default-src 'none'; base-uri 'none'; frame-ancestors 'none'; form-action 'none'"
 _FOR_ORIGINS = {
     f"paycheckout.{name}" for name in ("create_checkout", "order_page", "order_status", "refund", "request")
@@ -38,7 +38,7 @@ _NONCE, _PAYMENT_PAGES = "flask_paycheckout.nonce", "flask_paycheckout.payment_p
 
 
 def release_session() -> None:
-    """Before a request: close what the shop's own functions for each request left open of its session, if unchanged."""
+    """Before a request, end the transaction that the shop's `before_request` functions left open, if it only read."""
     if request.endpoint != "paycheckout.static":
         runtime().sessions.let_clean_go()
 
@@ -52,8 +52,8 @@ def nonce() -> str:
 def lead_forms_to(account: Callable[[], str]) -> None:
     """Let the pay form of this page lead to an account's payment pages; `form-action` is applied to redirects too.
 
-    :param account: gives the account's name. While it fails, nobody knows the account's origins, and the form may lead
-        wherever customers may be sent without a list.
+    :param account: returns the account's name. If it raises an error, the account's origins are unknown, and the form
+        may lead to any https address; with a sandbox on this machine, also to http on the loopback interface.
     """
     shop = runtime()
     try:
@@ -70,12 +70,12 @@ def harden(response: Response) -> Response:
     headers["X-Content-Type-Options"] = "nosniff"
     if request.endpoint == "paycheckout.static":
         return response
-    # Browsers do not show a redirect, which must send no referrer at all.
-    shown = response.mimetype == "text/html" and not response.location
+    # A redirect is not shown as a page, and must send no referrer at all.
+    is_page = response.mimetype == "text/html" and not response.location
     headers["Cache-Control"] = "no-store"
-    headers["Referrer-Policy"] = _PAGE_REFERRER if shown else "no-referrer"
+    headers["Referrer-Policy"] = _PAGE_REFERRER if is_page else "no-referrer"
     headers["X-Frame-Options"] = "DENY"
-    headers["Content-Security-Policy"] = _page_policy() if shown else _POLICY
+    headers["Content-Security-Policy"] = _page_policy() if is_page else _POLICY
     return response
 
 
@@ -102,9 +102,9 @@ FOREIGN_FORM = "This form was sent from another site."
 def require_same_site(remedy: str = "Please send it from the shop's own page.") -> None:
     """Refuse a form that was sent from another site, with 403.
 
-    This is the check of our own forms, for forms of the shop's that start a payment or decide about one. Browsers
-    name the form's site in `Sec-Fetch-Site`, older ones in `Origin`. A request without both is refused, except in
-    testing and debug, where clients often send neither.
+    Our own forms use this check; shops can use it for their own forms that start a payment or decide about one.
+    Browsers name the form's site in `Sec-Fetch-Site`, older browsers in `Origin`. A request with neither header is
+    refused, except in testing and debug mode, in which clients often send neither.
 
     :param remedy: the sentence that tells people what to do instead.
     """
@@ -113,10 +113,10 @@ def require_same_site(remedy: str = "Please send it from the shop's own page.") 
 
 
 def may_use_links() -> bool:
-    """Whether the sender of this request may change something by a sealed link, which needs no session.
+    """Whether the sender of this request may change something with a sealed link, which needs no session.
 
-    The shop's own pages may. With JSON, which no form of another site can send, so may pages of PAYCHECKOUT_ORIGINS,
-    and programs, which send none of the headers by which browsers name a site.
+    The shop's own pages may. Pages of PAYCHECKOUT_ORIGINS may with JSON, which no form of another site can send.
+    Programs may with JSON too; they send none of the headers in which browsers name a site.
     """
     if _is_same_site():
         return True
@@ -127,17 +127,17 @@ def may_use_links() -> bool:
 
 
 def wants_json() -> bool:
-    """Whether this request is answered with JSON, since `Accept` prefers it to a page or the route has no page."""
+    """Whether to answer this request with JSON, because `Accept` prefers it to a page or the route has no page."""
     if request.endpoint == "paycheckout.order_status":
         return True
-    # Parameters such as a charset make no other type.
+    # Ignore parameters such as a charset.
     accepted = MIMEAccept((parse_options_header(value)[0], quality) for value, quality in accepted_by("Accept"))
-    # Many programs send "application/json, */*": of two that are equally good, the one that is named is preferred.
+    # Many programs send "application/json, */*": between types of equal quality, prefer the one that is named.
     return accepted.best_match(("text/html", "application/json")) == "application/json"
 
 
 def allow_origins(response: Response) -> Response:
-    """Let pages of PAYCHECKOUT_ORIGINS read the answers of the customers' routes, errors too; they send no cookies."""
+    """Let pages of PAYCHECKOUT_ORIGINS read the answers of the customers' routes, including errors, without cookies."""
     origins, origin = runtime().settings.origins, request.headers.get("Origin")
     if not origins or request.endpoint not in _FOR_ORIGINS:
         return response
@@ -158,21 +158,21 @@ def _is_same_site() -> bool:
     origin = request.headers.get("Origin")
     if site not in (None, "same-site"):
         return False
-    told_nothing = site is None and origin in (None, "null")
-    return _is_own(origin or "") or (told_nothing and (current_app.testing or current_app.debug))
+    no_header = site is None and origin in (None, "null")
+    return _is_own(origin or "") or (no_header and (current_app.testing or current_app.debug))
 
 
 def _is_own(origin: str) -> bool:
-    """Whether an origin is the public one, this page's account's or request's, or SERVER_NAME or a subdomain of it."""
-    # Werkzeug gives an empty host for an invalid Host header.
+    """Whether an origin is ours: the request's, a `public_url` (the shop's or account's), or under SERVER_NAME."""
+    # Werkzeug returns an empty host for an invalid Host header.
     own = {f"{request.scheme}://{request.host}"} if request.host else set()
-    own |= {origin_of(one.public_url) for one in (runtime().settings, page_settings()) if one.public_url}
+    own |= {origin_of(settings.public_url) for settings in (runtime().settings, page_settings()) if settings.public_url}
     (scheme, _, host), name = origin.partition("://"), current_app.config["SERVER_NAME"]
     return origin in own or (bool(name) and scheme in ("https", request.scheme) and f".{host}".endswith(f".{name}"))
 
 
 def exempt_from_csrf(app: Flask, views: Sequence[Callable[..., object]]) -> None:
-    """Exempt these views from the app's `CSRFProtect`, whether it is set up before this extension or after."""
+    """Exempt these views from the app's `CSRFProtect`, whether it is initialized before this extension or after."""
 
     def exempt() -> None:
         # An app that uses Flask-WTF has imported it. Other extensions register as "csrf" too, so check the type.
@@ -182,5 +182,5 @@ def exempt_from_csrf(app: Flask, views: Sequence[Callable[..., object]]) -> None
                 csrf.exempt(view)
 
     exempt()
-    # A CSRFProtect that is set up later registers its check behind this one, which therefore still comes first.
+    # A CSRFProtect that is initialized later registers its check after this function, which therefore runs first.
     app.before_request(exempt)

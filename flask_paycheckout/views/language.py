@@ -1,7 +1,7 @@
-"""How a page is made: by whose settings, in which language, and in which notation.
+"""The settings, language and notation of a page.
 
-The language is that of Flask-Babel where the shop uses it, else the one that the browser prefers. Babel itself, which
-writes amounts, times and countries, is imported when a page first needs it.
+The language is Flask-Babel's if the shop uses it, else the one that the browser prefers. Babel itself, which formats
+amounts, times and countries, is imported when a page first needs it.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ if TYPE_CHECKING:
 
 _SETTINGS, _FORMAT = "flask_paycheckout.settings", "flask_paycheckout.format"
 _UNKNOWN = "flask_paycheckout.unknown_locale"
-# Browsers send a tenth of it. Servers let up to 256 KiB pass, which would take a fifth of a second to parse.
+# In characters. Browsers send a tenth of it. Servers accept up to 256 KiB, which would take 0.2 seconds to parse.
 _MAX_PREFERENCES = 1000
 
 
 def use_settings(find: Callable[[], Settings]) -> None:
-    """Make the page of this request by a merchant account's settings in place of the shop's.
+    """Make the page of this request by a merchant account's settings instead of the shop's.
 
-    :param find: returns them; called when the page first needs them, as JSON seldom does.
+    :param find: returns the settings; called when they are first needed, which JSON answers seldom do.
     """
     request.environ[_SETTINGS] = find
     request.environ.pop(_FORMAT, None)
@@ -48,25 +48,25 @@ def use_settings(find: Callable[[], Settings]) -> None:
 
 def page_settings() -> Settings:
     """The settings by which the page of this request is made."""
-    found: Callable[[], Settings] | Settings | None = request.environ.get(_SETTINGS)
-    if isinstance(found, Settings):
-        return found
+    settings: Callable[[], Settings] | Settings | None = request.environ.get(_SETTINGS)
+    if isinstance(settings, Settings):
+        return settings
     # Every request has a WSGI environment of its own, but not always an application context.
-    request.environ[_SETTINGS] = made = runtime().settings if found is None else found()
-    return made
+    request.environ[_SETTINGS] = result = runtime().settings if settings is None else settings()
+    return result
 
 
 def use_found_settings() -> None:
-    """Make this page by the shop's settings unless others were found already: the database cannot be asked now."""
+    """Use the shop's settings unless others were found already, because the database is unavailable."""
     if not isinstance(request.environ.get(_SETTINGS), Settings):
         use_settings(lambda: runtime().settings)
 
 
 def shop_shown() -> dict[str, Any]:
-    """The facts of the shop, or of the merchant account, whose page it is; templates call them `shop`.
+    """The facts about the page's shop or merchant account; templates call them `shop`.
 
-    `accents` has the accent colour in light and in dark, and is empty where the shop has set none. `contact` is the
-    address of a link, and `new_tab` says whether the service's payment page opens in a new tab.
+    `accents` has the accent colour for light and for dark pages, and is empty if none is set. `contact` is the address
+    of a link, and `new_tab` says whether the service's payment page opens in a new tab.
     """
     own = page_settings()
     accents = readable_accents(own.accent) if own.accent else ()
@@ -82,14 +82,14 @@ def shop_shown() -> dict[str, Any]:
 
 def of_page() -> Language:
     """The language of our own pages in this request."""
-    wanted = _wanted_by_shop()
-    if wanted is None:
-        wanted = [tag for tag, quality in accepted_by("Accept-Language") if quality > 0]
-    return choose(wanted, page_settings().languages)
+    tags = _wanted_by_shop()
+    if tags is None:
+        tags = [tag for tag, quality in accepted_by("Accept-Language") if quality > 0]
+    return choose(tags, page_settings().languages)
 
 
 def accepted_by(header: str) -> Accept:
-    """The values that the beginning of a request's `Accept` or `Accept-Language` names, parsed once in each request."""
+    """The values in the first 1000 characters of `Accept` or `Accept-Language`, parsed once in each request."""
     parsed: Accept | None = request.environ.get(f"flask_paycheckout.{header}")
     if parsed is None:
         kind = LanguageAccept if header == "Accept-Language" else MIMEAccept
@@ -104,7 +104,7 @@ def gettext(text: str) -> str:
 
 
 def of_shop(order_id: str) -> Language:
-    """The language of our elements about an order on the shop's own pages, which follow the shop, not the browser."""
+    """The language of our elements on the shop's own pages, which follow the shop's language, not the browser's."""
     return choose(_wanted_by_shop() or [], runtime().settings_of_order(order_id).languages)
 
 
@@ -125,7 +125,7 @@ def _wanted_by_shop() -> list[str] | None:
     try:
         locale = flask_babel.get_locale()
     except Exception as error:
-        # The shop may query a database that is away. The page is then in the browser's language.
+        # The shop's locale function may query an unavailable database. The page then has the browser's language.
         request.environ[_UNKNOWN] = True
         runtime().log.exception("the locale", "the shop's locale could not be found", extra=about(), error=error)
         return None
@@ -140,17 +140,17 @@ def format_amount(amount: Decimal, currency: str, language: Language | None = No
     """Format an exact amount with its currency, in the notation of the page's language; plainly without Babel.
 
     :param currency: an ISO 4217 code, or a token id of the service, which is appended unchanged.
-    :param language: another language than the page's.
+    :param language: the language, by default the page's.
     """
     return (page_format() if language is None else _amount_format(language))(amount, currency)
 
 
 def page_format() -> Show:
-    """`format_amount` for a page of many amounts: its language is found once, with the first one."""
-    found: Show | None = request.environ.get(_FORMAT)
-    if found is None:
-        request.environ[_FORMAT] = found = _amount_format()
-    return found
+    """`format_amount` for a page with many amounts: the language is determined once, for the first amount."""
+    show: Show | None = request.environ.get(_FORMAT)
+    if show is None:
+        request.environ[_FORMAT] = show = _amount_format()
+    return show
 
 
 def _amount_format(language: Language | None = None) -> Show:
@@ -169,7 +169,7 @@ def _amount_format(language: Language | None = None) -> Show:
                 number = format_decimal(amount, locale=locale, decimal_quantization=False)
                 return f"{number}{_NO_BREAK}{visible(currency)}"
             pattern = parse_pattern(locale.currency_formats["standard"].pattern)
-            # The decimals of ISO 4217: Babel's own tables have fewer for some currencies, and would round.
+            # Use the decimals of ISO 4217. Babel's own tables have fewer for some currencies, and would round.
             pattern.frac_prec = (places, max(places, -int(amount.as_tuple().exponent)))
             return format_currency(amount, currency, pattern, locale, currency_digits=False)
 
@@ -177,7 +177,7 @@ def _amount_format(language: Language | None = None) -> Show:
 
 
 def _places(currency: str) -> int | None:
-    """The decimals of a currency; None for a code that the service reported, and that nobody knows."""
+    """The decimals of a currency; None for an unknown code, which the service may report."""
     try:
         return decimals_of(currency)
     except ValueError:
@@ -190,7 +190,7 @@ def shown(amount: Amount) -> str:
 
 
 def sum_in_sentence(amount: Decimal, currency: str) -> str:
-    """An amount in the same notation with plain spaces, which stand alike on a terminal."""
+    """An amount in the page's notation, with ordinary spaces, for sentences and terminals."""
     return " ".join(format_amount(amount, currency).split())
 
 
@@ -208,19 +208,19 @@ def format_moment(moment: datetime) -> str:
     """Format a time, in the page's time zone, in the notation of its language; plainly without Babel."""
     local, locale = moment.astimezone(page_settings().time_zone), _locale()
     if locale is None:
-        # Browsers would break a date at its hyphens.
+        # Browsers would break a date at ordinary hyphens.
         return f"{local:%Y-%m-%d}".replace("-", "\N{NON-BREAKING HYPHEN}") + f" {local:%H:%M %Z}"
     from babel.dates import format_date, format_time
 
-    # A short date may read as day and month or as month and day.
+    # In a short date, day and month could be confused.
     date, time = format_date(local, "medium", locale), format_time(local, "short", local.tzinfo, locale)
     return str(locale.datetime_formats["medium"]).format(f"{time}{_NO_BREAK}{local:%Z}", date)
 
 
 def when(at: datetime) -> str:
-    """A time as people say it: "today, 14:05", "3 Mar, 14:05", "3 Mar 2025".
+    """A time in everyday words: "today, 14:05", "3 Mar, 14:05", "3 Mar 2025".
 
-    In the time zone of the shop, or of the account that the page is limited to.
+    The time zone is the shop's, or the one of the account to which the page is limited.
     """
     return spoken_moment(page_settings().time_zone, runtime().clock(), at)
 
@@ -241,15 +241,15 @@ def spoken_moment(zone: tzinfo, now: datetime, at: datetime) -> str:
 
 
 def country_names() -> dict[str, str]:
-    """The names of all countries in the page's language, sorted, by their English ones, which stand without Babel."""
+    """The sorted names of all countries in the page's language (English without Babel), by their English names."""
     locale = _locale()
     names = {} if locale is None else locale.territories
-    shown = {name: str(names.get(code, name)) for code, name in countries().items()}
-    return dict(sorted(shown.items(), key=lambda named: unicodedata.normalize("NFKD", named[1]).casefold()))
+    translated = {name: str(names.get(code, name)) for code, name in countries().items()}
+    return dict(sorted(translated.items(), key=lambda named: unicodedata.normalize("NFKD", named[1]).casefold()))
 
 
 def _locale(language: Language | None = None) -> Locale | None:
-    """Babel's locale of the page, or of this language, without a region that it does not know; None without Babel."""
+    """Babel's locale of this language, by default the page's, without an unknown region; None without Babel."""
     try:
         from babel import Locale, UnknownLocaleError
     except ModuleNotFoundError:

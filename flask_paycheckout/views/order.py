@@ -1,6 +1,6 @@
 """An order's routes for customers: the pay button's, and the status page with its JSON.
 
-All are reached by a signed link, from any device, without a session.
+A signed link leads to each of them, from any device, without a session.
 """
 
 from __future__ import annotations
@@ -62,9 +62,9 @@ from flask_paycheckout.wiring.logs import about
 
 @negotiated
 def order_page(token: str) -> Answer:
-    """Give the order's status; its page has a pay button while the shop wants a payment.
+    """Return the order's status; its page has a pay button while the shop wants a payment.
 
-    With `?payment` in the page's address, lead to the payment page that is open: the page itself names no checkout.
+    With `?payment` in the page's address, redirect to the open payment page: the page itself names no checkout.
     """
     return _standing(link_of(STATUS, token))
 
@@ -100,37 +100,38 @@ def _status_page(link: Link, current: OrderStatus) -> BaseResponse:
     # The shop may add to the query of each address.
     here = partial(url_for, str(request.endpoint), **(request.view_args or {}))
     if "payment" in request.args:
-        # Once that page is over this address must not stay in the browser, whose way back could lead to a later one.
+        # If the payment page has expired, redirect all the same. Otherwise this address would stay in the browser's
+        # history, where it could lead to a later payment page.
         return redirect(open_page or here(), 303)
-    held = [checkout.due for checkout in current.newest if checkout.status == Status.HELD]
-    if held and current.status == Status.PAID:
-        held, news = [], SECOND
+    held_totals = [checkout.due for checkout in current.newest if checkout.status == Status.HELD]
+    if held_totals and current.status == Status.PAID:
+        held_totals, news = [], SECOND
     elif failed:
         news = UNPRICED
-    # No link to the refund page, which decides where money goes: the status link may have been passed on.
+    # Do not link to the refund page, which decides where money goes: others may have received the status link.
     refunds = _refunds(current, order_id)
     is_shown = shop.settings.show_total or request_of(order_id) is not None
     arrivals, gone = shop.checkouts.arrivals(order_id) if settled or current.refundable else ([], [])
     lines = shop.customers.lines_of(order_id) if is_shown else ()
-    receipt = Receipt(next(iter(held), due), left, arrivals if is_shown else (), is_shown, gone, lines)
+    receipt = Receipt(next(iter(held_totals), due), left, arrivals if is_shown else (), is_shown, gone, lines)
     # While order_total fails, the page must not claim that there is nothing to pay.
-    wanted = due is not None or failed
-    # While nobody knows whether the customer has paid, only the page that is open is offered, which is no second one.
+    is_payable = due is not None or failed
+    # While it is unknown whether the customer has paid, offer only the page that is open, to avoid a second payment.
     newest = next(iter(current.newest), None)
     is_open = newest is not None and runtime().clock() < newest.expires_at
     offered = due is not None and news != UNFINISHED and (is_open or not current.is_unsure)
     return _page(
         link,
         current,
-        order_text(current, wanted, receipt, refunds, _asked(order_id), news),
-        # Beside the link to the page that is open, a form could make a second one.
+        order_text(current, is_payable, receipt, refunds, _asked(order_id), news),
+        # The form is not shown with the link to the open page, because it could create a second one.
         action=pay_path(link) if offered else None,
         payment_page=open_page and here(payment=1),
     )
 
 
 def _not_payable(link: Link) -> Answer:
-    """The status of an order that the shop wants no payment for: the answer to an outdated pay button."""
+    """The answer to an outdated pay button: the status of an order for which the shop wants no payment."""
     order_id = link.subject
     current = _read_status(order_id)
     text = order_text(current, False, Receipt(), _refunds(current, order_id), _asked(order_id))
@@ -155,15 +156,15 @@ def _page(
 
 
 def _asked(order_id: str) -> ShownRequest | None:
-    """The payment request whose order it is, with its state by its own row; None for an order of the shop."""
-    asked = runtime().requests.of_an_order(order_id)
-    return None if asked is None else ShownRequest(asked, asked.status("unpaid", runtime().clock()))
+    """The payment request that an order belongs to, with the state of its row; None for an order of the shop."""
+    payable = runtime().requests.of_an_order(order_id)
+    return None if payable is None else ShownRequest(payable, payable.status("unpaid", runtime().clock()))
 
 
-# Drawing takes longer than all the rest of the page, which anybody with the link can open any number of times.
+# Drawing takes longer than the rest of the page, and anybody with the link can open the page any number of times.
 @lru_cache(maxsize=64)
 def _drawn(url: str) -> Markup | None:
-    """A QR code of a request's page; None where nothing is installed that draws one."""
+    """A QR code of a request's page; None without segno."""
     try:
         return qr_code(url)
     except ImportError:
@@ -171,22 +172,22 @@ def _drawn(url: str) -> Markup | None:
 
 
 def _open_page(newest: Sequence[CheckoutMixin], total: Total | None, due: Total | None) -> tuple[str | None, str]:
-    """The payment page on which the money was begun to be sent, or None, and the sentence that tells which.
+    """The open payment page on which the customer chose how to pay, or None; and the sentence about it.
 
     :param newest: the order's newest checkouts.
-    :param due: what a new payment page would ask for.
+    :param due: the sum that a new payment page would ask for.
     """
-    # Not the current checkout: the customer may have sent the money for an earlier one, and would pay a second time.
-    made = next((checkout for checkout in newest if checkout.status == Status.PENDING), None)
-    if made is not None and (made.total, made.due) != (total, due):
+    # The current checkout may be newer. The customer may have sent the money for this one, and would pay twice.
+    pending = next((each for each in newest if each.status == Status.PENDING), None)
+    if pending is not None and (pending.total, pending.due) != (total, due):
         return None, CHANGED
-    if made is None or runtime().clock() >= made.expires_at:
+    if pending is None or runtime().clock() >= pending.expires_at:
         return None, OVER
     try:
-        require_allowed(made.url, runtime().origins_of(made.account))
+        require_allowed(pending.url, runtime().origins_of(pending.account))
     except UnsafeCheckoutUrl:
         return None, OVER
-    return made.url, UNFINISHED
+    return pending.url, UNFINISHED
 
 
 def _refunds(current: OrderStatus, order_id: str) -> OrderRefunds:
@@ -200,7 +201,7 @@ def _read_status(order_id: str) -> OrderStatus:
 
 
 def _ask_total(order_id: str) -> tuple[Total | None, bool]:
-    """The total that can be paid now, or None; and whether a function of the shop failed."""
+    """The total that can be paid now, or None; and whether the shop failed to say it."""
     try:
         total, account = runtime().answers.order(order_id)
         if total is not None:
@@ -223,7 +224,7 @@ def _ask_total(order_id: str) -> tuple[Total | None, bool]:
 def create_checkout(token: str) -> Answer:
     """Start a payment of the order; people are redirected to the service's payment page.
 
-    A browser that opens the address of the answer again, without the form, gets the status page.
+    A browser that opens this address without the form gets the status page.
     """
     link = link_of(PAY, token)
     if request.method != "POST":
@@ -257,11 +258,11 @@ def create_checkout(token: str) -> Answer:
 
 
 def _started(link: Link, checkout: CheckoutMixin | None = None) -> dict[str, Any]:
-    """The facts of an order's payment; without a checkout, money of it has arrived."""
+    """The JSON of an order's payment. The checkout is None if money has arrived."""
     current = runtime().statuses.stored(link.subject)
-    # A hidden string, which is not encoded by itself.
-    made = {} if checkout is None else {"url": str(checkout.url)}
-    return made | {
+    # The URL is a hidden string, which JSON does not encode without `str`.
+    url = {} if checkout is None else {"url": str(checkout.url)}
+    return url | {
         "statusUrl": later_status_url(link),
         "status": current.status,
         "expiresAt": checkout and checkout.expires_at,
@@ -270,12 +271,12 @@ def _started(link: Link, checkout: CheckoutMixin | None = None) -> dict[str, Any
 
 
 def _log_shop_failure(order_id: str, failed: ShopFailed) -> None:
-    told = "%s failed for order %s", failed.function, order_id
-    runtime().log.exception(failed.function, *told, extra=about(order_id), error=failed.error)
+    message = "%s failed for order %s", failed.function, order_id
+    runtime().log.exception(failed.function, *message, extra=about(order_id), error=failed.error)
 
 
 def _refused(link: Link, code: Code, text: PageText) -> Answer:
-    """Tell that no payment can be started, and that trying again does not help."""
+    """The answer that no payment can be started, and that trying again does not help."""
     text = plain_text(text)
     return problem(code, text.title, partial(page, "unavailable.html", link.subject, text, action=None))
 
@@ -295,15 +296,15 @@ def _unavailable(link: Link, error: Exception) -> Answer:
 
 
 def paycheckout_button(order_id: str, label: str | None = None, total: Total | None = None) -> Markup:
-    """A form that starts the payment of this order; a link to its status page while one is on its way, held or made.
+    """A form that starts the payment of this order; or a link to its status page if a payment is pending, held or paid.
 
-    The form contains an encrypted token, and no price. The order's status is one query, and none where this request has
-    asked `paycheckout.order_statuses` for it.
+    The form contains an encrypted token, and no price. Reading the order's status takes one query, or none if this
+    request has called `paycheckout.order_statuses` for it.
 
     :param label: the text of the button; by default "Pay now" in Flask-Babel's locale, or in the first of
-        PAYCHECKOUT_LANGUAGES where the shop does not use Flask-Babel.
-    :param total: what the order costs, where the page knows it: the button then says the sum. `order_total` is not
-        asked, since it may lock the order.
+        PAYCHECKOUT_LANGUAGES if the shop does not use Flask-Babel.
+    :param total: the order's price, if the page knows it: the button then names the sum. `order_total` is not called,
+        because it may lock the order.
     """
     status = _status_of(order_id)
     is_link = status in BUTTON and status != Status.PART
@@ -312,16 +313,16 @@ def paycheckout_button(order_id: str, label: str | None = None, total: Total | N
         words = of_shop.gettext(BUTTON.get(status or "", BUTTON["pay"]))
         label = words if total is None or status in BUTTON else pay_label(total, of_shop)
     link, action = (status_path(order_id), None) if is_link else (None, pay_path(order_id))
-    # With each variable, since one that is missing could be one of the shop's context processors.
-    shown = {"label": label, "link": link, "action": action, "new_tab": runtime().settings.new_tab}
-    return Markup(render_template("paycheckout/button.html", **shown))  # noqa: S704 - rendered with autoescape
+    # Every variable is set, because a context processor of the shop could set a missing one.
+    variables = {"label": label, "link": link, "action": action, "new_tab": runtime().settings.new_tab}
+    return Markup(render_template("paycheckout/button.html", **variables))  # noqa: S704 - rendered with autoescape
 
 
 def _status_of(order_id: str) -> str | None:
     shop = runtime()
-    asked: dict[str, str] = (shop.web_request() or {}).get(STATUSES, {})
+    statuses: dict[str, str] = (shop.web_request() or {}).get(STATUSES, {})
     try:
-        return asked.get(shop.requests.require_order(order_id)) or shop.order_statuses([order_id])[order_id]
+        return statuses.get(shop.requests.require_order(order_id)) or shop.order_statuses([order_id])[order_id]
     except SQLAlchemyError:
-        # The form asks again when it is sent, so a database that is away costs no shop its page.
+        # The form reads the status again when it is sent, so the shop's page still works while the database is away.
         return None

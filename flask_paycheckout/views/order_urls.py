@@ -23,11 +23,11 @@ from flask_paycheckout.text import is_order_id, require_order_id
 from flask_paycheckout.views.language import page_settings, use_settings
 
 OWNER = "paycheckout_owner"
-"""The usual name of the blueprint of the owner's pages; in the app's `extensions`, that by which it is registered."""
+"""The usual name of the owner's blueprint, and the key in the app's `extensions` of its registered name."""
 
 
 def link_of(purpose: str, token: str) -> Link | None:
-    """Read the link in a token, whose order the page is about; None when it is forged, old, or for another use."""
+    """Read the link in a token, whose subject is an order; None if it is forged, expired, or for another purpose."""
     link = runtime().signed_links.open(purpose, token)
     if link is None or not is_order_id(link.subject):
         return None
@@ -48,13 +48,13 @@ def status_url(order_id: str) -> str:
 def claim_url(reference: str, *, by: str | None = None) -> str:
     """Absolute URL of the page on which the receiver of a refund, or of a payout without `to`, says where it goes.
 
-    It carries a sealed token: anybody who has it can say where the money goes until a person approves it, and sees
-    how the payout stands. Our other pages do not link there. A deed `linked` records who was shown it.
+    It carries a sealed token: anybody who has it can say where the money goes until a person approves it, and can see
+    the payout's state. Our other pages do not link there. A deed `linked` records who was shown the URL.
 
     :param reference: `reference` of the payout that `refund` or `pay_out` returned.
     :param by: the person of the shop who is shown the link, if any; on our own pages and in commands it is known.
-    :raises UnknownPayout: no such payout is stored; one that `db.session` has not committed yet counts.
-    :raises ValueError: it is no refund, and was made with its destination.
+    :raises UnknownPayout: no such payout is stored; a payout that `db.session` has not committed yet counts as stored.
+    :raises ValueError: the payout is no refund, and was made with its destination.
     """
     require_order_id(reference, "reference")
     shop = runtime()
@@ -66,21 +66,22 @@ def claim_url(reference: str, *, by: str | None = None) -> str:
 
 
 def url_of_claim(payout: PayoutMixin) -> str:
-    """This URL, shown to nobody yet."""
+    """The URL of `claim_url`, without recording that anybody was shown it."""
     shop = runtime()
     return _absolute(shop.settings_of(payout.account), "refund", token=shop.signed_links.sign(REFUND, payout.reference))
 
 
 def claim_line(reference: str) -> str:
-    """The line of a command that gives this URL."""
+    """The line in which a command prints the URL of `claim_url`."""
     return f"Send the customer this link, to say where the money goes: {claim_url(reference)}"
 
 
 def request_url(reference: str) -> str:
     """Absolute URL of a payment request's page, to be sent to the person who pays; it carries a sealed token.
 
-    :param reference: `reference` of what `request` returned.
-    :raises UnknownRequest: no such request is stored; one that `db.session` has not committed yet counts.
+    :param reference: `reference` of the payment request that `request` returned.
+    :raises UnknownRequest: no such request is stored; a request that `db.session` has not committed yet counts as
+        stored.
     """
     shop = runtime()
     request = shop.requests.require(reference, shop.sessions.open_connection())
@@ -88,19 +89,19 @@ def request_url(reference: str) -> str:
 
 
 def request_page_url(token: str) -> str:
-    """The absolute URL of the payment request's page that this token opened."""
+    """The absolute URL of the payment request's page with this token."""
     return _absolute(page_settings(), "request", token=token)
 
 
 def later_status_url(link: Link) -> str:
-    """The absolute URL of the order's status page, which expires with the link that led to the present one."""
+    """The absolute URL of the order's status page, which expires together with this link."""
     return _absolute(page_settings(), "order_page", token=_token(STATUS, link))
 
 
 def require_address(account: str) -> None:
-    """Make sure that links to the pages of an account can be made, before something is stored that needs one.
+    """Check that links to an account's pages can be made, before storing something that needs a link.
 
-    :raises ConfigurationError: nobody knows the shop's own address here.
+    :raises ConfigurationError: the shop's own address is unknown here.
     """
     _absolute(runtime().settings_of(account), "webhook")
 
@@ -120,13 +121,13 @@ def webhook_address(shop: Runtime, *, masked: bool = False) -> str:
 
     :param masked: without its secret.
     """
-    known = shop.settings.public_url or shop.app.config.get("SERVER_NAME") or is_beside_sandbox(shop)
-    address = webhook_url() if known else f"https://<the shop's address>{webhook_path()}"
+    is_known = shop.settings.public_url or shop.app.config.get("SERVER_NAME") or is_beside_sandbox(shop)
+    address = webhook_url() if is_known else f"https://<the shop's address>{webhook_path()}"
     return f"{address.rpartition('/')[0]}/***" if masked and shop.settings.webhook_secret else address
 
 
 def owner_url(alarm: Alarm) -> str:
-    """Absolute URL of the owner's page about an alarm, else of the first one; "" without such pages or an address."""
+    """Absolute URL of the owner's page about an alarm, else of the first page; "" if pages or address are missing."""
     page = alarm.page or OwnerPage("overview", "")
     status = {} if page.status is None else {"status": page.status}
     try:
@@ -139,7 +140,7 @@ def owner_url(alarm: Alarm) -> str:
 def pay_path(link: Link | str) -> str:
     """`pay_url` without scheme and host, for forms on this site.
 
-    :param link: the order's id; on our own pages the link that led there, so that the new one expires with it.
+    :param link: the order's id; on our own pages the link that led there, so that the new link expires with it.
     """
     return url_for("paycheckout.create_checkout", token=_token(PAY, link))
 
@@ -191,5 +192,5 @@ def _absolute(settings: Settings, endpoint: str, blueprint: str = "paycheckout",
         )
     scheme, host, path, *_ = urlsplit(base)
     routes = current_app.url_map.bind(host, path, url_scheme=scheme)
-    # Absolute already where the page is on a subdomain of its own, such as the owner's.
+    # The URL is absolute already if the page is on a subdomain of its own, as the owner's pages may be.
     return urljoin(base, routes.build(f"{blueprint}.{endpoint}", values))

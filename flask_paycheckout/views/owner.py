@@ -44,14 +44,14 @@ _LISTED = 100
 
 
 def make_owner_view(permission: Permission, home: str | None, logout: str | None) -> Blueprint:
-    """Make the blueprint `paycheckout_owner`, whose every page asks the permission function first.
+    """Make the blueprint `paycheckout_owner`. Each of its pages asks the permission function first.
 
-    :param home: the address or endpoint of the shop's own desk, to which each page links.
+    :param home: the address or endpoint of the shop's own admin page, to which each page links.
     :param logout: the address or endpoint that logs the person out.
     """
     require_callable(permission, "paycheckout.owner_view")
     blueprint = Blueprint(OWNER, __name__, url_prefix="/paycheckout/owner")
-    # The pages, each with the ability that it wants of a person; those with a token take a form.
+    # The pages, each with the ability that it requires; a route with a token takes a form.
     pages: dict[str, tuple[Callable[..., ResponseReturnValue], str]] = {
         "": (owner_orders.overview, "look"),
         "/orders": (owner_orders.list_orders, "look"),
@@ -78,29 +78,29 @@ def make_owner_view(permission: Permission, home: str | None, logout: str | None
         "/refund": (owner_refunds.ask_for_refund, "refund"),
         "/refunds/<token>": (owner_refunds.refund, "refund"),
     }
-    wanted = {endpoint_of(view): ability for view, ability in pages.values()}
+    abilities = {endpoint_of(view): ability for view, ability in pages.values()}
     forms = [view for rule, (view, _) in pages.items() if "<token>" in rule]
     for rule, (view, _) in pages.items():
         methods = ["POST" if view in forms else "GET"]
         options = {"merge_slashes": False, "strict_slashes": False}
         blueprint.add_url_rule(rule, endpoint_of(view), as_page(view), methods=methods, **options)
 
-    # For APIFlask, as in the customers' blueprint.
+    # APIFlask reads this attribute, as in the customers' blueprint.
     blueprint.enable_openapi = False  # type: ignore[attr-defined]
-    blueprint.before_request(partial(require_permission, permission, wanted))
-    blueprint.context_processor(partial(frame, home, logout, wanted, number_waiting=number_waiting))
+    blueprint.before_request(partial(require_permission, permission, abilities))
+    blueprint.context_processor(partial(frame, home, logout, abilities, number_waiting=number_waiting))
     blueprint.register_error_handler(SQLAlchemyError, lambda error: error_page(owners_answer(error)))
     blueprint.register_error_handler(
         ReceiverFailed,
         lambda error: error_page(ServiceUnavailable(f"Nothing was recorded, because {error.problem}.")),
     )
     for unknown in (UnknownCheckout, UnknownPayout, UnknownRequest):
-        # By the shop's own page, where it has one.
+        # The shop's own page answers, if it has one.
         blueprint.register_error_handler(
             unknown,
             lambda error: current_app.handle_http_exception(NotFound("There is no such payment, payout or request.")),
         )
-    # Where the shop has a page of its own for an error, Flask shows that.
+    # Flask prefers the shop's own page for an error, if there is one.
     blueprint.register_error_handler(HTTPException, error_page)
     blueprint.after_request(harden)
     blueprint.record(lambda state: exempt_from_csrf(cast(Flask, state.app), forms))
@@ -109,12 +109,12 @@ def make_owner_view(permission: Permission, home: str | None, logout: str | None
 
 
 def _keep_name(state: BlueprintSetupState) -> None:
-    """Keep the name by which the shop registers the pages: one of its own, or below a blueprint of its own."""
+    """Keep the name under which the shop registers the pages, which may be its own or nested below a blueprint."""
     state.app.extensions[OWNER] = f"{state.name_prefix}.{state.name}".lstrip(".")
 
 
 def list_deeds() -> Page:
-    """List who viewed, decided, approved, refunded, exported and erased what, newest first."""
+    """List the deeds of persons (views, decisions, approvals, refunds, exports, erasures), newest first."""
     with_views = "views" in request.args
     shop = runtime()
     engine, models = shop.engine(), shop.models

@@ -1,4 +1,4 @@
-"""The owner's page of the books: the money of a month by account and currency, to look at and to download."""
+"""The owner's page of the books: a month's money by account and currency, to view and to download."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from flask_paycheckout.books.periods import month_period
 from flask_paycheckout.runtime import runtime
 from flask_paycheckout.views.language import decimal_mark
 from flask_paycheckout.views.owner_forms import faults, form, form_url, to_save, why_given
-from flask_paycheckout.views.owner_page import Fault, Page, asked_for, go_to, owner, owner_page
+from flask_paycheckout.views.owner_page import Fault, Page, go_to, owner, owner_page, requested_filters
 
 _SPREADSHEET = "spreadsheet"
-# The most accounts of which a month's payments are told by method.
+# The maximum number of accounts whose payments of a month are shown by method.
 _BY_METHOD = 6
 _FORMATS = {
     Format.ACCOUNTING: ("For accounting", "text/csv"),
@@ -26,21 +26,21 @@ _FORMATS = {
     Format.CSV: ("CSV", "text/csv"),
     Format.JSONL: ("JSON lines", "application/jsonl"),
 }
-"""The name and the media type of each format. A spreadsheet gets the file for accounting in its own notation."""
+"""The name and the media type of each format. The spreadsheet's file is the accounting file in another notation."""
 
 
 def show_books(fault: Fault | None = None, month: str | None = None) -> Page:
-    """Show the sums of a month, by default of the present one, with its downloads."""
-    books, asked, month = runtime().books, asked_for(), month or request.args.get("month", "")
-    months = books.months(asked.account)
+    """Show the sums of a month, by default the newest, with its downloads."""
+    books, filters, month = runtime().books, requested_filters(), month or request.args.get("month", "")
+    months = books.months(filters.account)
     month = month if month in months else next(iter(months), "")
     place = months.index(month) if month else 0
     return owner_page(
         "books",
         fault,
-        asked=asked,
+        asked=filters,
         months={each: f"{date.fromisoformat(f'{each}-01'):%B %Y}" for each in months},
-        **_days_of(month, asked.account),
+        **_days_of(month, filters.account),
         # The newest month comes first.
         earlier=next(iter(months[place + 1 :]), None),
         later=months[place - 1] if place else None,
@@ -50,7 +50,7 @@ def show_books(fault: Fault | None = None, month: str | None = None) -> Page:
 
 
 def _days_of(name: str, account: str | None) -> dict[str, Any]:
-    """A month, its first and last day, and what its story tells of it besides its sums."""
+    """The template's variables about a month: its sums, its first and last day, and the figures of its story."""
     if not name:
         return {"month": None}
     shop, first = runtime(), date.fromisoformat(f"{name}-01")
@@ -73,7 +73,7 @@ def _days_of(name: str, account: str | None) -> dict[str, Any]:
 
 @form(lambda month, fault: show_books(fault, month))
 def compare_month(month: str) -> Response:
-    """Have a month compared again, by the next rounds of reconcile."""
+    """Make the next rounds of reconcile compare a month again."""
     with faults("month"):
         runtime().month_audits.again(month)
     return go_to("books", month=month, _anchor="audit")
@@ -87,22 +87,22 @@ def settle_month(month: str) -> Response:
 
 
 def download_month() -> Response | Page:
-    """Give the movements of one month as a file to save; a stream of parts, each read when the browser takes it."""
-    books, asked, month = runtime().books, asked_for(), request.args.get("month", "")
+    """Stream the movements of one month as a file to save; each part is read when the browser receives it."""
+    books, filters, month = runtime().books, requested_filters(), request.args.get("month", "")
     try:
-        given = request.args.get("format", Format.CSV.value)
-        form = Format.ACCOUNTING if given == _SPREADSHEET else Format(given)
-        period = month_period(month, books.zone_of(asked.account), asked.account)
+        format_name = request.args.get("format", Format.CSV.value)
+        form = Format.ACCOUNTING if format_name == _SPREADSHEET else Format(format_name)
+        period = month_period(month, books.zone_of(filters.account), filters.account)
     except ValueError:
         return show_books(Fault("Choose a month, and one of the files."))
     books.record_export(period, owner())
-    of_account = f"-{asked.account}" if asked.account else ""
+    of_account = f"-{filters.account}" if filters.account else ""
     name = "accounting" if form is Format.ACCOUNTING else "books"
-    text = books.text(period, form, **(_notation() if given == _SPREADSHEET else {}))
+    text = books.text(period, form, **(_notation() if format_name == _SPREADSHEET else {}))
     return to_save(text, _FORMATS[form][1], f"{name}-{month}{of_account}.{form.extension}")
 
 
 def _notation() -> dict[str, Any]:
-    """The marks of a file that a spreadsheet opens right in the language of the browser."""
+    """The decimal mark and delimiter with which a spreadsheet in the browser's language opens the file correctly."""
     mark = decimal_mark()
     return {"decimal_mark": mark, "delimiter": "," if mark == "." else ";"}

@@ -1,4 +1,4 @@
-"""The forms of the owner's pages, each for one subject and one person, and what they send: values, mails and files."""
+"""The forms of the owner's pages, each for one subject and one person; their values; mail links and downloads."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ _DECIDED = "This was decided already, or cannot be decided like this any more; s
 
 
 def form(page: Callable[[str, Fault], Page]) -> Callable[[View], View]:
-    """Make the view of a form's token of a function that does what the form says, given the token's subject.
+    """Decorate a function that carries out a form for its subject: the view takes the form's token instead.
 
-    :param page: shows the page with the form again, with what kept it from being done.
+    :param page: shows the page with the form again, with the fault that prevented the action.
     """
 
     def decorate(act: View) -> View:
@@ -63,7 +63,7 @@ def form(page: Callable[[str, Fault], Page]) -> Callable[[View], View]:
 
 
 def form_url(endpoint: str, subject: str) -> str:
-    """The URL that a form posts to. Its token contains subject and person, so nobody can decide in another's name.
+    """The URL that a form posts to. Its token contains subject and person, so nobody can act in another's name.
 
     :param subject: the id of the checkout or payout.
     """
@@ -72,18 +72,18 @@ def form_url(endpoint: str, subject: str) -> str:
 
 
 def as_typed(*names: str) -> dict[str, str]:
-    """The values of the posted form, to be shown again; empty ones before it was sent."""
+    """The values of the posted form, to be shown again; empty texts before it is sent."""
     return {name: request.form.get(name, "") for name in names}
 
 
 def accounts_offered() -> list[str]:
-    """The names of the accounts that a form offers; none where the shop has only one."""
+    """The names of the accounts that a form offers; empty if the shop has only one."""
     shop = runtime()
     return shop.merchants.names() if shop.several_accounts() else []
 
 
 def text_given(name: str) -> str:
-    """A text of the posted form, without blanks at its ends; empty without one."""
+    """A text of the posted form, without blanks at its ends; empty if it is missing."""
     return trimmed(request.form.get(name, ""))
 
 
@@ -103,9 +103,9 @@ def currency_given() -> str:
 
 @contextmanager
 def faults(field: str | None = None) -> Iterator[None]:
-    """Tell a value of the form that cannot be used.
+    """Turn each `ValueError` into a `Fault` about a field of the form.
 
-    :param field: the field that has it; else the first word of the error.
+    :param field: the field's name; by default the first word of the error.
     :raises Fault: for each `ValueError`.
     """
     try:
@@ -118,7 +118,7 @@ def faults(field: str | None = None) -> Iterator[None]:
 def choice_given(name: str, choices: Container[str]) -> str:
     """The choice in the posted form.
 
-    :raises Fault: it is none of these.
+    :raises Fault: the choice is not in `choices`.
     """
     choice = request.form.get(name, "")
     if choice not in choices:
@@ -129,7 +129,7 @@ def choice_given(name: str, choices: Container[str]) -> str:
 def why_given(*, required: bool = True) -> str:
     """The reason in the posted form.
 
-    :raises Fault: there is none, and it is required.
+    :raises Fault: the reason is missing, and required.
     """
     why = text_given("why")[:MAX_WHY]
     if required and not why:
@@ -137,7 +137,7 @@ def why_given(*, required: bool = True) -> str:
     return why
 
 
-# Sentences of the customers' pages, so that they are translated.
+# These sentences are listed with the customers' pages, so that they are translated.
 CLAIM_MAIL = "A refund waits for you: open the link that the shop sent you, and say where the money should go."
 PAY_MAIL = "This request is waiting for your payment."
 
@@ -145,10 +145,10 @@ PAY_MAIL = "This request is waiting for your payment."
 def mail_with(
     url: str, order_id: str | None, account: str, described: Described | None, sentence: str, title: str | None = None
 ) -> str:
-    """The `mailto:` address of a mail to a customer with a link, in the first language of the shop's pages.
+    """The `mailto:` address of a mail with a link for a customer, in the first language of the shop's pages.
 
-    :param sentence: stands above the link; one of the customers' pages.
-    :param title: what it is about, where that is no order.
+    :param sentence: a translated sentence of the customers' pages, which stands above the link.
+    :param title: the mail's subject if it is about no order.
     """
     settings = runtime().settings_of(account)
     language = choose([], settings.languages)

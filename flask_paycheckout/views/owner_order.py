@@ -1,4 +1,4 @@
-"""The owner's page of one order: its story, its money, and decisions about it; and the list of money to pay back."""
+"""The owner's page of one order, with its story, money and decisions; and the list of money to pay back."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _UNPAID = (Status.CREATED, Status.ABANDONED, Status.PART)
 
 def show_order() -> Page:
     """Explain one order, with a form for each payment that needs a person."""
-    # Someone who types the address writes the short name.
+    # A person who types the address may write the short parameter `id`.
     return _story(request.args.get("order_id") or request.args.get("id", ""))
 
 
@@ -85,7 +85,7 @@ def _story(order_id: str, fault: Fault | None = None) -> Page:
 
 
 def _problem_text(problem: OrderProblem) -> str:
-    """Why an order cannot be paid, for its owner."""
+    """The reason why an order cannot be paid, in the owner's words."""
     if problem.kind != ProblemKind.UNAVAILABLE:
         return "Customers cannot pay this order online at the moment."
     return f"The customer could not pay, the last time {when(problem.last_at)}: the payments service could not be used."
@@ -101,7 +101,7 @@ def _story_of(checkout_id: str, fault: Fault) -> Page:
 
 
 def list_paybacks() -> Page:
-    """List the money that paid no order, until a person records that it was paid back or is kept."""
+    """List money that paid no order, until a person records that it is paid back or kept."""
     shop = runtime()
     count, listed = shop.paybacks.listed(_LISTED)
     order_ids = [money.checkout.order_id for money in listed]
@@ -134,23 +134,23 @@ def resolve(checkout_id: str) -> Response:
 @form(_story_of)
 def keep(checkout_id: str) -> Response:
     """Record that money is kept, with name and reason."""
-    kept = runtime().paybacks.keep(checkout_id, owner(), why_given())
-    return go_to("order", order_id=kept.order_id, done="kept" if kept.taken_back is None else "dealt_with")
+    checkout = runtime().paybacks.keep(checkout_id, owner(), why_given())
+    return go_to("order", order_id=checkout.order_id, done="kept" if checkout.taken_back is None else "dealt_with")
 
 
 @form(_story)
 def let_go(order_id: str) -> Response:
     """Record that nothing is left to do about a customer who could not pay, with name and reason."""
     runtime().order_problems.settle(order_id, owner(), why_given())
-    # The order may have no page any more.
+    # The order may no longer have a page.
     return go_to("overview", done="dealt_with")
 
 
 @form(_story)
 def erase(order_id: str) -> Response:
-    """Erase the persons of an order, with name and reason; the page names what must stay for now."""
+    """Erase the personal data of an order, with name and reason; the page names the data that must stay for now."""
     erased = runtime().erasing.erase(order_id, None, owner(), why_given())
     if erased.kept:
-        kept = "; ".join(f"{subject}: {reason}" for subject, reason in erased.kept.items())
-        raise Fault(f"Erased, but for what must stay for now. Erase it again later. {kept}.", 409)
+        remaining = "; ".join(f"{subject}: {reason}" for subject, reason in erased.kept.items())
+        raise Fault(f"Erased, but for what must stay for now. Erase it again later. {remaining}.", 409)
     return go_to("order", order_id=order_id, done="erased")

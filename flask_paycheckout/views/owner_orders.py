@@ -35,7 +35,7 @@ from flask_paycheckout.runtime import runtime
 from flask_paycheckout.text import request_of
 from flask_paycheckout.totals import Amount, amount_of
 from flask_paycheckout.views.language import shown
-from flask_paycheckout.views.owner_page import Page, asked_for, chosen, go_to, owner_page
+from flask_paycheckout.views.owner_page import Page, chosen, go_to, owner_page, requested_filters
 from flask_paycheckout.views.owner_tasks import alarms_of_page, orders_of, tasks_of
 
 _FILTERS = ("search", "status", "from", "to", "after")
@@ -48,7 +48,7 @@ _WAITING = (
 )
 _PAID_BACK = (PayoutStatus.SENT, PayoutStatus.COMPLETED)
 _ONE_DAY, _NOTHING = timedelta(days=1), Figures("")
-# The height of the longest bar in the drawing of the days.
+# The height of the longest bar in the chart of the days.
 _HEIGHT = 80
 
 
@@ -70,23 +70,23 @@ class Row:
     """The sums of all attempts that arrived, by currency."""
 
     due: Amount | None
-    """The sum that the order costs; None where another program stored no amount."""
+    """The order's price; None if another program stored the checkout without an amount."""
 
     refund: str
     """The words of a badge about refunds; empty without any."""
 
     needs_decision: bool
-    """Whether money of the order is held beside what its status says."""
+    """Whether money of the order is held although its status says otherwise."""
 
     taken_back: bool
-    """Whether money that had arrived was taken back by the service."""
+    """Whether the service has taken back money that had arrived."""
 
     attempts: int
     at: datetime
 
 
 def overview() -> Page | Response:
-    """Show what waits and the figures, above the newest orders; with filters in the address the list alone."""
+    """Show tasks and figures above the newest orders; with filters in the address, only the list of orders."""
     if any(map(request.args.get, _FILTERS)):
         return list_orders()
     return _orders_page(with_figures=True)
@@ -105,13 +105,13 @@ def _orders_page(*, with_figures: bool) -> Page | Response:
         if len(hits.orders) + len(hits.payouts) == 1:
             order_id = next(iter(hits.orders), None)
             return go_to("order", order_id=order_id) if order_id else go_to("payout", reference=hits.payouts[0])
-    status, asked = chosen(Status, "status"), asked_for()
-    today = shop.clock().astimezone(asked.zone).date()
+    status, filters = chosen(Status, "status"), requested_filters()
+    today = shop.clock().astimezone(filters.zone).date()
     if text:
         page = OrderPage(orders_named(shop.checkouts, hits.orders), None)
     else:
-        page = page_of_orders(shop.checkouts, status, request.args.get("after"), period=asked.period)
-    alarms = alarms_of_page(asked.account) if with_figures else ()
+        page = page_of_orders(shop.checkouts, status, request.args.get("after"), period=filters.period)
+    alarms = alarms_of_page(filters.account) if with_figures else ()
     listed = [order.order_id for order in page.rows]
     describes = shop.callbacks.describe_orders is not None
     orders = shop.customers.described([*listed, *orders_of(alarms)]) if describes else {}
@@ -125,19 +125,19 @@ def _orders_page(*, with_figures: bool) -> Page | Response:
         most_hits=MOST_HITS,
         payouts=[payout for each in hits.payouts if (payout := shop.payouts.find(each)) is not None],
         page=page,
-        # Payment requests that nobody began to pay have no row.
+        # A payment request without any checkout has no row.
         unlisted=[each for each in hits.orders if each not in listed],
         rows=rows,
         titles=shop.requests.titles(listed) if any(map(request_of, listed)) else {},
         together={} if with_figures else _sums_of_list(rows, page.rows, [*chain.from_iterable(refunds.values())]),
-        sums=shop.books.sums(asked.period) if asked.period.is_limited else None,
+        sums=shop.books.sums(filters.period) if filters.period.is_limited else None,
         tasks=tasks_of(alarms, orders),
-        overviews=overviews(shop.engine(), shop.models, asked.account, asked.zone, today) if with_figures else None,
+        overviews=overviews(shop.engine(), shop.models, filters.account, filters.zone, today) if with_figures else None,
         is_told=is_told,
         last_told_at=shop.owner_telling.last_told_at() if is_told else None,
-        counts={} if text else count_of_orders(shop.checkouts, asked.period),
+        counts={} if text else count_of_orders(shop.checkouts, filters.period),
         presets=_presets(today),
-        asked=asked,
+        asked=filters,
         statuses=list(Status),
         status=status,
         searched=text,
@@ -147,20 +147,20 @@ def _orders_page(*, with_figures: bool) -> Page | Response:
 def _sums_of_list(
     rows: Sequence[Row], orders: Sequence[ListedOrder], refunds: Sequence[tuple[str, Amount | None]]
 ) -> dict[str, Sequence[Amount]]:
-    """The sums of the orders that a page lists, such as all of one customer; without what none has."""
+    """The sums of the listed orders, such as all orders of one customer, without sums that are zero."""
     pending = [each for order in orders for each in order.attempts if each.status == Status.PENDING]
-    found: dict[str, list[Amount | None]] = {
+    amounts_of: dict[str, list[Amount | None]] = {
         "arrived": [amount for row in rows for amount in row.all_arrived],
         "on its way": [amount_of(each.due_amount or each.total_amount, each.total_currency) for each in pending],
         "refunded": [amount for status, amount in refunds if status in _PAID_BACK],
         "to be refunded": [amount for status, amount in refunds if status in _WAITING],
     }
-    return {name: sums for name, amounts in found.items() if (sums := sums_of(amounts))}
+    return {name: sums for name, amounts in amounts_of.items() if (sums := sums_of(amounts))}
 
 
 def _row(order: ListedOrder, described: Described | None, refunds: Sequence[tuple[str, Amount | None]]) -> Row:
     attempts, is_held, is_taken_back = order.attempts, False, False
-    # The newest one where no money arrived, or several payments did.
+    # The newest attempt, unless money arrived with another one.
     attempt, payment, amounts = attempts[0], None, list[Amount | None]()
     for each in attempts:
         is_held = is_held or each.status == Status.HELD
@@ -174,7 +174,7 @@ def _row(order: ListedOrder, described: Described | None, refunds: Sequence[tupl
     arrived = sums_of(amounts)
     return Row(
         order.order_id,
-        # Nothing but rejected payments.
+        # An unpaid order in this list has only rejected payments.
         Status.REJECTED if order.status == "unpaid" else order.status,
         described,
         attempt,
@@ -191,7 +191,7 @@ def _row(order: ListedOrder, described: Described | None, refunds: Sequence[tupl
 
 
 def _refund_text(refunds: Sequence[tuple[str, Amount | None]]) -> str:
-    """The words of the badge about an order's refunds, given the state of each and the sum that it takes."""
+    """The words of the badge about an order's refunds, given the state and the sum of each."""
     states = {status for status, _ in refunds}
     if PayoutStatus.FAILED in states:
         return "refund failed"
@@ -202,7 +202,7 @@ def _refund_text(refunds: Sequence[tuple[str, Amount | None]]) -> str:
 
 
 def _presets(today: date) -> dict[str, tuple[date, date]]:
-    """The first and last day of the times that people ask for."""
+    """The first and last day of the periods that people often choose."""
     return {
         "Today": (today, today),
         "This week": (today - timedelta(days=today.weekday()), today),
@@ -215,32 +215,32 @@ def _presets(today: date) -> dict[str, tuple[date, date]]:
 
 @dataclass(frozen=True)
 class Bar:
-    """A bar of a drawing."""
+    """A bar of a chart."""
 
     name: str
     amount: Decimal
     length: float
-    """In units of the drawing."""
+    """In units of the chart."""
 
     count: int = 0
 
 
 @dataclass(frozen=True)
 class Overview:
-    """The figures of one currency, for the cards and drawings of the first page."""
+    """The figures of one currency, for the cards and charts of the first page."""
 
     month: Figures
     taken_today: Decimal
     payments_today: int
     taken_before: Decimal
-    """What was taken in as many days of the month before."""
+    """The money taken in as many days of the previous month."""
 
     first: date
     change: int | None
-    """The change in percent against as many days of the previous month; None if nothing was taken then."""
+    """The change in percent from as many days of the previous month; None if nothing was taken then."""
 
     share: Decimal | None
-    """The fees in percent of what was taken."""
+    """The fees in percent of the money taken."""
 
     days: list[Bar]
     """A bar for each day of the month, from the first to the last."""
@@ -250,7 +250,7 @@ class Overview:
 
 
 def overviews(engine: Engine, models: Models, account: str | None, zone: tzinfo, today: date) -> list[Overview]:
-    """The figures of each currency, first the one in which most was taken this month.
+    """The figures of each currency, the one with the most payments of this month first.
 
     :param account: only this merchant account's figures.
     :param zone: the time zone of the page.
@@ -263,7 +263,7 @@ def overviews(engine: Engine, models: Models, account: str | None, zone: tzinfo,
     def period(start: date, end: date) -> Period:
         return Period(moment_of(start, zone), moment_of(end, zone), account)
 
-    earlier, found = payments_in(engine, models, period(before, as_far)), list[Overview]()
+    earlier, result = payments_in(engine, models, period(before, as_far)), list[Overview]()
     for month in figures_of(engine, models, period(first, today + _ONE_DAY), zone):
         taken, taken_before = month.taken, earlier.get(month.currency, _NOTHING).taken
         change = round(100 * (taken - taken_before) / taken_before) if taken_before else None
@@ -272,8 +272,8 @@ def overviews(engine: Engine, models: Models, account: str | None, zone: tzinfo,
         days = [(day.isoformat(), 0, month.by_day.get(day, Decimal(0))) for day in month_days]
         methods = sorted([(name, *paid) for name, paid in month.by_method.items()], key=lambda method: -method[2])
         bars = _bars(days, _HEIGHT), _bars(methods, 100)
-        found.append(Overview(month, *on_day, taken_before, first, change, share, *bars))
-    return sorted(found, key=lambda each: (-each.month.payments, -each.month.begun, each.month.currency))
+        result.append(Overview(month, *on_day, taken_before, first, change, share, *bars))
+    return sorted(result, key=lambda each: (-each.month.payments, -each.month.begun, each.month.currency))
 
 
 def _bars(named: Sequence[tuple[str, int, Decimal]], longest: int) -> list[Bar]:

@@ -58,14 +58,14 @@ _CAPITALS = frozenset({"ach", "eth", "pix", "qris", "sepa", "usdc", "usdt"})
 
 @dataclass(eq=False)
 class Fault(Exception):
-    """Why a page does not do what was asked for; told on the page that the person came from."""
+    """The reason why a form was refused, shown on the page that has the form."""
 
     text: str
     code: int = 400
     """The HTTP status."""
 
     field: str = ""
-    """The field of the form that it is about; empty for none."""
+    """The field of the form that is wrong; empty if no single field is."""
 
 
 def owner() -> str:
@@ -79,10 +79,10 @@ def person() -> Person:
     return who
 
 
-def require_permission(permission: Permission, wanted: Mapping[str, str]) -> None:
-    """Refuse a request of nobody, or of a person who may not do this, and every form of another site.
+def require_permission(permission: Permission, abilities: Mapping[str, str]) -> None:
+    """Refuse a request without a person, one whose person may not do this, and every form of another site.
 
-    :param wanted: the ability that each endpoint wants.
+    :param wanted: the ability that each endpoint requires.
     """
     shop = runtime()
     try:
@@ -98,9 +98,9 @@ def require_permission(permission: Permission, wanted: Mapping[str, str]) -> Non
     if who is None:
         abort(403, "Only the shop's owner may see this page. Log in to the shop first.")
     request.environ[PERSON] = who
-    require_ability(who, wanted[str(request.endpoint).rpartition(".")[2]])
-    # The permission function may have read through db.session: end that read, or these pages would need a second
-    # connection beside it, and its lock could block them.
+    require_ability(who, abilities[str(request.endpoint).rpartition(".")[2]])
+    # The permission function may have read through db.session. End that read, because these pages would need a second
+    # connection while it is open, and its lock could block them.
     shop.sessions.allow_reading("the owner's page")
     shop.order_problems.works(ProblemKind.PERMISSION)
     if request.method == "POST":
@@ -112,7 +112,7 @@ def require_ability(who: Person, ability: str) -> None:
         abort(403, f"You may not do this here: it needs the permission to {ability}.")
 
 
-# The part of an address that names what the page is about.
+# The query parameter with the page's subject.
 _ABOUT = {"show_order": "order_id", "show_payout": "reference", "give_proof": "reference"}
 
 
@@ -122,7 +122,7 @@ def endpoint_of(view: Callable[..., ResponseReturnValue]) -> str:
 
 
 def as_page(view: Callable[..., ResponseReturnValue]) -> Callable[..., ResponseReturnValue]:
-    """Record the deeds of a view as done through a page, and who is shown what tells of persons on it."""
+    """Record that a view's deeds were done through a page, and who viewed personal data on it."""
     name, endpoint = view.__name__, endpoint_of(view)
 
     @wraps(view)
@@ -137,9 +137,9 @@ def as_page(view: Callable[..., ResponseReturnValue]) -> Callable[..., ResponseR
 
 
 def owner_page(template: str, fault: Fault | None = None, code: int = 200, **facts: object) -> Page:
-    """Render a page of the owner's view, for a person who may look.
+    """Render a page of the owner's view for a person with the ability `look`.
 
-    :param fault: what the page tells; its code is the answer's.
+    :param fault: shown on the page; its code is the status of the answer.
     """
     if "look" not in person().may:
         abort(403, "You may not look at these pages.")
@@ -154,18 +154,19 @@ def owner_page(template: str, fault: Fault | None = None, code: int = 200, **fac
     return html, fault.code if fault else code, HTML
 
 
-def frame(home: str | None, logout: str | None, wanted: Mapping[str, str], **more: object) -> dict[str, object]:
+def frame(home: str | None, logout: str | None, abilities: Mapping[str, str], **more: object) -> dict[str, object]:
     """The variables and functions of all templates of the owner's view.
 
-    :param home: the address or endpoint of the shop's own desk, and that which logs the person out.
-    :param wanted: the ability that each endpoint wants.
-    :param more: further ones.
+    :param home: the address or endpoint of the shop's own admin page.
+    :param logout: the address or endpoint that logs the person out.
+    :param wanted: the ability that each endpoint requires.
+    :param more: further variables and functions.
     """
     who, show, zone, shop = request.environ.get(PERSON), page_format(), page_settings().time_zone, shop_shown()
 
     def can(endpoint: str) -> bool:
         """Whether the person may use an endpoint of these pages; templates show nothing else."""
-        return wanted[endpoint] in person().may
+        return abilities[endpoint] in person().may
 
     return more | {
         "home": _address(home),
@@ -201,25 +202,25 @@ def _address(place: str | None) -> str | None:
 def error_page(error: HTTPException) -> Response | HTTPException | Page:
     """An error page in the owner's frame, with a link to the shop's login for visitors who are not logged in."""
     if error.code is None or error.response is not None:
-        # A redirect, or an answer that somebody has made.
+        # A redirect, or an error that already has a response.
         return error
     facts = {
         "name": error.name,
         "text": visible(error.description or ""),
         "is_nobody": error.code == 403 and PERSON not in request.environ,
-        # To count what waits takes twenty queries.
+        # The true number takes twenty queries.
         "number_waiting": lambda: 0,
     }
     try:
         return render_template("paycheckout/owner/error.html", **facts), error.code, dict(error.get_headers()) | HTML
     except Exception:
-        # A context processor of the shop, whose error may be the one that is told here.
+        # A context processor of the shop failed; its error may also be the one that this page reports.
         runtime().log.exception("owner's error pages", "an error page could not be rendered", extra=about())
         return error
 
 
 def go_to(endpoint: str, **values: Any) -> Response:
-    """Lead to another page of the owner's view."""
+    """Redirect to another page of the owner's view."""
     return redirect(url_for(f".{endpoint}", **values), 303)
 
 
@@ -227,7 +228,7 @@ def go_to(endpoint: str, **values: Any) -> Response:
 
 
 @dataclass(frozen=True)
-class Asked:
+class Filters:
     """The filters in a list's address: account and days."""
 
     account: str | None
@@ -241,7 +242,7 @@ class Asked:
     """The first and the last day."""
 
     period: Period
-    """The time of these days in the zone, where the day on which clocks change has 23 or 25 hours."""
+    """The time of these days in the zone; a day on which the clocks change has 23 or 25 hours."""
 
     zone: tzinfo
     """The time zone of the shop, or of the merchant account."""
@@ -252,7 +253,7 @@ class Asked:
         return {"account": self.account, "from": self.since, "to": self.until}
 
 
-def asked_for() -> Asked:
+def requested_filters() -> Filters:
     """Read the filters of this request's address."""
     shop = runtime()
     names = shop.merchants.names()
@@ -269,13 +270,13 @@ def asked_for() -> Asked:
     since, until, zone = _day("from"), _day("to"), page_settings().time_zone
     start = None if since is None else moment_of(since, zone)
     end = None if until is None else moment_of(until + timedelta(days=1), zone)
-    return Asked(account, accounts, since, until, Period(start, end, account), zone)
+    return Filters(account, accounts, since, until, Period(start, end, account), zone)
 
 
 def chosen(read: Callable[[str], _Read], name: str) -> _Read | None:
-    """The value that the address has by this name; None for all, where it has none that can be read.
+    """The value of this query parameter; None, which means all, if it is missing or cannot be read.
 
-    :param read: raises a ValueError for other texts.
+    :param read: parses the text, and raises ValueError for one that it cannot read.
     """
     try:
         return read(request.args.get(name, ""))
@@ -304,12 +305,12 @@ _STATES: dict[str, str] = {
 
 
 def state_text(status: str) -> str:
-    """The words of an owner for a state of an order, checkout, request or payout."""
+    """The owner's words for a state of an order, checkout, request or payout."""
     return _STATES.get(status) or payout_status_text(status).removeprefix("is ")
 
 
 def method_name(method: str | None) -> str:
-    """The name of a payment method for people; of a bank's code its words: "US bank transfer"."""
+    """The name of a payment method for people; a code such as "us_bank_transfer" becomes "US bank transfer"."""
     if method in _METHODS:
         return _METHODS[method]
     if method is None or not _CODE.fullmatch(method):
@@ -319,7 +320,7 @@ def method_name(method: str | None) -> str:
 
 
 def destination(payout: PayoutMixin) -> Facts:
-    """The facts about where a payout goes, each under its label; none until its receiver has said it."""
+    """The facts about where a payout goes, by label; empty until its receiver has said it."""
     facts = facts_in(payout.destination)
     if hides_errors(payout.destination, payout.currency):
         facts["Check"] = "none: compare each character, since nobody notices a wrong one"
@@ -327,6 +328,6 @@ def destination(payout: PayoutMixin) -> Facts:
 
 
 def folded(history: Iterable[Any]) -> Iterator[list[Any]]:
-    """The entries of a history; equal ones that follow each other stand together."""
+    """The entries of a history, with consecutive equal entries grouped."""
     for _, entries in groupby(history, lambda entry: (entry.text, entry.facts.get("compared"))):
         yield list(entries)

@@ -1,4 +1,4 @@
-"""The owner's page on which somebody is paid without an order: a payout, which a person then approves."""
+"""The owner's page that makes a payout without an order, which a person then approves."""
 
 from __future__ import annotations
 
@@ -53,9 +53,10 @@ def pay(reference: str) -> Response:
 
 
 def _destination(way: str) -> Destination | None:
-    """Where the money goes; None where its receiver is asked.
+    """The destination in the form; None if the receiver is asked for it.
 
-    :raises ValueError: something of it is missing, or cannot be used.
+    :raises ValueError: a value cannot be used.
+    :raises Fault: a value is missing.
     """
     if way == "ask":
         return None
@@ -66,7 +67,7 @@ def _destination(way: str) -> Destination | None:
 
 
 def _required(name: str) -> str:
-    given = text_given(name)
-    if not given:
+    text = text_given(name)
+    if not text:
         raise Fault(f"Fill in the {name.replace('_', ' ')}.", field=name)
-    return given
+    return text

@@ -34,13 +34,13 @@ from flask_paycheckout.views.owner_forms import (
 from flask_paycheckout.views.owner_page import (
     Fault,
     Page,
-    asked_for,
     chosen,
     destination,
     go_to,
     owner,
     owner_page,
     person,
+    requested_filters,
 )
 from flask_paycheckout.views.owner_story import links_told, story_of_payout
 
@@ -55,26 +55,26 @@ _DECISIONS = {
     "amended": (PayoutEvidence.AMENDED, "It is right so, as the service or the chain shows it"),
     "returned": (PayoutEvidence.RETURNED, "It came back, or never left: it has failed"),
 }
-"""The decisions of the form: the evidence that each is, and its words."""
+"""The decisions of the form: the evidence of each, and its words."""
 
 _APPROVING = ("approve", "over_limit")
 
 
 def list_payouts() -> Page:
     """List payouts and refunds, newest first."""
-    status, kind, asked = chosen(PayoutStatus, "status"), chosen(PayoutKind, "kind"), asked_for()
+    status, kind, filters = chosen(PayoutStatus, "status"), chosen(PayoutKind, "kind"), requested_filters()
     shop = runtime()
-    page = page_of_payouts(shop.payouts, status, kind, request.args.get("after"), period=asked.period)
+    page = page_of_payouts(shop.payouts, status, kind, request.args.get("after"), period=filters.period)
     approvals = deeds_about(shop.engine(), shop.models, "approved", [each.reference for each in page.rows])
     return owner_page(
         "payouts",
         page=page,
-        # The last one of each counts.
+        # The last approval of each payout counts.
         approvers={reference: by for _, by, reference in approvals},
         orders=shop.customers.described([each.order_id for each in page.rows if each.refund_of and each.order_id]),
         listed=_listed_sums(page.rows),
-        sums=shop.books.sums(asked.period) if asked.period.is_limited else None,
-        asked=asked,
+        sums=shop.books.sums(filters.period) if filters.period.is_limited else None,
+        asked=filters,
         status=status,
         kind=kind,
         statuses=list(PayoutStatus),
@@ -83,12 +83,12 @@ def list_payouts() -> Page:
 
 
 def _listed_sums(payouts: Sequence[PayoutMixin]) -> dict[str, Sequence[Amount]]:
-    """The sums of payouts by what became of them, without what none has."""
-    found: dict[str, list[Amount | None]] = {"Went out": [], "Not sent yet": [], "Not paid": []}
+    """The sums of payouts by outcome, without outcomes that no payout has."""
+    outcomes: dict[str, list[Amount | None]] = {"Went out": [], "Not sent yet": [], "Not paid": []}
     for each in payouts:
         name = "Went out" if each.status in MONEY_OUT else "Not paid" if each.status in RELEASING else "Not sent yet"
-        found[name].append(amount_of(each.exact_amount, each.currency))
-    return {name: sums for name, amounts in found.items() if (sums := sums_of(amounts))}
+        outcomes[name].append(amount_of(each.exact_amount, each.currency))
+    return {name: sums for name, amounts in outcomes.items() if (sums := sums_of(amounts))}
 
 
 def show_payout() -> Page:
@@ -103,7 +103,7 @@ def _shown(reference: str, fault: Fault | None = None) -> Page:
     described = shop.customers.described([order_id]).get(order_id) if order_id else None
     is_stopped = shop.payouts.is_stopped(payout)
     may_link = status == PayoutStatus.CLAIMABLE and not is_stopped and "refund" in person().may
-    # Whoever has been shown the link cannot approve, so it is shown to those who ask for it, or cannot anyway.
+    # A person who has seen the link cannot approve. Show it only on request, or to a person who cannot approve anyway.
     asks_for_link = may_link and "link" not in request.args and shop.settings.approve_by_another
     asks_for_link = asks_for_link and decisions.may_approve(payout, owner())
     url = claim_url(payout.reference) if may_link and not asks_for_link else None
@@ -116,14 +116,14 @@ def _shown(reference: str, fault: Fault | None = None) -> Page:
         payout=payout,
         described=described,
         payee=_payee_text(payout, described) if approves else "",
-        # This person asked for it, or has seen its link.
+        # This person requested the payout, or has seen its link.
         for_another=waits and not decisions.may_approve(payout, owner()),
         steps=steps,
         trouble=payout.problem and _trouble_text(payout),
         asked_why=next((each.facts.get("why") for each in steps), None),
         story=sorted([*story_of_payout(payout, steps), *links_told([payout])], key=itemgetter(0)),
         choices=choices,
-        # A choice that was refused is taken back: what it was made for is no longer shown.
+        # A refused choice is not preselected, because the page now shows another state of the payout.
         chosen=request.form.get("decision") if fault and fault.code == 400 else None,
         action=form_url("decide_payout", payout.reference),
         asks_for_link=asks_for_link,
@@ -144,7 +144,7 @@ _TROUBLES = {
 
 
 def _trouble_text(payout: PayoutMixin) -> str:
-    """What is wrong with a payout, and what to do, for its owner."""
+    """The problem of a payout and its remedy, in the owner's words."""
     problem = payout.problem or ""
     if payout.status in (PayoutStatus.WAITING, PayoutStatus.CLAIMABLE):
         return f"{problem[:1].upper()}{problem[1:]}{'' if problem.endswith('.') else '.'}"
@@ -165,7 +165,7 @@ def _trouble_text(payout: PayoutMixin) -> str:
 
 
 def _payee_text(payout: PayoutMixin, described: Described | None) -> str:
-    """The question of an approval: the sum and the payee, beside the order's customer."""
+    """The question of an approval: the sum, the payee, and whether the payee is the order's customer."""
     facts = destination(payout)
     name, bank = facts.get("Name"), facts.get("Bank")
     whom = name or ("the wallet above" if payout.is_token else "the account above")
@@ -180,12 +180,12 @@ def _payee_text(payout: PayoutMixin, described: Described | None) -> str:
 
 
 def _choices(payout: PayoutMixin) -> dict[str, str]:
-    """The words of the decisions that the payout's state allows to this person."""
-    open_now = runtime().payout_decisions.open_to(payout, owner())
+    """The decisions that the payout's state allows this person, with their words."""
+    allowed = runtime().payout_decisions.open_to(payout, owner())
     if payout.state == PayoutState.WAITING:
-        # Whether it would exceed the limit shows when it is sent.
-        open_now.discard(PayoutEvidence.RELEASED)
-    return {name: words for name, (said, words) in _DECISIONS.items() if said in open_now}
+        # The limit is checked when the payout is sent.
+        allowed.discard(PayoutEvidence.RELEASED)
+    return {name: words for name, (evidence, words) in _DECISIONS.items() if evidence in allowed}
 
 
 @form(_shown)
@@ -195,11 +195,12 @@ def decide_payout(reference: str) -> Response:
     approves = decision in _APPROVING
     why, decisions = why_given(required=not approves), shop.payout_decisions
     if approves:
-        # A form without a revision shows nothing, so it approves nothing.
-        seen = request.form.get("seen", -1, type=int)
-        decisions.approve(reference, owner(), why or None, seen, over_limit=decision == "over_limit")
+        # A form without a revision showed no destination, so it approves none.
+        revision = request.form.get("seen", -1, type=int)
+        decisions.approve(reference, owner(), why or None, revision, over_limit=decision == "over_limit")
     elif decision not in _choices(payout := shop.payouts.require(reference)):
-        # A decision means something else in another state: what was not sent is sent, what came back is not.
+        # A decision means something else in another state: "not sent" makes an unknown payout be sent (again), while
+        # "returned" makes it fail.
         raise PayoutRefused(reference, payout.status, decision, "See below.")
     elif decision in ("cancel", "give_up"):
         decisions.cancel(reference, owner(), why)
@@ -211,7 +212,7 @@ def decide_payout(reference: str) -> Response:
 
 
 def give_proof() -> Response | Page:
-    """Give the service's transfer proof of a completed bank transfer, as a PDF to save."""
+    """Return the service's transfer proof of a completed bank transfer, as a PDF to save."""
     payout = runtime().payouts.require(request.args.get("reference", ""))
     try:
         document = runtime().payout_calls.proof(payout.reference)

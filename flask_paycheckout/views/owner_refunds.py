@@ -1,4 +1,4 @@
-"""The owner's page on which a payment is refunded: how much of it can be, and the form that does it."""
+"""The owner's page that refunds a payment: the sum that can be refunded, and the form."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _COSTS = {
     PayoutFees.INCLUDED: "A refund costs you its amount. The fee of the transfer is taken off it, so that the customer"
     " receives less.",
 }
-# Fewer decimals than tokens have, and more than a bank's currency.
+# The proposed sum of tokens has these decimals: fewer than tokens have, and more than a currency of banks has.
 _TOKEN_PLACES = 6
 _NOT_CHANGED = (
     "Nothing was refunded yet: you changed the amount, so the sum to send was proposed for another one. It is changed"
@@ -60,37 +60,37 @@ def _refund_form(checkout_id: str, fault: Fault | None = None, send: _Sum | None
         payment = refundable(shop.checkouts.require(checkout_id))
     except (UnknownCheckout, NothingToRefund):
         abort(404, "No money of such a payment can be refunded.")
-    money, given, refunds = payment.checkout.payment, request.values, shop.payouts.of_checkout(checkout_id)
+    money, values, refunds = payment.checkout.payment, request.values, shop.payouts.of_checkout(checkout_id)
     attempts = shop.checkouts.of_order(payment.checkout.order_id)
     waiting = [each for each in attempts if waits_for_payback(each)]
     exceeding = next(filter(is_excess, waiting), None)
     back = [] if exceeding is None else refunds_to_make(exceeding, attempts)
-    # The part of this payment that goes back because more arrived than its order costs.
+    # The part of this payment to be refunded because more arrived than the order costs.
     excess = next((amount for paid, amount in back if paid.id == payment.checkout.id), None)
-    # A new refund beside one that failed, and that somebody tries again, would give the same money back twice.
+    # The new refund replaces a failed one. Otherwise a retry of the failed refund would pay the same money back twice.
     failed = next((each for each in reversed(refunds) if each.state == PayoutState.FAILED), None)
     usual = excess or (failed and amount_of(failed.exact_counts, failed.counts_currency)) or payment.left
     amount = request.form.get("amount", _proposed(usual, payment.left))
     token, share = _token_of(money), _share(money, amount)
-    sum_to_send = share if _was_offered_for_another() else given.get("send_amount", share)
+    sum_to_send = share if _was_offered_for_another() else values.get("send_amount", share)
     return owner_page(
         "refund",
         fault,
         payment=payment,
         refunds=refunds,
-        # A person who refunds a payment of the order may have meant one of these, which paid none.
+        # The person may have meant one of these payments, which did not pay the order.
         others=[] if waits_for_payback(payment.checkout) else [each for each in waiting if not is_excess(each)],
         costs=_COSTS[shop.settings.payout_fees],
         excess=excess,
         amount=amount,
-        # A customer who paid from a wallet can be paid back to one.
-        offers_tokens=(tokens := (money and money.method == "crypto") or given.get("send_amount")),
+        # A customer who paid from a wallet can be paid back to a wallet.
+        offers_tokens=(tokens := (money and money.method == "crypto") or values.get("send_amount")),
         token=money and money.token,
         tokens=tokens_used(shop.engine(), shop.models) if tokens else (),
-        send={"amount": sum_to_send, "currency": given.get("send_currency", token)},
+        send={"amount": sum_to_send, "currency": values.get("send_currency", token)},
         estimate=send and _estimate(payment.checkout.account, *send),
-        replaces=given.get("replaces", failed.reference if failed else ""),
-        by_hand="by_hand" in given,
+        replaces=values.get("replaces", failed.reference if failed else ""),
+        by_hand="by_hand" in values,
         action=form_url("refund", checkout_id),
     )
 
@@ -102,27 +102,27 @@ def refund(checkout_id: str) -> Response | Page:
     if to is None and _was_offered_for_another():
         raise Fault(_NOT_CHANGED, 409, "send_amount")
     with faults("send_amount"):
-        # What is given back by hand is not sent, though the proposal to send tokens stands in the form.
+        # A refund by hand sends nothing, although the form contains the proposal to send tokens.
         send = None if to else _sum_to_send()
     if "estimate" in request.form:
         return _refund_form(checkout_id, send=send)
     more = {"to": to, "send": send, "replaces": text_given("replaces") or None, "seen": request.form.get("seen", "")}
     with faults("amount"):
         try:
-            made = runtime().refunds.refund_now(checkout_id, number_given("amount"), owner(), why_given(), **more)
+            payout = runtime().refunds.refund_now(checkout_id, number_given("amount"), owner(), why_given(), **more)
         except UnseenRefund:
             raise Fault(_UNSEEN, 409) from None
-    return go_to("payout", reference=made.reference, done="by_hand" if to else "refunded")
+    return go_to("payout", reference=payout.reference, done="by_hand" if to else "refunded")
 
 
 def _token_of(money: Payment | None) -> str:
-    """The token that the form proposes: the one that the customer paid with, else that the shop received; or ""."""
-    known = (money and money.token) or (money and money.received)
-    return known.currency if known and is_token(known.currency) else ""
+    """The token that the form proposes: the customer's, else the one that the shop received, else ""."""
+    amount = (money and money.token) or (money and money.received)
+    return amount.currency if amount and is_token(amount.currency) else ""
 
 
 def _share(money: Payment | None, amount: str) -> str:
-    """The share of the tokens that the customer paid, for this amount of the payment; "" where nobody knows."""
+    """The share of the customer's tokens that corresponds to this amount of the payment; "" if it is unknown."""
     if money is None or money.token is None or money.paid is None or is_token(money.paid.currency):
         return ""
     try:
@@ -136,7 +136,7 @@ def _share(money: Payment | None, amount: str) -> str:
 
 
 def _was_offered_for_another() -> bool:
-    """Whether the posted form has another amount than the page that proposed the sum to send, and still that sum."""
+    """Whether the posted form changed the amount, but kept the sum to send that was proposed for the earlier amount."""
     offered, _, send = text_given("offered").partition(" ")
     if not send or text_given("send_amount") != send:
         return False
@@ -147,9 +147,9 @@ def _was_offered_for_another() -> bool:
 
 
 def _sum_to_send() -> _Sum | None:
-    """The sum in the posted form that is sent in place of the currency that was paid; None without one.
+    """The sum in the posted form that is sent in another currency than the payment's; None without one.
 
-    :raises ValueError: it cannot be sent.
+    :raises ValueError: this sum cannot be sent.
     """
     if not text_given("send_amount"):
         return None
@@ -158,24 +158,21 @@ def _sum_to_send() -> _Sum | None:
 
 
 def _estimate(account: str, amount: Decimal, currency: str) -> str:
-    """The service's estimate of the fee, for people, or why there is none; asked outside of any transaction."""
+    """The service's estimate of the fee, in words, or why there is none; called outside of any transaction."""
     if not is_token(currency):
         return "The service estimates fees for tokens only."
-    # It estimates whole numbers only.
+    # The service estimates whole numbers only.
     whole = amount.to_integral_value(ROUND_CEILING)
     try:
         with runtime().service.permit(ESTIMATE, account) as permit:
-            told = permit.ask(lambda client: client.crypto_disbursements.estimate(currency, whole))
+            estimate = permit.ask(lambda client: client.crypto_disbursements.estimate(currency, whole))
     except PaymentsError as error:
         return f"The service gave no estimate of the fee: {error_text(error)}"
-    return f"The service estimates a fee of {told.fee.normalize():f} {currency} for sending {whole:f}."
+    return f"The service estimates a fee of {estimate.fee.normalize():f} {currency} for sending {whole:f}."
 
 
 def _proposed(usual: Amount, left: Amount) -> str:
-    """The amount to begin with: that of the address, such as of a refund that failed and is made anew; else the usual.
-
-    Never more than is left.
-    """
+    """The form's first amount: from the query, such as a failed refund's, else the usual; never more than is left."""
     try:
         amount = positive_amount(request.args.get("amount", ""), left.currency)
     except ValueError:

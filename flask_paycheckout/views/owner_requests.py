@@ -26,15 +26,15 @@ from flask_paycheckout.views.owner_forms import (
     number_given,
     why_given,
 )
-from flask_paycheckout.views.owner_page import Fault, Page, asked_for, go_to, owner, owner_page
+from flask_paycheckout.views.owner_page import Fault, Page, go_to, owner, owner_page, requested_filters
 
 _TYPED = ("title", "note", "amount", "currency", "expires", "account")
 
 
 def list_requests(fault: Fault | None = None) -> Page:
     """List payment requests, newest first, with a form for another one."""
-    shop, asked = runtime(), asked_for()
-    page = page_of_requests(shop.checkouts, shop.clock(), request.args.get("after"), account=asked.account)
+    shop, filters = runtime(), requested_filters()
+    page = page_of_requests(shop.checkouts, shop.clock(), request.args.get("after"), account=filters.account)
     typed = as_typed(*_TYPED)
     if not typed["currency"] and page.rows:
         typed["currency"] = page.rows[0].request.total.currency
@@ -42,13 +42,13 @@ def list_requests(fault: Fault | None = None) -> Page:
         "requests",
         fault,
         page=page,
-        asked=asked,
+        asked=filters,
         typed=typed,
         longest={"title": MAX_TITLE, "note": MAX_NOTE},
         accounts=accounts_offered(),
         make_url=form_url("make_request", new_reference()),
         url_of=lambda listed: request_url(listed.reference),
-        # The shop describes its own orders only, so nobody knows the customer's address here.
+        # The shop describes only its own orders, so the customer's address is unknown here.
         mail_of=lambda listed: mail_with(
             request_url(listed.reference), None, listed.account, None, PAY_MAIL, personal(listed.title)
         ),
@@ -62,7 +62,7 @@ def make_request(reference: str) -> Response:
     account = request.form.get("account", "")
     with faults():
         runtime().merchants.require(account)
-        made = runtime().requests.make(
+        payment_request = runtime().requests.make(
             Pay(number_given("amount"), currency_given()),
             request.form.get("title", ""),
             request.form.get("note", ""),
@@ -71,7 +71,7 @@ def make_request(reference: str) -> Response:
             owner(),
             reference,
         )
-    return go_to("requests", done="requested", _anchor=made.reference)
+    return go_to("requests", done="requested", _anchor=payment_request.reference)
 
 
 @form(lambda _, fault: list_requests(fault))
@@ -82,8 +82,8 @@ def withdraw_request(reference: str) -> Response:
 
 
 def _deadline_given(account: str) -> datetime | None:
-    given = request.form.get("expires", "")
+    text = request.form.get("expires", "")
     try:
-        return moment_of(given, runtime().settings_of(account).time_zone) if given else None
+        return moment_of(text, runtime().settings_of(account).time_zone) if text else None
     except ValueError as fault:
         raise ValueError(f"expires {fault}") from None

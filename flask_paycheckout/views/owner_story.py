@@ -1,4 +1,4 @@
-"""An order's story for its owner: a few sentences from its beginning until now. The history tells the rest."""
+"""An order's story for its owner: a few sentences, from its beginning until now. The history has the details."""
 
 from __future__ import annotations
 
@@ -42,11 +42,11 @@ _CAME = (Status.PAID, Status.PART, Status.HELD)
 def story_of(story: Explanation, described: Described | None) -> list[Told]:
     """The sentences about an order with their times, oldest first."""
     customer = (described and described.customer) or "The customer"
-    told = [line for attempt in story.attempts for line in _of_attempt(attempt, customer)]
+    sentences = [line for attempt in story.attempts for line in _of_attempt(attempt, customer)]
     stopped = [problem for problem in story.problems if problem.kind == ProblemKind.UNAVAILABLE]
-    told += [(problem.last_at, f"{customer} could not begin to pay") for problem in stopped]
-    told += [line for payout in story.payouts for line in _of_payout(payout)]
-    return sorted(told, key=itemgetter(0))
+    sentences += [(problem.last_at, f"{customer} could not begin to pay") for problem in stopped]
+    sentences += [line for payout in story.payouts for line in _of_payout(payout)]
+    return sorted(sentences, key=itemgetter(0))
 
 
 def _of_attempt(attempt: CheckoutMixin, customer: str) -> Iterator[Told]:
@@ -72,18 +72,18 @@ def arrived_text(payment: Payment) -> str:
     if fee is not None and fee.amount is not None and fee.currency is not None:
         share = f"; the fee was {sum_in_sentence(fee.amount, fee.currency)}"
         if money and fee.currency == money.currency and money.amount:
-            # As it was taken, which with small sums is more than the service's rate.
+            # The fee that was taken, which is more than the service's rate for small sums.
             share += f", {round(100 * fee.amount / money.amount, 1):f} % of it"
     return f"{paid} arrived{f' ({method})' if method else ''}{share}"
 
 
 def story_of_payout(payout: PayoutMixin, steps: Iterable[Happening]) -> list[Told]:
-    """The sentences about a payout with their times, oldest first: each of its states, or what a person did."""
-    told = [(payout.created_at, _asked_for(payout, payout.kind.capitalize()))]
+    """The sentences about a payout with their times, oldest first: each of its states, or the person's decision."""
+    sentences = [(payout.created_at, _asked_for(payout, payout.kind.capitalize()))]
     for step in steps:
         if step.what == "moved":
-            told.append((step.at, person_text(step.facts) or state_text(step.facts["to"]).capitalize()))
-    return told
+            sentences.append((step.at, person_text(step.facts) or state_text(step.facts["to"]).capitalize()))
+    return sentences
 
 
 def _of_payout(payout: PayoutMixin) -> Iterator[Told]:
@@ -94,13 +94,13 @@ def _of_payout(payout: PayoutMixin) -> Iterator[Told]:
 
 
 def _asked_for(payout: PayoutMixin, name: str) -> str:
-    asked = f", asked for by {payout.asked_by}" if payout.asked_by else ""
+    requester = f", asked for by {payout.asked_by}" if payout.asked_by else ""
     why = f": {payout.note}" if payout.note else ""
-    return f"{name} of {payout_sum_text(payout, sum_in_sentence)}{asked}{why}"
+    return f"{name} of {payout_sum_text(payout, sum_in_sentence)}{requester}{why}"
 
 
 def reminders_told(events: Iterable[EventMixin], customer: str) -> Iterator[Told]:
-    """The sentences about reminders, with their times; none for one that no part of the shop has sent."""
+    """The sentences about reminders, with their times; none about a reminder that no receiver of the shop has sent."""
     for event in events:
         if event.name not in _REMINDERS or event.superseded_at is not None:
             continue
@@ -111,9 +111,9 @@ def reminders_told(events: Iterable[EventMixin], customer: str) -> Iterator[Told
 
 
 def links_told(payouts: Sequence[PayoutMixin]) -> Iterator[Told]:
-    """The sentences about who was shown the link on which a receiver says where the money goes, with their times."""
+    """The sentences about who was shown the link to a receiver's claim page, with their times."""
     receivers = {each.reference: "customer" if each.refund_of else "receiver" for each in payouts}
     shop = runtime()
     for at, by, reference in deeds_about(shop.engine(), shop.models, "linked", [*receivers]):
-        shown = f"{by} was shown" if by else "The shop's program took"
-        yield at, f"{shown} the link on which the {receivers[reference]} says where the money goes"
+        viewer = f"{by} was shown" if by else "The shop's program took"
+        yield at, f"{viewer} the link on which the {receivers[reference]} says where the money goes"

@@ -1,4 +1,4 @@
-"""What waits for the person at the owner's pages: alarms in an owner's words, each with a button to where it ends."""
+"""The tasks on the owner's pages: alarms in an owner's words, each with a button to the page that deals with it."""
 
 from __future__ import annotations
 
@@ -16,8 +16,7 @@ from flask_paycheckout.text import moment_text, visible
 from flask_paycheckout.views.language import sum_in_sentence, when
 from flask_paycheckout.views.owner_page import owner, person
 
-# What a person decides: the ability that it wants, the words of the button, and the page where it ends, the most urgent
-# first.
+# Alarms that a person can deal with, most urgent first: the required ability, the words of the button, and the page.
 _DECISIONS = {
     "reversed-payments": ("decide", "See what to do", "order"),
     "held-payments": ("decide", "Decide", "order"),
@@ -34,7 +33,7 @@ _DECISIONS = {
     "repeated-transfers": ("look", "Compare", "payout"),
     "differing-months": ("look", "Compare", ""),
 }
-# The words for one, and for many, of which a number stands before.
+# The words for one and for several; a number stands before them.
 _WORDS = {
     "reversed-payments": (
         "payment that had arrived was taken back: ship nothing for it",
@@ -88,7 +87,7 @@ _WORDS = {
         "transfers were sent, and there is no news of them",
     ),
 }
-# Troubles that are one thing, whatever they count.
+# Alarms whose text names no number.
 _TROUBLES = {
     "read-only-database": "The shop cannot record payments at the moment. Money that arrives is not lost",
     "failing-service": "The payments service does not answer, so customers cannot pay, or refunds wait",
@@ -105,7 +104,7 @@ _TROUBLES = {
     "copied-shop": "Refunds, payouts and reminders are not sent: another copy of the shop uses the same database",
     "owner-not-told": "Mails about troubles are not sent",
 }
-# The end of a line about one thing, where it is not the words for one.
+# The end of a line about one thing, if it differs from the words for one.
 _MORE = {
     "reversed-payments": " had arrived and was taken back: ship nothing for it",
     "held-payments": "",
@@ -123,17 +122,17 @@ _ALARMS, _BARRED_ONES = "flask_paycheckout.alarms", "flask_paycheckout.barred"
 
 
 def alarms_of_page(account: str | None = None) -> tuple[Alarm, ...]:
-    """The alarms of one merchant account, or of every account, the most urgent first."""
-    found: dict[str | None, tuple[Alarm, ...]] = request.environ.setdefault(_ALARMS, {})
-    if account not in found:
-        found[account] = find_alarms(replace(runtime().look(account), show=sum_in_sentence))
-    return found[account]
+    """The alarms of one merchant account, or of every account, most urgent first."""
+    alarms: dict[str | None, tuple[Alarm, ...]] = request.environ.setdefault(_ALARMS, {})
+    if account not in alarms:
+        alarms[account] = find_alarms(replace(runtime().look(account), show=sum_in_sentence))
+    return alarms[account]
 
 
 def number_waiting() -> int:
-    """The number of things that a person has to decide, and of troubles, for the navigation of each page.
+    """The number of decisions and troubles, for the navigation of each page.
 
-    Without the approvals that only others may give.
+    Approvals that only other persons may give do not count.
     """
     account = next(iter(request.environ.get(_ALARMS, {})), None)
     return sum(
@@ -144,7 +143,7 @@ def number_waiting() -> int:
 
 
 def for_others(alarm: Alarm) -> set[str]:
-    """The references of payouts that wait for an approval which this person may not give."""
+    """The references of payouts that wait for an approval that this person may not give."""
     if alarm.kind != "payouts-to-approve":
         return set()
     barred: dict[str, set[str]] = request.environ.setdefault(_BARRED_ONES, {})
@@ -156,16 +155,16 @@ def for_others(alarm: Alarm) -> set[str]:
 
 @dataclass(frozen=True)
 class Task:
-    """One line of what waits."""
+    """One line in the list of tasks."""
 
     text: str
     severity: Severity
     url: str | None = None
     button: str = ""
-    """The words of the button; empty where this person can do nothing about it."""
+    """The words of the button; empty if this person can do nothing about it."""
 
     developer: str = ""
-    """What a developer reads about it; empty for what a person decides."""
+    """The text for a developer; empty for a decision."""
 
     orders: Sequence[tuple[str, str]] = ()
     """The orders whose customers could not pay because of it, each with the address of its page."""
@@ -175,7 +174,7 @@ class Task:
 
 
 def tasks_of(alarms: Sequence[Alarm], orders: Mapping[str, Described]) -> list[Task]:
-    """The lines about alarms, the most urgent first.
+    """The lines about alarms, most urgent first.
 
     :param orders: the shop's descriptions of the orders that the alarms name.
     """
@@ -196,7 +195,7 @@ def _stopped(alarm: Alarm) -> Sequence[Example]:
 
 
 def _named(alarm: Alarm) -> Sequence[Example]:
-    """The things of an alarm that have lines of their own: where they are few, or no page lists them."""
+    """The examples of an alarm that get lines of their own, because they are few or no page lists them."""
     return alarm.examples if alarm.kind in _DECISIONS and (alarm.count <= _LISTED or not alarm.page) else ()
 
 
@@ -218,7 +217,7 @@ def _tasks(alarm: Alarm, orders: Mapping[str, Described]) -> Iterator[Task]:
             for each in _stopped(alarm)
         ]
         text, more = _text(alarm, alarm.count - others), alarm.customers - len(stopped)
-        # Nobody may try again, and its customers are worth a mail.
+        # These customers may not try again by themselves, so the shop should write to them today.
         severity = Severity.TODAY if stopped and alarm.severity is Severity.NOTE else alarm.severity
         yield Task(text, severity, url or None, words, developer, stopped, more)
     if others:
@@ -226,10 +225,10 @@ def _tasks(alarm: Alarm, orders: Mapping[str, Described]) -> Iterator[Task]:
 
 
 def _for_developer(alarm: Alarm) -> Iterator[str]:
-    """What `report` says about an alarm."""
+    """The lines of `report` about an alarm."""
     yield f"{alarm.what} ({alarm.key}, since {moment_text(alarm.since)})"
     for example in alarm.examples[:_EXAMPLES]:
-        # An event's error may have words of the shop's receivers, such as a customer's address.
+        # An event's error may contain text of the shop's receivers, such as a customer's address.
         yield f"  {example.text if alarm.kind.endswith('-events') else example}"
     yield from alarm.remedies
 
@@ -243,12 +242,12 @@ def _text(alarm: Alarm, count: int) -> str:
         return f"{customers} could not pay {_span(alarm.since, alarm.until or alarm.since)}. Send them the link again:"
     if alarm.kind in _TROUBLES:
         return f"{_TROUBLES[alarm.kind]}.{stopped}"
-    one, many = _WORDS.get(alarm.kind, ("trouble that a developer has to look at",) * 2)
-    return f"{count} {one if count == 1 else many}."
+    singular, plural = _WORDS.get(alarm.kind, ("trouble that a developer has to look at",) * 2)
+    return f"{count} {singular if count == 1 else plural}."
 
 
 def _span(first: datetime, last: datetime) -> str:
-    """A time from one moment to another, as people say it."""
+    """The time between two moments, in everyday words."""
     began, ended = when(first), when(last)
     (day, _, _), (same, _, until) = began.partition(", "), ended.partition(", ")
     if began == ended:
@@ -266,15 +265,15 @@ def _task(alarm: Alarm, example: Example, words: str, page: str, orders: Mapping
             return Task(f"{text}: {_POSTPONED}", alarm.severity, url, words)
     else:
         url = url_for(".order", order_id=example.order_id, _anchor=example.checkout_id or None)
-    one, _ = _WORDS[alarm.kind]
-    told = _MORE.get(alarm.kind, f": {one}")
-    return Task(f"{text}{told}", alarm.severity, url, words)
+    singular, _ = _WORDS[alarm.kind]
+    ending = _MORE.get(alarm.kind, f": {singular}")
+    return Task(f"{text}{ending}", alarm.severity, url, words)
 
 
 def with_customer(text: str, order_id: str | None, orders: Mapping[str, Described]) -> str:
-    """A text about an order, with the name of its customer behind its number."""
+    """A text about an order, with its customer's name after its number."""
     described = orders.get(order_id or "")
     if described is None or not described.customer or not order_id:
         return text
-    before, found, after = text.partition(f"rder {order_id}")
-    return f"{before}{found}, {described.customer}{after}" if found else f"{text}, {described.customer}"
+    before, number, after = text.partition(f"rder {order_id}")
+    return f"{before}{number}, {described.customer}{after}" if number else f"{text}, {described.customer}"

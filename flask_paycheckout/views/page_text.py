@@ -18,7 +18,7 @@ from flask_paycheckout.views.receipt_text import Look, Row
 
 T = TypeVar("T", bound=msgspec.Struct)
 
-# Seconds of waiting that still count as "in a moment".
+# The most seconds of waiting that are called "in a moment".
 _MOMENT = 30
 
 
@@ -38,19 +38,19 @@ class PageText(msgspec.Struct, frozen=True):
     """The words above the sum."""
 
     sum: str = ""
-    """The sum that the page is about; empty where none is known, or PAYCHECKOUT_SHOW_TOTAL is off."""
+    """The page's main sum; empty if it is unknown, or PAYCHECKOUT_SHOW_TOTAL is off."""
 
     lines: Sequence[Row] = ()
-    """What was ordered."""
+    """The lines of the order."""
 
     rows: Sequence[Row] = ()
-    """The payments and refunds, and what else is known of the order."""
+    """The payments and refunds, and other facts about the order."""
 
     when: str = ""
     """The advice when to try again; only set when a payment could not be started."""
 
     notices: Sequence[str] = ()
-    """Further sentences: about what cannot be seen now, and money that did not pay the order."""
+    """Further sentences, such as about payments that cannot be read now, and money that did not pay the order."""
 
     above: str = ""
     """The sentences above the pay button, or above the link to the payment page that is open."""
@@ -71,7 +71,7 @@ class PageText(msgspec.Struct, frozen=True):
     """The words before the shop's address."""
 
     offline: str = "No connection, trying again"
-    """The news that the browser cannot reach the shop."""
+    """The message that the browser cannot reach the shop."""
 
     subject: str = ""
     """The title of a payment request; empty for an order of the shop."""
@@ -86,7 +86,7 @@ class PageText(msgspec.Struct, frozen=True):
     """The language of these texts, for the attribute `lang`."""
 
     direction: str = ""
-    """The direction in which it is written, for the attribute `dir`."""
+    """The writing direction of the language, for the attribute `dir`."""
 
 
 BAD_LINK = PageText(
@@ -125,9 +125,9 @@ DATABASE = PageText(
 
 
 def plain_text(text: PageText, wait: int | None = None) -> PageText:
-    """The text of a page that looks nothing up, such as `BAD_LINK`, `RETRY` or `DATABASE`.
+    """The text of a page without facts, such as `BAD_LINK`, `RETRY` or `DATABASE`.
 
-    :param wait: seconds to wait before another try; None where that is of no use.
+    :param wait: seconds to wait before another try; None if another try is of no use.
     """
     return replace(translated(text), when="" if wait is None else when_text(wait))
 

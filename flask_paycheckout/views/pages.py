@@ -1,6 +1,6 @@
-"""Answers of the customers' routes: decided once, then written as a page, or as JSON where the request prefers it.
+"""Answers of the customers' routes: decided once, then written as a page, or as JSON if the request prefers it.
 
-Also the answers of all pages while the database cannot serve them.
+This module also has the answers of all pages while the database is unavailable.
 """
 
 from __future__ import annotations
@@ -62,22 +62,22 @@ class Answer(msgspec.Struct, frozen=True):
     """The answer to a customer's request, before it is written."""
 
     page: Callable[[], BaseResponse]
-    """Writes it for people."""
+    """Returns the page for people."""
 
     facts: Callable[[], Mapping[str, object]]
-    """Gives it to programs."""
+    """Returns the members of the JSON for programs."""
 
     status: int = 200
     """The HTTP status of the JSON, and of a problem's page too."""
 
     mimetype: str = "application/json"
-    """The media type of the JSON, which tells a problem from other answers."""
+    """The media type of the JSON, which distinguishes a problem from other answers."""
 
     wait: int | None = None
     """Seconds until another try is useful."""
 
     language: str = ""
-    """The language of the sentences in the facts; empty when they have none."""
+    """The language of the sentences in the facts; empty if the facts have no sentence."""
 
 
 def problem(
@@ -85,7 +85,7 @@ def problem(
 ) -> Answer:
     """An answer that says why nothing was done.
 
-    :param title: the sentence that people see, too.
+    :param title: the sentence, which people see too.
     :param write: writes the page.
     :param more: further members of the JSON.
     """
@@ -129,7 +129,7 @@ def written(answer: Answer) -> BaseResponse:
 
 
 def cross_origin(remedy: str) -> Answer:
-    """Refuse what another site has sent.
+    """Refuse a form that another site has sent.
 
     :param remedy: the sentence that tells people what to do instead.
     """
@@ -143,7 +143,7 @@ def page(template: str, order_id: str | None, text: PageText | RefundText, **con
     """
     order = order_id if order_id is not None and request_of(order_id) is None and runtime().settings.show_total else ""
     shop = language.shop_shown()
-    # A variable that is missing could be one of the shop's context processors.
+    # Every variable is set, because a context processor of the shop could set a missing one.
     context = {"refresh": None} | context
     context |= {
         "words": text,
@@ -159,9 +159,9 @@ def page(template: str, order_id: str | None, text: PageText | RefundText, **con
 
 
 def _rendered(template: str, context: dict[str, Any]) -> str:
-    """Render a page in the shop's frame; in ours, with nothing of the shop's, where that fails.
+    """Render a page in the shop's frame; if that fails, in ours, without the shop's templates and context processors.
 
-    The shop's templates and context processors may need the database that is away, or be broken.
+    The shop's templates and context processors may be broken, or need the database while it is unavailable.
     """
     try:
         return render_template(template, **context)
@@ -180,16 +180,16 @@ def _own_templates() -> Environment:
 
 
 def qr_code(text: str) -> Markup:
-    """Draw a QR code, such as of a checkout's `url`, as an inline SVG, dark on white so that it can always be scanned.
+    """Draw a QR code, such as one of a checkout's `url`, as an inline SVG; dark on white, so that scanners can read it.
 
-    :raises ImportError: segno is not installed, which the extra `qr` brings.
+    :raises ImportError: segno, which the extra `qr` installs, is missing.
     :raises ValueError: the text is too long for a QR code.
     """
     try:
         import segno
     except ImportError:
         raise ImportError("paycheckout.qr needs segno. Install it: pip install 'flask-paycheckout[qr]'") from None
-    # With a unit it has a `viewBox`, without which a page that makes it smaller would cut it off.
+    # The unit adds a `viewBox`. Without it, a page that makes the drawing smaller would cut it off.
     drawing = segno.make(text, error="m").svg_inline(
         scale=4, unit="px", light="#fff", svgclass="paycheckout-qr", title="QR code"
     )
@@ -204,14 +204,14 @@ def bad_link() -> Answer:
 
 
 def seconds_to_wait(error: Exception) -> int:
-    """The value of `Retry-After` after an error: what the service asked for, within bounds, or a short time."""
+    """The seconds of `Retry-After` after an error: the service's own value, limited to 1 to 3600, or else 10."""
     return min(max(int(getattr(error, "retry_after", None) or _RETRY_AFTER), 1), 3600)
 
 
 def answer_customer(error: Exception) -> BaseResponse:
-    """Tell a customer that nothing is lost; when to look again, too, while the database cannot be reached.
+    """Tell a customer that nothing is lost, and when to try again if the database is unavailable.
 
-    Nothing is left to Flask, which would log the path with the token of the link.
+    Flask handles no error itself, because it would log the path, which contains the link's token.
     """
     if isinstance(error, HTTPException):
         return _shops_answer(error)
@@ -225,14 +225,14 @@ def answer_customer(error: Exception) -> BaseResponse:
         _log_or_raise(error)
     language.use_found_settings()
     text = plain_text(DATABASE, wait)
-    # A form is never sent again by itself.
+    # A form is never sent again automatically.
     refresh = wait if request.method == "GET" else None
     write = partial(page, "unavailable.html", None, text, action=None, refresh=refresh)
     return written(problem(Code.TRY_LATER if wait else Code.SHOP_FAILED, text.title, write, wait))
 
 
 def _is_developers(error: Exception) -> bool:
-    """Whether an error is raised for the developer, as Flask does, in debug and in tests."""
+    """Whether an error is raised for the developer, as Flask does in debug mode and in tests."""
     propagates = current_app.config["PROPAGATE_EXCEPTIONS"]
     if propagates is None:
         propagates = current_app.testing or current_app.debug
@@ -240,19 +240,19 @@ def _is_developers(error: Exception) -> bool:
 
 
 def _shops_answer(error: HTTPException) -> BaseResponse:
-    """The answer to an error of HTTP, by the shop's own handler where it has one."""
+    """The answer to an HTTP error, from the shop's own handler if it has one."""
     handlers = current_app.error_handler_spec[None][None]
     own = next((handlers[kind] for kind in type(error).__mro__ if kind in handlers), None)
     return current_app.make_response(error if own is None else current_app.ensure_sync(own)(error))
 
 
 def owners_answer(error: SQLAlchemyError) -> ServiceUnavailable:
-    """What keeps the database from answering, and what to do, for the shop's owner."""
+    """The answer that tells the shop's owner why the database does not answer, and what to do."""
     _log_or_raise(error)
     trouble = trouble_of(error)
-    # A visitor who is not known to be the owner, because the look-up failed as well, learns no cause.
-    told = f"{trouble.found}. {trouble.remedy}" if trouble and PERSON in request.environ else "the database failed."
-    words = f"Nothing was recorded by this request: {told} Try again in a moment."
+    # The cause is only for the owner; a visitor may be unknown because the lookup of the person failed too.
+    message = f"{trouble.found}. {trouble.remedy}" if trouble and PERSON in request.environ else "the database failed."
+    words = f"Nothing was recorded by this request: {message} Try again in a moment."
     return ServiceUnavailable(words, retry_after=seconds_to_wait(error))
 
 
@@ -261,18 +261,18 @@ def log_failure(kind: str, line: str, subject: str, error: Exception, extra: Map
 
     :param kind: as for `FailureLog.warning`.
     :param line: takes the subject and the text of the error.
-    :raises SQLAlchemyError: the error is one of the database, and not that the database is away.
+    :raises SQLAlchemyError: the error comes from the database, which is available.
     """
-    # The service's calls log by themselves that they were not made, once a minute instead of once per customer.
+    # The calls of the service log this themselves, once a minute instead of once per customer.
     if isinstance(error, NotAsked):
         return
     if isinstance(error, SQLAlchemyError) and not is_unavailable(error):
         raise error
     # The driver's own message: SQLAlchemy's contains the statement's parameters, and so the payment URL.
-    told = first_line(error) if isinstance(error, SQLAlchemyError) else str(error)
-    runtime().log.warning(kind, line, subject, told, extra=extra)
+    message = first_line(error) if isinstance(error, SQLAlchemyError) else str(error)
+    runtime().log.warning(kind, line, subject, message, extra=extra)
 
 
 def _log_or_raise(error: Exception) -> None:
-    # Not the path, which has a token.
+    # Log the endpoint instead of the path, which contains a token.
     log_failure("pages without a database", "%s was answered 503: %s", str(request.endpoint), error, about())

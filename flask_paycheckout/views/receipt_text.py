@@ -1,4 +1,4 @@
-"""The money of a status page in words: the sum that stands on top, what was ordered, and the rows below.
+"""The money of a status page in words: the sum at the top, the lines of the order, and the rows below.
 
 Every text of a constant here is translated.
 """
@@ -22,14 +22,14 @@ from flask_paycheckout.totals import Pay, Total, number_of
 from flask_paycheckout.translations.catalogues import Language
 from flask_paycheckout.views.language import format_amount, format_moment, gettext
 
-# Longer than the name of any bank.
+# In characters; no bank's name is longer.
 _MAX_METHOD = 80
-# The lines of an order that its page shows, and the characters of each.
+# The maximum number of lines that an order's page shows, and of characters in each line.
 _MOST_LINES, _MAX_LINE = 100, 200
 
 
 class Look(Enum):
-    """What a state looks like: the name of its icon, and its tone, which is a class of the style sheet."""
+    """The appearance of a state: the name of its icon, and its tone, which is a class of the style sheet."""
 
     OPEN = "open", ""
     WAIT = "wait", "wait"
@@ -41,12 +41,12 @@ class Look(Enum):
 
 
 class Row(msgspec.Struct, frozen=True):
-    """A row of a page: what it is, and its value; both in the page's language."""
+    """A row of a page: its label and its value, both in the page's language."""
 
     label: str
     value: str = ""
     note: str = ""
-    """A sentence below, or facts that tell two rows apart."""
+    """A sentence below the row, or facts that distinguish it from other rows."""
 
     badge: str = ""
     """The state in one word."""
@@ -58,10 +58,10 @@ class Receipt(msgspec.Struct, frozen=True):
     """The money of an order, as its page shows it."""
 
     total: Total | None = None
-    """The total that the next payment is asked for, or that a held one was."""
+    """The total of the next payment, or of the held one."""
 
     left: Decimal = Decimal(0)
-    """All that is left to pay; 0 where nothing is asked for."""
+    """The sum that is left to pay; 0 if there is nothing to pay."""
 
     arrivals: Sequence[Arrival] = ()
     """Newest first."""
@@ -70,10 +70,10 @@ class Receipt(msgspec.Struct, frozen=True):
     """Whether the page may name amounts."""
 
     taken_back: Sequence[bool] = ()
-    """For each payment that the service has taken back, whether it had paid the order."""
+    """Each payment that the service has taken back, as whether it had paid the order."""
 
     lines: Sequence[Line] = ()
-    """What was ordered, as the shop describes it."""
+    """The lines of the order, as the shop describes them."""
 
 
 _STATUS = {Status.REJECTED: ("refused", Look.CLOSED), Status.HELD: ("in review", Look.REVIEW)}
@@ -98,7 +98,7 @@ _CRYPTO = "Cryptocurrency"
 
 
 def sum_on_top(standing: OrderStatus, receipt: Receipt) -> tuple[str, str]:
-    """The sum that the page is about, and the words above it; both empty where no sum is known or may be shown."""
+    """The page's main sum, and the words above it; both empty if no sum is known or may be shown."""
     if standing.status in (Status.PAID, Status.HELD):
         counted = (standing.status, Status.PART)
         sums = sums_of(each.payment.paid for each in receipt.arrivals if each.status in counted)
@@ -120,7 +120,7 @@ def sum_on_top(standing: OrderStatus, receipt: Receipt) -> tuple[str, str]:
 
 
 def pay_label(total: Total, language: Language) -> str:
-    """The label of a button that leads to the payment of this total, or of what its next checkout asks for."""
+    """The label of a button that leads to the payment of this total, or of the part that its next checkout asks for."""
     due = getattr(total, "now", None) or total.amount
     is_whole = isinstance(total, Pay)
     text = language.gettext("Pay %(amount)s") if is_whole else language.gettext("Pay %(amount)s and the fee")
@@ -136,12 +136,12 @@ def rows_of(standing: OrderStatus, receipt: Receipt, refunds: OrderRefunds) -> I
         yield from _single(arrival) if settled and len(receipt.arrivals) == 1 else [_one_of_several(arrival)]
     for (progress, currency), amount in refunds.sums.items():
         badge, note, look = _REFUND[progress]
-        shown = format_amount(amount, currency) if receipt.is_shown else ""
-        yield Row(gettext("Refund"), shown, gettext(note), gettext(badge), look)
+        sum_text = format_amount(amount, currency) if receipt.is_shown else ""
+        yield Row(gettext("Refund"), sum_text, gettext(note), gettext(badge), look)
 
 
 def currency_of(receipt: Receipt) -> str | None:
-    """The currency of the order's total, or else of what arrived; None where neither is known."""
+    """The currency of the order's total, or else of its payments; None if both are unknown."""
     paid = next((each.payment.paid for each in receipt.arrivals if each.payment.paid), None)
     return receipt.total.currency if receipt.total else paid.currency if paid else None
 
@@ -149,7 +149,7 @@ def currency_of(receipt: Receipt) -> str | None:
 def ordered(lines: Sequence[Line], currency: str | None) -> Iterator[Row]:
     """A row for each line of an order.
 
-    :param currency: None where it is unknown; then no row has an amount.
+    :param currency: None if it is unknown; then no row has an amount.
     """
     for line in lines[:_MOST_LINES]:
         number = number_of(str(line.quantity))

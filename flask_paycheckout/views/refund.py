@@ -1,4 +1,4 @@
-"""The page of a refund, or of another payout that its receiver claims: where the money goes, and how it stands."""
+"""The page of a refund, or of another payout that its receiver claims: its destination and its state."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ from flask_paycheckout.views.pages import (
 
 _MAX_BODY = 64 * 1024
 _REMEDY = "Please open the link that the shop sent you again, and use its own form."
-# Attributes of the fields, for the browser's help. An account number is not one that browsers should keep.
+# Attributes that help browsers to fill in the fields. Browsers should not keep an account number.
 _ATTRIBUTES: dict[str, dict[str, str]] = {
     "account_name": {"autocomplete": "name"},
     ACCOUNT_NUMBER: {"autocomplete": "off", "autocapitalize": "characters", "spellcheck": "false", "maxlength": "64"},
@@ -71,38 +71,38 @@ class _Field(msgspec.Struct, frozen=True):
     attributes: Mapping[str, str]
     focused: bool
     choices: Mapping[str, str]
-    """The texts of a list by the value that is sent; empty for a field to type into."""
+    """The texts of a list by the value that is sent; empty for a text field."""
 
 
 @negotiated
 def refund(token: str) -> Answer:
-    """Show a refund, and take the form in which the customer says where it goes."""
+    """Show a refund, and receive the form in which the customer says where it goes."""
     posted = request.method == "POST"
     reference = runtime().signed_links.read(REFUND, token)
-    found = None if reference is None else runtime().refund_claims.find(reference)
-    if found is not None:
-        language.use_settings(partial(runtime().settings_of, found.account))
+    payout = None if reference is None else runtime().refund_claims.find(reference)
+    if payout is not None:
+        language.use_settings(partial(runtime().settings_of, payout.account))
     if posted and not may_use_links():
         return cross_origin(_REMEDY)
-    if found is None:
+    if payout is None:
         return bad_link()
-    return _claim(found, read_form(found.currency, _typed()), token) if posted else _state(found)
+    return _claim(payout, read_form(payout.currency, _typed()), token) if posted else _state(payout)
 
 
 def _typed() -> Mapping[str, str]:
-    """The fields that were sent, as a form or as JSON; only those whose values are texts."""
+    """The posted fields with text values, from a form or from JSON."""
     request.max_content_length = _MAX_BODY
     if not request.is_json:
         return request.form
     try:
-        sent = msgspec.json.decode(request.get_data(cache=False), type=dict[str, object])
+        fields = msgspec.json.decode(request.get_data(cache=False), type=dict[str, object])
     except (ValueError, RecursionError):
         return {}
-    return {name: typed for name, typed in sent.items() if isinstance(typed, str)}
+    return {name: typed for name, typed in fields.items() if isinstance(typed, str)}
 
 
 def _is_stopped(payout: PayoutMixin) -> bool:
-    """Whether nobody asks where it goes, since its payment was taken back."""
+    """Whether the destination is no longer asked for, because the refund's payment was taken back."""
     return can_be_claimed(payout) and runtime().payouts.is_stopped(payout)
 
 
@@ -143,7 +143,7 @@ def _refused(payout: PayoutMixin, form: RefundForm, error: Exception | None = No
 
 
 def _state(payout: PayoutMixin) -> Answer:
-    """The answer that tells how the refund stands."""
+    """The answer with the refund's state."""
     return Answer(partial(_page, payout), partial(_facts, payout), language=language.of_page().code)
 
 
@@ -161,7 +161,7 @@ def _facts(payout: PayoutMixin) -> dict[str, Any]:
 
 def _page(payout: PayoutMixin, form: RefundForm = _EMPTY, **problem: str) -> Response:
     state, stopped = PayoutStatus(payout.status), _is_stopped(payout)
-    # A payment in tokens cannot be followed further.
+    # A transfer of tokens cannot be followed further.
     sent_for_good = state is PayoutStatus.SENT and payout.is_token
     return page(
         "refund.html",
@@ -177,12 +177,12 @@ def _page(payout: PayoutMixin, form: RefundForm = _EMPTY, **problem: str) -> Res
 
 
 def _banks(payout: PayoutMixin) -> list[str]:
-    """The names that a browser proposes for the bank."""
+    """The bank names that a browser proposes."""
     return [] if payout.is_token else sorted({*runtime().banks.named(payout.account, payout.currency).values()})
 
 
 def _fields(payout: PayoutMixin, form: RefundForm = _EMPTY) -> list[_Field]:
-    """The fields of the form, as they were sent; none where it cannot be sent any more."""
+    """The fields of the form with the values that were sent; empty if it cannot be sent any more."""
     if not claims_left(payout):
         return []
     first = next(iter(form.faults), None)
@@ -201,7 +201,7 @@ def _fields(payout: PayoutMixin, form: RefundForm = _EMPTY) -> list[_Field]:
     ]
 
 
-def _choices(given: str) -> dict[str, str]:
-    """The list of countries: the service takes their English names, the customer reads names in the page's language."""
+def _choices(selected: str) -> dict[str, str]:
+    """The list of countries: the service expects English names; the customer reads names in the page's language."""
     listed = country_names()
-    return {"": ""} | listed | {given: listed.get(given, given)}
+    return {"": ""} | listed | {selected: listed.get(selected, selected)}

@@ -33,49 +33,49 @@ class RefundText(msgspec.Struct, frozen=True):
     look: Look = Look.CLOSED
     payout_title: str = ""
     payout_sentence: str = ""
-    """Title and sentence for a payout that pays nothing back; where they are empty, the two above are shown."""
+    """Title and sentence of a payout that is no refund; if they are empty, the two above are shown."""
 
     amount: str = ""
     """The amount that is sent."""
 
     counts: str = ""
-    """How much of the payment that pays back, where it is in another currency; else empty."""
+    """The sentence that says how much of the payment this pays back; empty if the currency is the payment's."""
 
     destination: Mapping[str, str] = {}
-    """Where the money goes, by label, as the customer said it last, without an account number; empty until then."""
+    """The facts about the customer's destination, by label, without an account number; empty until it is stored."""
 
     is_wallet: bool = False
-    """Whether that is a wallet, whose address is shown in groups of four."""
+    """Whether the destination is a wallet, whose address is shown in groups of four characters."""
 
     unchecked: str = ""
-    """That nobody notices a wrong character of the wallet's address, where it is so."""
+    """The warning that a wrong character of the wallet's address would not be noticed; empty if it would be."""
 
     unlisted: str = ""
-    """A warning that the service does not list the bank, as long as the customer can still correct it; else empty."""
+    """The warning that the service does not list the bank; empty if it does, or if it is too late for a correction."""
 
     problem: str = ""
-    """Why the form that was just sent changed nothing; empty when none was sent."""
+    """The reason why the form that was just sent changed nothing; empty if no form was sent."""
 
     detail: str = ""
-    """The service's own words about the form that was just sent, in its language."""
+    """The service's own message about the form that was just sent, in the service's language."""
 
     when: str = ""
     """The advice when to send the form again; only set while the service cannot be reached."""
 
     deadline: str = ""
-    """Until when the form can be sent; empty without an end."""
+    """The time until which the form can be sent; empty without a deadline."""
 
     about: Sequence[str] = ()
-    """Who gets what is typed, who pays the transfer, and how long it takes."""
+    """Sentences that say who sees the typed data, who pays the transfer's fee, and how long the transfer takes."""
 
     ask_about: str = "Who sees this, and when does the money come?"
-    """The heading of the sentences about it, which are folded away."""
+    """The heading of the sentences in `about`, which are collapsed."""
 
     send: str = "Send my bank details"
     """The label of the form's button."""
 
     change: str = "Change where the money goes"
-    """The label of the form while an earlier one stands."""
+    """The label of the form if a destination is stored already."""
 
     where: str = "Bank account"
     person: str = "Your address"
@@ -85,7 +85,7 @@ class RefundText(msgspec.Struct, frozen=True):
     compare: str = (
         "Please compare the account number with your bank's once more: money may not come back from a wrong one."
     )
-    """What to check before the form is sent."""
+    """The advice to check before the form is sent."""
 
     ask_why_person: str = "Why is this asked?"
     why_person: str = (
@@ -164,7 +164,7 @@ _OF_STATUS = {
         "This payout was cancelled",
     ),
 }
-# A payment in tokens cannot be followed further than that it was sent.
+# A transfer of tokens cannot be followed further than "sent".
 _SENT_TO_WALLET = RefundText(
     "Refunded", "The money was sent to your wallet. There is nothing more to do.", "paid out", Look.PAID, "Paid out"
 )
@@ -188,7 +188,7 @@ _NO_MORE = RefundText(
     "Please ask the shop about your payout",
 )
 
-# Why the form that was just sent changed nothing.
+# The reasons why the form that was just sent changed nothing.
 FAULTS = "Please look at the marked fields again. Nothing was saved yet."
 REFUSED = "The payment service did not accept this. Please correct it, and send it again."
 UNREACHABLE = (
@@ -261,10 +261,10 @@ _OWN_WALLET = "Check that the wallet is yours: a payment to a wrong address cann
 def refund_text(payout: PayoutMixin, *, stopped: bool = False) -> RefundText:
     """The text of a refund, or of another payout that its receiver claims, in its state.
 
-    :param stopped: whether its payment was taken back, so that nothing of it is sent; the shop knows more.
+    :param stopped: whether its payment was taken back, so that it is not sent.
     """
     status, token = PayoutStatus.UNKNOWN if stopped else PayoutStatus(payout.status), payout.is_token
-    # It was approved before.
+    # A postponed payout is approved already.
     text = _ON_ITS_WAY if payout.state == PayoutState.POSTPONED else _OF_STATUS[status]
     if token:
         text = replace(text, send=_SEND_WALLET, where=_FACTS["Wallet"], compare=_OWN_WALLET)
@@ -302,7 +302,7 @@ def _unlisted(payout: PayoutMixin) -> str:
 
 
 def _destination(payout: PayoutMixin) -> destinations.Facts:
-    """Where the customer said that the money goes; what the shop said is not shown to whoever has the link."""
+    """The destination that the customer entered; one that the shop entered is not shown to holders of the link."""
     if not payout.revision or payout.status == PayoutStatus.CANCELLED or payout.destination == destinations.ERASED:
         return {}
     facts = destinations.facts_in(payout.destination)
@@ -317,7 +317,7 @@ def _counted(payout: PayoutMixin) -> str:
 
 
 def field_text(name: str, fault: Fault | None, currency: str, *, again: bool) -> tuple[str, str, str]:
-    """The label and the hint of a field, and what is wrong with it; empty where there is nothing to say.
+    """The label, hint and fault of a field; the hint and the fault may be empty.
 
     :param again: whether the form is shown again, so that an account number must be typed once more.
     """

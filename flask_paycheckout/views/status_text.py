@@ -80,7 +80,7 @@ _OF_STATUS = {
         Look.OPEN,
     ),
 }
-# Payment requests that no money has come for, by their state.
+# Payment requests for which no money has arrived, by their state.
 _OF_REQUEST = {
     "unpaid": PageText(
         _UNPAID.title, "This request is waiting for your payment.", _UNPAID.pay, _UNPAID.badge, Look.OPEN
@@ -105,7 +105,7 @@ _OF_PART = {
     "expired": "The time to pay the rest is over. If you have questions, please ask the shop.",
     "withdrawn": "The shop does not ask for the rest any more. If you have questions, please ask the shop.",
 }
-# Abandoned payments whose reason says more than the status.
+# Abandoned payments whose reason is more precise than the status.
 _OF_REASON: dict[str, PageText] = {
     Reason.DEPOSIT_CLOSED: PageText(
         "The payment did not go through",
@@ -124,7 +124,7 @@ _OF_REASON: dict[str, PageText] = {
         Look.OPEN,
     ),
 }
-# An order that has reached its limit of open payment pages; those can still be paid.
+# An order that has reached its limit of open payment pages. The open pages can still be paid.
 _CROWDED = PageText(
     "Waiting for your payment",
     "Many payment pages are open for this order. Please pay on one that you have open; a new one can be opened"
@@ -133,7 +133,7 @@ _CROWDED = PageText(
     "unpaid",
     Look.OPEN,
 )
-# A paid order of which something was paid back; whether it is all.
+# A paid order with a refund, by whether everything was paid back.
 _OF_REFUND = {
     False: PageText(
         "Partly refunded",
@@ -175,7 +175,7 @@ SECOND = (
     "A second payment arrived, and a person at the shop is looking at it. Please do not pay again; the shop will be in"
     " touch."
 )
-"""The sentences of a paid order of which another payment is held."""
+"""The sentences of a paid order that has another, held payment."""
 
 UNPRICED = (
     "The shop cannot say at the moment what is to be paid here, since something in it does not work. Your order is"
@@ -188,10 +188,10 @@ CHANGED = (
     "The amount to pay has changed. Please do not pay on the earlier payment page. If you have sent the money already,"
     " please wait, and do not pay again."
 )
-"""The sentences above the pay button of an order that waits for money on a page that cannot be gone back to."""
+"""The sentences above the pay button of an order that waits for money of a payment page that is no longer offered."""
 
 UNFINISHED = "Not finished paying? The same payment page is still there, and opening it again is no second payment."
-"""The sentences above the link to it, where it can."""
+"""The sentences above the link to the open payment page."""
 
 _PAY_ANYWAY = {
     OVER: "I have sent nothing: pay again",
@@ -206,7 +206,7 @@ BUTTON: dict[str, str] = {
     Status.HELD: "See how your payment stands",
     Status.PAID: "Paid: see your receipt",
 }
-"""The labels of the pay button, and, by the order's status, of the link that stands in its place."""
+"""The labels of the pay button, and of the link that replaces it, by the order's status."""
 _UNRECORDED = (
     "The shop cannot record payments at the moment. If you have paid, your payment is not lost: please do not pay"
     " again. This page shows it as soon as it is recorded."
@@ -231,11 +231,11 @@ def order_text(
 
     :param payable: whether the shop wants a payment of this order now.
     :param receipt: the amounts to show.
-    :param refunds: what was paid back of the order's payments.
-    :param asked: the payment request whose order it is, with its state by its own row: `unpaid`, `expired` or
-        `withdrawn`; None for an order of the shop.
-    :param news: `OVER`, `CHANGED` or `UNFINISHED` where the order waits for money and can be paid; `SECOND`,
-        `UNPRICED`, or empty.
+    :param refunds: the refunds of the order's payments.
+    :param asked: the payment request that the order belongs to, with the state of the request's own row: `unpaid`,
+        `expired` or `withdrawn`; None for an order of the shop.
+    :param news: `OVER`, `CHANGED` or `UNFINISHED` if the order waits for money and can be paid; `SECOND`, `UNPRICED`,
+        or empty.
     """
     text, above = _of_standing(standing, payable, refunds, asked), [news] if news in _PAY_ANYWAY else []
     notices = [_UNRECORDED if standing.unrecorded else _UNREAD] if standing.is_unsure else []
@@ -263,7 +263,7 @@ def order_text(
     if label := _PAY_ANYWAY.get(news):
         text = replace(text, pay=gettext(label))
     elif standing.status != Status.ABANDONED and text.pay and receipt.total is not None and receipt.is_shown:
-        # After a payment that failed, "Pay again" says more; the sum stands above it.
+        # After a failed payment, "Pay again" is more helpful; the sum stands above it.
         text = replace(text, pay=pay_label(receipt.total, of_page()))
     return replace(
         text,
@@ -278,7 +278,7 @@ def order_text(
 
 def _of_standing(standing: OrderStatus, payable: bool, refunds: OrderRefunds, asked: ShownRequest | None) -> PageText:
     status = standing.status
-    # Money that was sent or has arrived is told of even when the shop wants no payment any more.
+    # The page mentions money that was sent or has arrived even if the shop no longer wants a payment.
     closed = not payable and status not in (Status.PENDING, Status.PART, Status.PAID, Status.HELD)
     if asked and (closed or status == "unpaid"):
         return _OF_REQUEST[asked.status]
@@ -296,7 +296,7 @@ def _of_standing(standing: OrderStatus, payable: bool, refunds: OrderRefunds, as
 def _rows_of_request(standing: OrderStatus, asked: ShownRequest | None) -> list[Row]:
     if asked is None or asked.request.expires_at is None or asked.status == "withdrawn":
         return []
-    # One that is over tells why the request cannot be paid, unless a part of it was.
+    # An expired deadline explains why the request cannot be paid, unless a part of it was paid.
     if standing.status in (Status.PAID, Status.HELD) or (standing.status == Status.PART and asked.status in _OF_PART):
         return []
     return [Row(gettext("To be paid before"), format_moment(asked.request.expires_at))]

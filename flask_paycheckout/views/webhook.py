@@ -24,17 +24,18 @@ def _refuse(constant: str) -> None:
     raise ValueError(f"{constant} is not JSON")
 
 
-# The standard library takes half an emoji, as JavaScript cuts it off; as an integer, it refuses very long numbers.
+# The standard library accepts half an emoji, which JavaScript may produce when it cuts a text. It would refuse very
+# long integers, so they are parsed as floats.
 _decode = json.JSONDecoder(parse_constant=_refuse, parse_int=float).decode
 
 
 def webhook(secret: str | None = None) -> Response:
-    """Store a webhook, and let the deposit be read soon."""
+    """Store a webhook, so that the deposit is read soon."""
     shop = runtime()
     expected = shop.settings.webhook_secret
     if not (is_one_of(secret or "", expected) if expected else secret is None):
         _observe(shop, "refused")
-        # By the shop's page for unknown addresses, so that nobody learns that there is a secret.
+        # The shop's page for unknown addresses answers, so that nobody learns that there is a secret.
         abort(404)
     body = _body()
     if body is None:
@@ -60,7 +61,7 @@ def webhook(secret: str | None = None) -> Response:
 
 
 def _body() -> bytes | None:
-    """The body of this request; None for one over 64 KiB, whose answer no error page of the shop may change."""
+    """The body of this request; None if it exceeds 64 KiB, because no error page of the shop may change that answer."""
     # One byte above the limit: Werkzeug silently truncates a body that is sent without its length.
     request.max_content_length = _MAX_BODY + 1
     with suppress(RequestEntityTooLarge):
@@ -70,21 +71,21 @@ def _body() -> bytes | None:
 
 
 def _checkout_id(body: bytes) -> str | None:
-    """The only field of a webhook that is read; all others are unproven, so the deposit is read instead.
+    """The `orderId`, the only field of a webhook that is read: all others are unproven, so the deposit is read instead.
 
-    The service sends webhooks about disbursements to the same address. Those have no `orderId`, and as their content is
-    not shown, each is only a hint that payouts should be read.
+    The service sends webhooks about disbursements to the same address. They have no `orderId`. The interface does not
+    describe their content, so each is only a hint that payouts should be read.
 
-    :returns: None where there is no `orderId`.
+    :returns: None if there is no `orderId`.
     :raises ValueError: the body is no JSON object, or its orderId is no string.
-    :raises RecursionError: it is nested too deeply.
+    :raises RecursionError: the body is nested too deeply.
     """
-    sent = _decode(body.decode())
-    if not isinstance(sent, dict) or not isinstance(sent.get("orderId", ""), str):
+    fields = _decode(body.decode())
+    if not isinstance(fields, dict) or not isinstance(fields.get("orderId", ""), str):
         raise ValueError("no JSON object with a string orderId")
-    named: str | None = sent.get("orderId")
-    # Half a letter in the id itself makes it no text.
-    return named if named is None else named.encode().decode()
+    order_id: str | None = fields.get("orderId")
+    # An id with an unpaired surrogate is no text: encoding it raises UnicodeEncodeError, which is a ValueError.
+    return order_id if order_id is None else order_id.encode().decode()
 
 
 def _observe(shop: Runtime, outcome: str) -> None:
@@ -92,5 +93,5 @@ def _observe(shop: Runtime, outcome: str) -> None:
 
 
 def _answer(status: int, body: str) -> Response:
-    # The sender needs none of the shop's own JSON formatting, which takes longer than a query.
+    # Avoids the shop's own JSON formatting, which takes longer than a query and which the sender does not need.
     return Response(body, status, mimetype="application/json")
