@@ -1,4 +1,4 @@
-"""The table of events in the shop's database: what happened to checkouts and payouts, and who has been told."""
+"""The table of events in the shop's database: changes of checkouts and payouts, and the receivers that have run."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class EventMixin(PaymentTable):
         return (
             Index("ix_paycheckout_event_undelivered", "next_attempt_at", "id"),
             Index("ix_paycheckout_event_payout_reference", "payout_reference"),
-            # For the events that nobody has listened to so far, of the signals that a process listens to.
+            # For the query for events without a receiver so far, by the signals to which a process listens.
             partial_index("ix_paycheckout_event_unheard", "name", "id", where=UNHEARD),
         )
 
@@ -63,7 +63,7 @@ class EventMixin(PaymentTable):
     """The time when the last receiver had run; None before."""
 
     attempts: Mapped[int] = mapped_column(Integer)
-    """The number of deliveries begun, without those after which a receiver waits for an earlier event."""
+    """The number of deliveries begun, without deliveries after which a receiver waits for an earlier event."""
 
     superseded_at: Mapped[datetime | None] = mapped_column(MOMENT)
     """The time when the event was found to be no longer true, so that no more receivers run; else None."""
@@ -72,7 +72,7 @@ class EventMixin(PaymentTable):
     """The time of the next attempt to deliver; NULL once delivered or superseded, and while nobody listens."""
 
     lease_token: Mapped[str | None] = mapped_column(String(36))
-    """The token of the process that delivers now; a mark must name it."""
+    """The token of the process that delivers now; a statement that marks receivers must name it."""
 
     lease_until: Mapped[datetime | None] = mapped_column(MOMENT)
     receivers_done: Mapped[str] = mapped_column(Text)

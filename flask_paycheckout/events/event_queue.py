@@ -46,7 +46,7 @@ class EventQueue(StateTable[EventMixin]):
     # Events that wait
 
     def of_subject(self, event: HeldEvent) -> list[EventMixin]:
-        """The undelivered events of this one's order, or of its payout without an order, in the order they happened."""
+        """The undelivered events of the order, or of the payout without an order, of this event, oldest first."""
         c = self._c
         same = c.order_id == event.order_id if event.order_id else c.payout_reference == event.payout_reference
         return self.loaded(self._select_waiting.where(same).order_by(c.id))
@@ -62,14 +62,14 @@ class EventQueue(StateTable[EventMixin]):
     ) -> list[EventMixin]:
         """One page of the events that were due at a time, sorted by (next_attempt_at, id).
 
-        :param after: the last event of the page before; None for the first page.
+        :param after: the last event of the previous page; None for the first page.
         :param left_out: a signal whose events are left to other processes; empty for none.
         :param order_id: only events of this order; None for all.
         """
         c = self._c
         conditions = [c.next_attempt_at <= by, *self._of(order_id)]
         if after is not None:
-            # An event that fails meanwhile gets a later place, beyond `by`, or keeps its own, so none comes twice.
+            # An event that fails meanwhile gets a time after `by`, or keeps its own, so no event is returned twice.
             conditions.append(tuple_(c.next_attempt_at, c.id) > (after.next_attempt_at, after.id))
         if left_out:
             conditions.append(c.name != left_out)
@@ -90,16 +90,16 @@ class EventQueue(StateTable[EventMixin]):
         self._run(self._update.where(*later).values(next_attempt_at=now))
 
     def explain_unheard(self, name: str, by: datetime) -> None:
-        """Store with the due events of this signal that nobody listens to them."""
+        """Store the error "nobody listens" in the due events of this signal."""
         c = self._c
         unexplained = c.next_attempt_at <= by, c.name == name, c.last_error.is_(None)
         self._run(self._update.where(*unexplained).values(last_error=nobody_listens(name)))
 
     def call_heard(self, names: Collection[str], now: datetime, limit: int) -> None:
-        """Make the oldest events of these signals due that nobody has listened to so far."""
+        """Make the oldest events of these signals due for which there was no receiver so far."""
         c = self._c
         waiting = select(c.id).where(text(UNHEARD), c.name.in_(names)).order_by(c.name, c.id).limit(limit)
-        # A query first, since there are mostly none.
+        # Query first, because there are usually none.
         if rows := self.rows(waiting):
             ids = [row.id for row in rows]
             self._run(self._update.where(c.id.in_(ids), text(UNHEARD)).values(next_attempt_at=now))
@@ -110,7 +110,7 @@ class EventQueue(StateTable[EventMixin]):
     # Leases
 
     def claim(self, event_id: str, now: datetime, *, only_if_due: bool) -> HeldEvent | None:
-        """Lease an event; None when another process holds its lease, or it needs no delivery any more."""
+        """Lease an event; None if another process holds its lease, or it needs no delivery any more."""
         c = self._c
         due = [c.next_attempt_at <= now] if only_if_due else []
         free = self._update.where(*self._unfinished(event_id), self._is_free(now), *due)
@@ -123,7 +123,7 @@ class EventQueue(StateTable[EventMixin]):
             return HeldEvent.of_row(row._mapping, self._subject_in(connection, row))
 
     def subject_of(self, event: HeldEvent) -> Subject:
-        """Load the object that an event is about as it is now, detached from any session."""
+        """Load the present state of the object that an event is about, detached from any session."""
         with self.engine().connect() as connection:
             return self._subject_in(connection, event)
 
@@ -137,7 +137,7 @@ class EventQueue(StateTable[EventMixin]):
         return subject
 
     def renew(self, events: Sequence[HeldEvent], now: datetime) -> None:
-        """Extend the leases of these events to a full lease from now, as far as they are still held."""
+        """Extend the leases of these events to a full lease from now, except lost leases."""
         for event in events:
             self._change_held(event, {"lease_until": now + LEASE})
 
@@ -149,7 +149,7 @@ class EventQueue(StateTable[EventMixin]):
         self._change_held(event, FINISHED | at)
 
     def supersede_free(self, event_ids: Collection[str], at: datetime) -> list[str]:
-        """Mark the events that nobody holds as superseded; returns the names of their signals."""
+        """Mark the events without a lease as superseded; returns the names of their signals."""
         free = self._c.event_id.in_(event_ids), self._c.next_attempt_at.is_not(None), self._is_free(at)
         marks = self._update.where(*free).values(FINISHED | {"superseded_at": at})
         with begin_limited(self.engine()) as connection:
@@ -170,19 +170,19 @@ class EventQueue(StateTable[EventMixin]):
         return names_of(self.rows(marks)[0][0])
 
     def require_held(self, event: HeldEvent, done: list[str]) -> None:
-        """Make sure that an event's lease is still held, and exactly these receivers are marked as having run.
+        """Check that an event's lease is still held, and exactly these receivers are marked as having run.
 
-        :raises LeaseLost: it is not so.
+        :raises LeaseLost: the lease is lost, or the stored marks differ.
         """
         held = select(self._c.id).where(*self._are_marked(event, done))
         if not self.rows(held):
             raise LeaseLost
 
     def mark(self, connection: Connection, event: HeldEvent, done: list[str], delivered_at: datetime | None) -> None:
-        """Mark the receivers that have run, of which the last one is not marked yet.
+        """Mark the receivers that have run; the last of them is not marked yet.
 
         :param delivered_at: the time of complete delivery; None while receivers are left.
-        :raises LeaseLost: the stored marks are others, or the lease is lost.
+        :raises LeaseLost: the lease is lost, or the stored marks differ.
         """
         values: dict[str, Any] = {"receivers_done": json.dumps(done)}
         if delivered_at is not None:

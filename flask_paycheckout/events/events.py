@@ -35,14 +35,14 @@ class Superseding(Protocol):
     def overtaken(
         self, events: Sequence[HeldEvent | EventMixin], connection: Connection | None = None
     ) -> Sequence[HeldEvent | EventMixin]:
-        """Those of an order's events that are no longer true.
+        """The events that are no longer true, given some events of an order.
 
-        :param connection: a transaction in which the order's checkouts are locked, so that the answer stays right until
-            it ends. SQLite has no row locks; there it must have written before. None for a look without locks.
+        :param connection: a transaction in which the order's checkouts are locked, so that the answer stays true until
+            its end. SQLite has no row locks; there the transaction must have written before. None: read without locks.
         """
 
     def is_unwanted(self, event: HeldEvent) -> bool:
-        """Whether nobody wants any more what an event asks for; the shop is asked in a transaction of its own."""
+        """Whether the shop no longer wants what an event asks for; its function runs in a transaction of its own."""
 
 
 class NewEvent(msgspec.Struct, frozen=True):
@@ -65,7 +65,7 @@ class NewEvent(msgspec.Struct, frozen=True):
 
 
 class Delivery(msgspec.Struct, frozen=True):
-    """The number of events that reached all of their receivers, and of those that did not."""
+    """The number of events that reached all of their receivers, and of events that did not."""
 
     delivered: int = 0
     failed: int = 0
@@ -93,23 +93,23 @@ class HeldEvent(NamedTuple):
     """A JSON list of the receivers that have run."""
 
     lease_token: str | None
-    """The token that marks must name; None when the event waits for a process with a receiver."""
+    """The token that statements about this event must name; None if the event waits for a process with a receiver."""
 
     subject: Subject
     """The checkout or payout as it was when the event was leased, detached from any session."""
 
     account: str
-    """The name of its merchant account; kept here, since a receiver's own session may expire the object."""
+    """The name of its merchant account; copied, because a receiver's session may expire the subject."""
 
     delivered: bool
-    """Whether the event was stored as delivered, since no receiver is left."""
+    """Whether the event was stored as delivered, because no receiver is left."""
 
     @classmethod
     def of_row(cls, row: Any, subject: Subject) -> HeldEvent:
         """Make it from the columns of the event table."""
-        known = {name: row[name] for name in HELD_COLUMNS}
+        columns = {name: row[name] for name in HELD_COLUMNS}
         delivered = row.get("delivered_at") is not None
-        return cls(**known, subject=subject, account=subject.account, delivered=delivered)
+        return cls(**columns, subject=subject, account=subject.account, delivered=delivered)
 
 
 HELD_COLUMNS = HeldEvent._fields[: HeldEvent._fields.index("subject")]
@@ -117,10 +117,10 @@ HELD_COLUMNS = HeldEvent._fields[: HeldEvent._fields.index("subject")]
 
 
 def keywords_of(event: HeldEvent, subject: Subject, request: Subject | None) -> dict[str, Any]:
-    """The keywords that receivers of an event get.
+    """The keyword arguments for the receivers of an event.
 
     :param subject: its checkout, payout or payment request, attached to the receiver's session.
-    :param request: the payment request that was paid, where the event is about one, attached to it as well.
+    :param request: the payment request that the event is about, attached to the same session; None for other events.
     """
     keywords: dict[str, Any] = {"event_id": event.event_id}
     if event.payout_reference is not None:

@@ -1,10 +1,10 @@
 """Delivery of committed events to receivers: database effects exactly once, others at least once per `event_id`.
 
-Each event was stored in the transaction of the state change. Each of its receivers runs in another one, see
+Each event is stored in the transaction of the state change. Each of its receivers runs in another transaction; see
 `receiver_runs`.
 
-The undelivered events of an order form its queue. A receiver gets an event only after all earlier ones in the queue; an
-event that is no longer true is superseded and delivered to nobody.
+The undelivered events of an order form its queue. A receiver gets an event only after all earlier events in the queue.
+An event that is no longer true is superseded, and not delivered.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Outbox:
     """The number of events that one query returns."""
 
     def deliver(self, events: Sequence[HeldEvent]) -> Delivery:
-        """Deliver these events now; a failure is logged, and `deliver_due` tries again."""
+        """Deliver these events now; a failure is logged, and retried by `deliver_due`."""
         delivered, unheard, failed = 0, 0, set[str]()
         held = [event for event in events if not event.delivered and event.lease_token is not None]
         for event in events:
@@ -54,7 +54,7 @@ class Outbox:
         return total
 
     def deliver_due(self) -> Delivery:
-        """Deliver every event that is due, oldest first; a failed one is not tried again in this call."""
+        """Deliver every event that is due, oldest first; this call does not retry failed events."""
         started, heard = self.wiring.clock(), self.receivers.heard()
         self.queue.call_heard(heard, started, self.batch)
         if NEEDS_RECEIVER in heard:
@@ -66,7 +66,7 @@ class Outbox:
         """Deliver waiting events, oldest first, each at most once in this call.
 
         :param order_id: only events of this order; None for all.
-        :param now: also events whose next try is due later, except those that another process is delivering.
+        :param now: also events whose next try is due later, except events that another process is delivering.
         """
         self.queue.call_heard(self.receivers.heard(), self.wiring.clock(), self.batch)
         if now:
@@ -82,10 +82,10 @@ class Outbox:
         return total
 
     def _attempt(self, event_id: str, held: HeldEvent | None, failed: set[str]) -> Delivery:
-        """Deliver an event; an error is logged, since the state change is committed and must not seem to fail.
+        """Deliver an event. An error is only logged, because the state change is committed and must not seem to fail.
 
         :param held: the event, if it is leased already.
-        :param failed: collects the ids of events that failed in this call, which are not tried again in it.
+        :param failed: collects the ids of events that failed in this call, which does not retry them.
         """
         if event_id in failed:
             return Delivery()
@@ -110,7 +110,7 @@ class Outbox:
         total, passed, holding = Delivery(), set(failed), True
         queue = self._queue_of(mine)
         place = next((queued.id for queued in queue if queued.event_id == mine.event_id), None)
-        # Without a place another process has delivered it.
+        # The event is not in the queue if another process has delivered it.
         while place is not None and (following := self._next(queue, place, holding, passed)) is not None:
             if following.id == place and holding:
                 event: HeldEvent | None = mine
@@ -119,22 +119,22 @@ class Outbox:
                 event = self.queue.claim(following.event_id, self.wiring.clock(), only_if_due=False)
             delivery = None if event is None else self.runs.run(event, queue)
             if delivery is None:
-                # Another process holds it by now.
+                # Another process holds it now.
                 passed.add(following.event_id)
             else:
                 total += delivery
                 if delivery.failed:
                     passed.add(following.event_id)
                     failed.add(following.event_id)
-            # Events that waited for this one may be delivered now. A process that still saw it as undelivered has
-            # released its own event by now, or will find this one done.
+            # Events that waited for this one may be deliverable now. A process that still saw it as undelivered has
+            # released its own event already, or will see this one as done.
             queue = self._queue_of(mine)
         return total
 
     def _queue_of(self, mine: HeldEvent) -> list[EventMixin]:
-        """The undelivered events of its order, after the others that are no longer true have been superseded."""
+        """Supersede the other events of its order that are no longer true, and return the undelivered events."""
         queue = self.queue.of_subject(mine)
-        # Together, since an order may have very many: one of each page on which its customer chose a method.
+        # Check all events at once, because an order may have very many: one for each payment page with a chosen method.
         others = [queued for queued in queue if queued.event_id != mine.event_id]
         overtaken = self.runs.superseding.overtaken(others)
         if not overtaken:
@@ -146,7 +146,7 @@ class Outbox:
     def _next(self, queue: Sequence[EventMixin], place: int, holding: bool, passed: set[str]) -> EventMixin | None:
         """The first event of the queue that can be delivered now.
 
-        :param place: the row id of the event that this process was asked to deliver.
+        :param place: the row id of the event that this process is to deliver.
         :param holding: whether that event is held and not delivered yet.
         :param passed: the ids of events that were already tried.
         """

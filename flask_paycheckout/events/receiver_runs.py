@@ -1,8 +1,8 @@
 """The receivers of one event: run, marked and released.
 
 Each receiver has a transaction of its own: its writes through `db.session`, and the mark that it has run, are committed
-together. Meanwhile a lease keeps other processes away; a mark is refused when the lease is lost, so that a slow process
-writes nothing.
+together. Meanwhile a lease keeps other processes from the event. A mark is refused if the lease is lost, so that a slow
+process writes nothing.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ LONGEST = 600
 class LeaseRenewal:
     """Calls renewal functions periodically while work is under way.
 
-    The thread starts with the first work, and ends when none is left.
+    The thread starts with the first lease, and ends when no lease is left.
     """
 
     every: float = 15
-    """Seconds between two calls; a small part of a lease."""
+    """Seconds between two calls; much shorter than a lease."""
 
     longest: float = LONGEST
     """Seconds after which work counts as hung."""
@@ -53,7 +53,7 @@ class LeaseRenewal:
     def during(self, renew: Callable[[], object]) -> Iterator[None]:
         """Renew a lease while the `with` block runs.
 
-        :param renew: called in another thread; an error is ignored, since the lease then simply ends.
+        :param renew: called in another thread; an error is ignored, because the lease then simply ends.
         """
         key = object()
         with self._lock:
@@ -82,7 +82,7 @@ class LeaseRenewal:
 
 
 RENEWAL = PerProcess(LeaseRenewal)
-"""That of the process."""
+"""The renewal thread of the process."""
 
 
 _FIRST_PAUSE = timedelta(seconds=10)
@@ -107,7 +107,7 @@ class ReceiverRuns:
     """The receivers whose failure was logged with a traceback since their last success."""
 
     def run(self, event: HeldEvent, queue: Sequence[EventMixin]) -> Delivery | None:
-        """Run the receivers of a held event and release it; None when another process has taken its lease.
+        """Run the receivers of a held event and release it; None if another process has taken its lease.
 
         :param queue: the undelivered events of its order or payout.
         """
@@ -130,7 +130,7 @@ class ReceiverRuns:
         for number, receiver in enumerate(runnable, start=1):
             last = problem is None and blocked_until is None and number == len(runnable)
             try:
-                # Load a copy for each receiver, since an earlier receiver may have changed the object.
+                # Load a copy for each receiver, because an earlier receiver may have changed the object.
                 subject = event.subject if number == 1 else self.queue.subject_of(event)
                 self._run_one(event, subject, receiver.function, [*done, receiver.name], last)
                 done.append(receiver.name)
@@ -154,7 +154,7 @@ class ReceiverRuns:
         if problem is not None:
             return self._postpone(event, problem, _pause(event.attempts))
         if blocked_until is not None:
-            # Not counted, or the first failure of its own would be followed by a long pause.
+            # Do not count this attempt. Otherwise a long pause would follow the event's first own failure.
             self.queue.release(event, max(blocked_until, self.wiring.clock()), attempts=event.attempts - 1)
             return Delivery()
         if not runnable:
@@ -162,15 +162,15 @@ class ReceiverRuns:
         return Delivery(delivered=1)
 
     def _fails_again(self, receiver: Receiver, event: HeldEvent) -> bool:
-        """Whether a failure of this receiver was logged before: for this event, or since its last success here."""
-        known = event.attempts > 1 or receiver.name in self.failing
+        """Whether a failure of this receiver was logged before: for this event, or since its last success."""
+        is_known = event.attempts > 1 or receiver.name in self.failing
         self.failing.add(receiver.name)
-        return known
+        return is_known
 
     def runnable_receivers(
         self, event: HeldEvent | EventMixin, queue: Sequence[EventMixin]
     ) -> tuple[list[Receiver], datetime | None]:
-        """The receivers that may get an event now, and the time until which others must wait, if there are others."""
+        """The receivers that may get an event now, and the time until which other receivers must wait, if any."""
         missing = self._missing(event)
         blocked: set[str] = set()
         until: datetime | None = None
@@ -189,17 +189,17 @@ class ReceiverRuns:
         return [receiver for receiver in self.receivers.of(event.name) if receiver.name not in done]
 
     def _is_unwanted(self, event: HeldEvent) -> bool:
-        """Whether the shop says that an event is no longer true; one that it cannot say so of is delivered."""
+        """Whether the shop says that it no longer wants an event; if its function fails, the event is delivered."""
         try:
             return self.superseding.is_unwanted(event)
         except Exception:
-            told = "order %s could not be looked at for its reminder", event.order_id
-            self.wiring.log.exception("reminders", *told, extra=about_event(event))
+            message = "order %s could not be looked at for its reminder", event.order_id
+            self.wiring.log.exception("reminders", *message, extra=about_event(event))
             return False
 
     def kept(self, events: Sequence[HeldEvent]) -> AbstractContextManager[None]:
         """Renew the leases of these events while the `with` block runs."""
-        # Not on a connection that all threads share: a second thread would work inside the receiver's transaction.
+        # Do not renew on a connection that threads share: a second thread would work in the receiver's transaction.
         if isinstance(self.wiring.engine().pool, (StaticPool, SingletonThreadPool)):
             return nullcontext()
         return self.renewal().during(lambda: self.queue.renew(events, self.wiring.clock()))
@@ -214,10 +214,10 @@ class ReceiverRuns:
     ) -> None:
         """Run a receiver, and commit its writes together with the mark that it has run, if the event is still true.
 
-        Two databases are committed one after the other; after a crash between the commits the receiver runs again.
+        Two databases are committed one after the other; after a crash between the commits, the receiver runs again.
         """
         with self.shop.open() as transaction:
-            # Loaded on another connection, so that a receiver that only calls another service opens no transaction.
+            # The subject was loaded on another connection, so a receiver without queries opens no transaction.
             transaction.session.add(subject)
             self.receivers.receive(transaction, receiver, event, subject)
             delivered_at = self.wiring.clock() if last else None
@@ -259,12 +259,12 @@ class ReceiverRuns:
 
 
 def subject_text(event: HeldEvent) -> str:
-    """The order or payout that an event is about, for people."""
+    """The order or payout that an event is about, in words."""
     if event.payout_reference is not None:
         return f"payout {event.payout_reference}"
     return f"order {event.order_id}, checkout {event.checkout_id}"
 
 
 def _pause(attempts: int) -> timedelta:
-    """The time until the next try: until the next reconcile at first, then longer after each."""
+    """The time until the next try: zero after the first try, then longer after each failure."""
     return timedelta(0) if attempts == 1 else doubled(attempts - 1, _FIRST_PAUSE, _LONGEST_PAUSE)

@@ -32,15 +32,15 @@ NOBODY_LISTENS = "nobody listens"
 """The beginning of the error of an event whose signal has no receiver."""
 
 _ATOMIC = "__paycheckout_atomic__"
-# Any namespace, the same for ever.
+# A random namespace, which must never change.
 _EVENT_IDS = uuid.UUID("5f0a3d0e-4a86-4a3c-9c5e-3d1c70f2b1a7")
-# Seen only of an event that was committed before its receivers had run.
+# This error stays only if the event is committed before its atomic receivers have run.
 _UNFINISHED = "atomic receiver {} committed the transaction that it was called in, and runs again"
 
 _SOCKET_EVENTS = frozenset({"socket.__new__", "socket.connect", "socket.getaddrinfo", "socket.sendto"})
 
 _offline: ContextVar[bool] = ContextVar("flask_paycheckout_offline", default=False)
-"""Whether an atomic receiver runs that may open no socket."""
+"""Whether an atomic receiver is running, which must not open a socket."""
 
 
 class Receiver(msgspec.Struct, frozen=True):
@@ -64,20 +64,20 @@ class Receivers:
         """The receivers of a signal, in the order of their connection."""
         signal = BY_NAME[signal_name]
         connected = list(signal.receivers_for(self.wiring.app))
-        # A transaction covers one database: with two, atomic receivers run after the commit like all others.
+        # A transaction covers one database. With two, atomic receivers run after the commit like all others.
         one_database = not self.wiring.settings.separate_database
-        found: list[Receiver] = []
-        named: Counter[str] = Counter()
+        receivers: list[Receiver] = []
+        counts: Counter[str] = Counter()
         # `receivers_for` does not keep the order of connection; `receivers` does.
-        for kept in signal.receivers.values():
-            function = kept() if isinstance(kept, ref) else kept
+        for reference in signal.receivers.values():
+            function = reference() if isinstance(reference, ref) else reference
             if function not in connected:
                 continue
             name = name_of(function)
-            named[name] += 1
-            unique = name if named[name] == 1 else f"{name}#{named[name]}"
-            found.append(Receiver(unique, function, one_database and is_atomic(function)))
-        return found
+            counts[name] += 1
+            unique = name if counts[name] == 1 else f"{name}#{counts[name]}"
+            receivers.append(Receiver(unique, function, one_database and is_atomic(function)))
+        return receivers
 
     def is_unheard(self, signal_name: str) -> bool:
         """Whether the signal has no receiver in this process."""
@@ -94,7 +94,7 @@ class Receivers:
         """Call a receiver in a transaction, and flush its writes.
 
         :param subject: the event's checkout or payout, attached to the session.
-        :raises RuntimeError: it left the transaction ended or broken, or wrote in a second database.
+        :raises RuntimeError: it ended or broke the transaction, or wrote to a second database.
         """
         request = self._request_of(shop, event, subject)
         shop.given += [subject] if request in (None, subject) else [subject, request]
@@ -116,9 +116,10 @@ class Receivers:
     def run_atomic(self, shop: ShopTransaction, receiver: Receiver, event: HeldEvent, mark: Callable[[], bool]) -> None:
         """Run an atomic receiver of an event that was just stored in this transaction.
 
-        :param mark: records in the transaction that it has run; returns False when the event is not there, so that the
-            transaction is another one.
-        :raises ReceiverFailed: it raised, or did not leave the transaction whole; the caller must roll back.
+        :param mark: records in the transaction that the receiver has run; returns False if the transaction has no such
+            event, which means that it is another transaction.
+        :raises ReceiverFailed: the receiver raised an error, or ended or broke the transaction; the caller must roll
+            back.
         """
         owner = event.order_id or f"payout {event.payout_reference}"
         ran = shop.last_run = receiver.name, event.name, owner
@@ -127,7 +128,7 @@ class Receivers:
             _watch_sockets()
         tokens = _offline.set(strict), confined_to.set(shop.only)
         try:
-            # Merged, since the session may have loaded this row before; the receiver sees it as it is now.
+            # Merge the row, because the session may have loaded it before; the receiver gets its present state.
             attached = shop.session.merge(event.subject, load=False)
             self.receive(shop, receiver.function, event, attached)
             if not mark():
@@ -169,32 +170,35 @@ class EventWriter:
         """Store an event, and run its atomic receivers.
 
         :param shop: the transaction of the shop's session; None when the signal has no atomic receiver.
-        :param table: the table of what the event is about.
+        :param table: the table of the row that the event is about.
         :param changed: the row that was just changed; loaded again if an atomic receiver may have changed it.
         :param leased: whether this process delivers the event after the commit.
-        :param decided: whether the caller does not go on with that object, so that only further receivers need it anew.
+        :param decided: whether the caller does not use the object afterwards, so that it is loaded again only for
+            further receivers.
         """
         receivers = self.receivers.of(event.name)
         atomic = [receiver for receiver in receivers if receiver.atomic and shop is not None]
-        told, unheard = len(atomic) == len(receivers), not receivers
-        row = new_event(event, now, told=told, unheard=unheard, leased=leased, runs=[one.name for one in atomic])
+        delivered, unheard = len(atomic) == len(receivers), not receivers
+        row = new_event(
+            event, now, delivered=delivered, unheard=unheard, leased=leased, runs=[receiver.name for receiver in atomic]
+        )
         connection.execute(self._insert, row)
         held = HeldEvent.of_row(row, table.made(changed))
         if shop is None or not atomic:
             return held
-        ended = {"last_error": None} | (delivered_columns(now) if told else {})
+        ended = {"last_error": None} | (delivered_columns(now) if delivered else {})
         for receiver in atomic:
             more = ended if receiver is atomic[-1] else {}
             self.receivers.run_atomic(shop, receiver, held, partial(self._mark, connection, row, receiver.name, more))
-        left = held.subject if told and decided else table.require(changed[table.key], connection)
+        left = held.subject if delivered and decided else table.require(changed[table.key], connection)
         known = {name: row[name] for name in HELD_COLUMNS}
         return held._replace(**known, subject=left, delivered=row["delivered_at"] is not None)
 
     def _mark(self, connection: Connection, row: dict[str, Any], receiver: str, more: Mapping[str, Any]) -> bool:
         """Mark in the transaction that stored the event that an atomic receiver has run.
 
-        The statement changes nothing where the event is gone, since the receiver rolled its transaction back, and
-        PostgreSQL refuses it in a broken one. Should the receiver have committed the event, it is delivered again.
+        The statement changes nothing if the event is gone because the receiver rolled the transaction back; PostgreSQL
+        refuses it in a broken transaction. If the receiver committed the event, it is delivered again.
 
         :param more: further values of the event's columns.
         """
@@ -213,7 +217,7 @@ class EventWriter:
 
     @cached_property
     def _insert(self) -> Any:
-        # Made once, since every move runs it.
+        # Built once, because every move runs it.
         return self.wiring.models.events.insert().inline()
 
 
@@ -221,28 +225,28 @@ def new_event(
     event: NewEvent,
     now: datetime,
     *,
-    told: bool,
+    delivered: bool,
     unheard: bool,
     leased: bool,
     runs: Sequence[str],
 ) -> dict[str, Any]:
     """The row of an event.
 
-    The event is leased to the process that stores it, which delivers it next without another statement. If that process
-    dies, the event is due when the lease ends.
+    The event is leased to the process that stores it, which delivers it next without a statement to claim it. If that
+    process dies, the event is due when the lease ends.
 
-    :param told: whether no receiver is left for delivery, so that the event becomes delivered.
+    :param delivered: whether no receiver is left for delivery, so that the event becomes delivered.
     :param unheard: whether the signal has no receiver in this process; the event is then not leased, and waits for a
         process with one.
     :param leased: whether this process delivers it; otherwise it is due for every process.
-    :param runs: the atomic receivers that run next, in the transaction that stores the event, and mark it then.
+    :param runs: the atomic receivers that run next, in the transaction that stores the event, and are marked then.
     """
-    told = told and not unheard and not runs
-    held = leased and not (told or unheard)
+    delivered = delivered and not unheard and not runs
+    held = leased and not (delivered or unheard)
     reported = unheard and event.name == NEEDS_RECEIVER
     once = f"{event.name}:{event.once}"
     row = msgspec.structs.asdict(event) | {
-        # From what is the same in each try, so that receivers of a try that failed recognise the next one.
+        # Derived from values that are equal in each try, so that receivers of a failed try recognise the next one.
         "event_id": str(uuid.uuid5(_EVENT_IDS, f"{once}:{event.checkout_id}")),
         "once": once,
         "extra": json.dumps(dict(event.extra)) if event.extra else None,
@@ -255,7 +259,7 @@ def new_event(
         "receivers_done": "[]",
         "last_error": nobody_listens(event.name) if reported else _UNFINISHED.format(", ".join(runs)) if runs else None,
     }
-    return row | (delivered_columns(now) if told else {})
+    return row | (delivered_columns(now) if delivered else {})
 
 
 def delivered_columns(at: datetime) -> dict[str, Any]:
@@ -295,7 +299,7 @@ def is_atomic(function: Callable[..., Any]) -> bool:
 
 @cache
 def _watch_sockets() -> None:
-    # Once per process and only when needed, since an audit hook cannot be removed.
+    # Once per process and only when needed, because an audit hook cannot be removed.
     sys.addaudithook(_audit)
 
 
