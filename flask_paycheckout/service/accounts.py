@@ -1,7 +1,7 @@
-"""Merchant accounts: the keys that the shop gives for each, and a client of the service for those in use.
+"""Merchant accounts: the keys that the shop returns for each, and a client of the service for each account in use.
 
-The shop is asked for an account's keys when it is used, and again after some time, or at once when the service refused
-them. Keys that have changed get a client of their own, over the connections that all accounts of a service share.
+The shop's function is called for an account's keys when the account is used, again after some time, and at once if the
+service refused them. Changed keys get a client of their own. All accounts of a service share its connections.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-# The most accounts whose keys are kept.
+# The maximum number of accounts whose keys are kept.
 _MOST_CLIENTS = 100
 
 
@@ -39,7 +39,7 @@ class Clients:
     """Makes the clients of one app.
 
     :param observe: called at the end of each call.
-    :param relaxed: whether the app is in debug or testing, where an account may have a sandbox.
+    :param relaxed: whether the app is in debug or testing mode, in which an account may use a sandbox.
     """
 
     settings: Settings
@@ -64,10 +64,10 @@ class Clients:
         )
 
     def of_account(self, account: Account) -> PaymentsClient:
-        """The client of a merchant account, which has its own keys, and what it leaves out from the settings."""
+        """The client of a merchant account, with the account's own values, and the settings' for values left out."""
         token = self.settings.access_token if account.access_token is SETTINGS else account.access_token
         address = account.base_url or self.settings.base_url
-        # All accounts of one service share its connections, so that many accounts are not as many TLS handshakes.
+        # All accounts of a service share its connections, so that each account does not need a TLS handshake.
         connected = self.of_settings if address == self.settings.base_url else self._connected_to(address)
         return connected.of_account(
             account.client_id,
@@ -93,7 +93,7 @@ class Clients:
             raise ConfigurationError(f"PAYCHECKOUT_BASE_URL cannot be used: {fault}") from None
 
     def _authorization(self, token: str | Callable[[], str] | None) -> Signer | None:
-        """An access token as the client takes it; a function is asked again when the service refuses its token."""
+        """An access token as a signer for the client; a function is called again if the service refuses its token."""
         scheme = self.settings.authorization_scheme
         if token is None:
             return None
@@ -101,7 +101,7 @@ class Clients:
 
 
 class AccountUnavailable(TransportFailed):
-    """The shop gave no usable keys for an account, so nothing was sent."""
+    """The shop returned no usable keys for an account, so nothing was sent."""
 
     def __init__(self, operation: str, name: str, why: str) -> None:
         super().__init__(operation, f"account {name!r}: {why}", request_sent=False)
@@ -110,7 +110,7 @@ class AccountUnavailable(TransportFailed):
 
 
 class _InUse(msgspec.Struct):
-    """An account with its client, and when the shop was last asked for it."""
+    """An account with its client, and the time when the shop's function last returned it."""
 
     account: Account
     client: PaymentsClient
@@ -126,44 +126,44 @@ class Accounts:
 
     make: Callable[[Account], PaymentsClient]
     ask: Callable[[str], Account | None]
-    """Asks the shop for an account's keys; None: no such account."""
+    """The shop's function that returns an account's keys; None if there is no such account."""
 
     cache: float
-    """Seconds after which the shop is asked again."""
+    """Seconds after which `ask` is called again."""
 
     now: Callable[[], float]
     scheme: str = "Bearer"
     """The word before an access token in the Authorization header; empty for the token alone."""
 
     _kept: Guarded[OrderedDict[str, _InUse]] = field(default_factory=lambda: Guarded(OrderedDict), init=False)
-    """By the account's name, the least recently used first; never held while the shop is asked."""
+    """The accounts in use by name, the least recently used first; not locked while `ask` runs."""
 
     def client_of(self, name: str, operation: str = "account") -> PaymentsClient:
-        """The client of an account, with the keys that the shop gives for it now, or gave a moment ago.
+        """The client of an account, with its present keys, or keys that were cached a moment ago.
 
-        :raises AccountUnavailable: the shop gives none, or its function failed.
+        :raises AccountUnavailable: the shop knows no such account, or its function failed.
         """
         return self.default if name == "" else self._used(name, operation).client
 
     def find(self, name: str) -> Account | None:
-        """The account of this name; None for the one of the settings.
+        """The account of this name; None for the account of the settings.
 
-        :raises AccountUnavailable: the shop gives no such account.
+        :raises AccountUnavailable: the shop returned no usable account.
         """
         return None if name == "" else self._used(name, "account").account
 
     def access_token_of(self, name: str) -> AccessToken | None:
-        """The access token of an account; `SETTINGS` for the token in the settings, None when it has none.
+        """The access token of an account; `SETTINGS` for the token in the settings, None without a token.
 
-        :raises AccountUnavailable: the shop gives no such account.
+        :raises AccountUnavailable: the shop returned no usable account.
         """
         account = self.find(name)
         return SETTINGS if account is None else account.access_token
 
     def payer_of(self, name: str) -> str:
-        """The account whose money pays an account's payouts: itself, or the one of the settings where the shop says so.
+        """The account that pays an account's payouts: itself, or "" (the settings' account) if it shares that token.
 
-        :raises AccountUnavailable: the shop gives no such account.
+        :raises AccountUnavailable: the shop returned no usable account.
         """
         return name if name and self.access_token_of(name) is not SETTINGS else ""
 
@@ -171,7 +171,7 @@ class Accounts:
         """The client of an account with its access token; None without a token.
 
         :param given: the token of the account of the settings.
-        :raises AccountUnavailable: the shop gives no such account.
+        :raises AccountUnavailable: the shop returned no usable account.
         """
         token = self.access_token_of(name) if name else given
         if token is None or token is SETTINGS:
@@ -181,25 +181,26 @@ class Accounts:
     def authorized(self, access_token: str, name: str = "") -> PaymentsClient:
         """The client of an account that sends with this token.
 
-        :raises AccountUnavailable: the shop gives no such account.
-        :raises ValueError: the token cannot stand in a header.
+        :raises AccountUnavailable: the shop returned no usable account.
+        :raises ValueError: the token contains characters that a header must not contain.
         """
         return self.client_of(name).authorized(BearerToken(access_token, self.scheme))
 
     def refused(self, name: str, client: PaymentsClient | None = None) -> None:
-        """Have the shop asked again at the next use, since the service refused an account's keys.
+        """Make the next use of an account call the shop's function again, because the service refused the keys.
 
-        :param client: the one whose keys were refused, which others may have replaced meanwhile; None: the present one.
+        :param client: the client with the refused keys, which may have been replaced meanwhile; None for the present
+            client.
         """
         with self._kept.held() as in_use:
-            known = in_use.get(name)
-            if known is not None and client in (None, known.client):
-                known.asked_at = float("-inf")
+            account = in_use.get(name)
+            if account is not None and client in (None, account.client):
+                account.asked_at = float("-inf")
 
     def renewing(self, name: str, client: PaymentsClient, call: Callable[[PaymentsClient], T]) -> Callable[[], T]:
-        """A function that makes a call with an account's client, and tells when the service refuses its keys.
+        """A function that makes a call with an account's client, and calls `refused` if the service refuses the keys.
 
-        It asks neither the shop nor the database, so that it may run in a thread of its own.
+        It uses neither the shop's functions nor the database, so it may run in a thread of its own.
         """
 
         def run() -> T:
@@ -214,10 +215,10 @@ class Accounts:
     def _used(self, name: str, operation: str) -> _InUse:
         now = self.now()
         with self._kept.held() as in_use:
-            known = in_use.get(name)
-            if known is not None and now - known.asked_at < self.cache:
+            cached = in_use.get(name)
+            if cached is not None and now - cached.asked_at < self.cache:
                 in_use.move_to_end(name)
-                return known
+                return cached
         account = self._asked(name, operation)
         try:
             return self._keep(name, account, now)
@@ -232,34 +233,34 @@ class Accounts:
         except KeyboardInterrupt:
             raise
         except BaseException as error:
-            # The messages of an `Account` never show a secret; others could quote the keys.
+            # The error messages of `Account` never contain a secret; other messages could quote the keys.
             is_ours = isinstance(error, ConfigurationError)
             fault = str(error) if is_ours else f"the shop's function raised {type(error).__name__}{_place_of(error)}"
         if isinstance(account, Account):
             return account
         if account is not None:
             fault = f"the shop gave a {account.__name__} and no Account"
-        # Outside of the handler, so that the error is not its context.
+        # Raised outside of the handler, so that the shop's error does not become its context.
         raise AccountUnavailable(operation, name, fault)
 
     def _keep(self, name: str, account: Account, now: float) -> _InUse:
         with self._kept.held() as in_use:
-            known = in_use.get(name)
-            if known is None or known.account != account:
-                known = in_use[name] = _InUse(account, self.make(account), now)
-            known.asked_at = now
+            cached = in_use.get(name)
+            if cached is None or cached.account != account:
+                cached = in_use[name] = _InUse(account, self.make(account), now)
+            cached.asked_at = now
             in_use.move_to_end(name)
             if len(in_use) > _MOST_CLIENTS:
                 in_use.popitem(last=False)
-            return known
+            return cached
 
 
 def _account_or_type(given: object) -> Account | type | None:
-    """What the shop gave; of something else than an account only the type, since an error tracker would show keys."""
+    """The shop's account; only the type of any other object, because an error tracker would show its keys."""
     return given if given is None or isinstance(given, Account) else type(given)
 
 
 def _place_of(error: BaseException) -> str:
-    """The line at which an error was raised, for the shop to look at."""
+    """The file and line at which an error was raised, for the shop's developer."""
     frames = traceback.extract_tb(error.__traceback__)
     return f" at {Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else ""

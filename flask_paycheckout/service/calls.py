@@ -1,7 +1,7 @@
 """Calls to the payments service for checkouts, deposits and refunds, with tighter limits inside web requests.
 
 A web request gives the service a few seconds, waits only while the service is quick or few other requests wait, and is
-refused at once while the service fails. Commands, tasks and reconcile have only the client's own time limit, since no
+refused at once while the service fails. Commands, tasks and reconcile have only the client's own timeout, because no
 customer waits for them.
 """
 
@@ -37,28 +37,28 @@ PROOF, ESTIMATE = "GET /v1/disbursement/fiat/{id}/report", "GET /v1/disbursement
 _MOMENT = 0.15
 # Seconds after which a customer may try again when all slots were taken.
 _SLOTS_TAKEN = 2.0
-# The part of a web request's time after which a call counts as trouble, answered or not.
+# The fraction of a web request's time after which a call counts as failed, even if it is answered.
 _SLOW = 0.7
-# With fewer seconds left, a call would only run into its time limit.
+# In seconds. With less time left, a call would only time out.
 _SHORTEST_CALL = 0.1
 _SPENT = "flask_paycheckout.service_seconds"
 
 
 class NotAsked(TransportFailed):
-    """The service was not called, since a limit was reached; `retry_after` says when to try again, in seconds."""
+    """The service was not called because a limit was reached; `retry_after` has the seconds until another try."""
 
     def __init__(self, operation: str, message: str | None, retry_after: float | None = None) -> None:
         super().__init__(operation, message, retry_after, request_sent=False)
 
 
 def is_answer(error: BaseException | None) -> bool:
-    """Whether the service answered; a 404, or a 403 of keys that may not do this, is an answer too."""
+    """Whether the service answered; a 404, or a 403 for keys without the permission, is an answer too."""
     return error is None or (isinstance(error, RequestRefused) and not isinstance(error, ServiceFault))
 
 
 @dataclass(eq=False)
 class Service:
-    """The payments service, as it is called by one app."""
+    """Calls of one app to the payments service."""
 
     wiring: Wiring
     accounts: Accounts
@@ -68,7 +68,7 @@ class Service:
         settings, elapsed = self.wiring.settings, self.wiring.elapsed
         self.web_timeout = min(settings.web_timeout, settings.timeout)
         slow_after = self.slow_after = _SLOW * self.web_timeout
-        # Twice the time of a call, to allow for what happens between permission and call.
+        # Twice the time of a call, because work may happen between permission and call.
         probe_lasts = 2 * self.web_timeout + _MOMENT
         shares = self.wiring.several_accounts, (RECIPIENT, PROOF, ESTIMATE, BANKS)
         self.limits = PerProcess(lambda: WebLimits(settings.web_calls, slow_after, probe_lasts, *shares, elapsed))
@@ -77,10 +77,10 @@ class Service:
     def permit(self, operation: str, account: str = "") -> Iterator[Permit]:
         """Take permission for one call, before anything is written to the database for it.
 
-        :param operation: `READ`, which waits for no slot, or one of the others, which wait a moment.
+        :param operation: `READ`, which does not wait for a slot, or another operation, which waits 0.15 seconds.
         :param account: the name of the merchant account whose keys sign the call.
         :raises NotAsked: the service may not be called now.
-        :raises AccountUnavailable: the shop gives no keys for the account.
+        :raises AccountUnavailable: the shop returned no usable keys for the account.
         """
         client = self.accounts.client_of(account, operation)
         slot = self._take(Call(account, operation))
@@ -91,11 +91,11 @@ class Service:
 
     @contextmanager
     def waiting(self, operation: str, account: str) -> Iterator[float]:
-        """Count this request among those that wait for the service while it waits for another request's call.
+        """Count this request as waiting for the service while it waits for another request's call.
 
         Yields the seconds that it may wait.
 
-        :raises NotAsked: too many requests wait already.
+        :raises NotAsked: too many requests are waiting already.
         """
         slot = self._take(Call(account, operation, following=True))
         try:
@@ -104,7 +104,7 @@ class Service:
             slot.end()
 
     def _take(self, call: Call) -> Slot:
-        """Let a call begin; one of a web request waits for a slot among the limits of the process."""
+        """Begin a call; a web request's call waits for a slot within the limits of the process."""
         request, now, operation = self.wiring.web_request(), self.wiring.elapsed(), call.operation
         slot = Slot(self, call, self.limits(), request, now + self.wiring.settings.timeout)
         if request is None:
@@ -137,25 +137,25 @@ class Service:
 
 
 def of_account(account: str) -> str:
-    """The account for a log line; empty for the one of the settings."""
+    """The account for a log line; empty for the account of the settings."""
     return f" for account {account!r}" if account else ""
 
 
 @dataclass(eq=False)
 class Slot:
-    """The place of a call among the limits, until its `end`."""
+    """The slot of a call within the limits, until its `end`."""
 
     service: Service
     call: Call
     limits: WebLimits
     request: MutableMapping[str, Any] | None
-    """A dictionary of the web request that makes it; None for a program, which is not limited."""
+    """A dictionary of the web request that makes the call; None for a program, which is not limited."""
 
     until: float
-    """The end of the time that the call may take."""
+    """The deadline of the call, by the monotonic clock."""
 
     def end(self) -> None:
-        """Give the slot back, if that has not been done, and count the time as the request's."""
+        """Release the slot, if it is still taken, and add its time to the web request's."""
         if self.request is not None and self.call.since is not None:
             self.request[_SPENT] += self.service.wiring.elapsed() - self.call.since
             self.limits.end(self.call)
@@ -163,14 +163,14 @@ class Slot:
 
 @dataclass(eq=False)
 class Permit:
-    """Permission for one call, which is repeated once when the keys were replaced meanwhile."""
+    """Permission for one call, which is retried once if the keys were replaced meanwhile."""
 
     service: Service
     slot: Slot
     client: PaymentsClient
 
     def ask(self, make: Callable[[PaymentsClient], T]) -> T:
-        """Make the call with the client of the account, as this permission allows."""
+        """Make the call with the client of the account, within the permitted time."""
         elapsed = self.service.wiring.elapsed
         began = elapsed()
         try:
@@ -182,7 +182,7 @@ class Permit:
             self._note_outcome(None, elapsed() - began)
             return answer
         finally:
-            # As soon as the call is over, before its answer is processed.
+            # Release the slot before the answer is processed.
             self.slot.end()
 
     def _asked(self, make: Callable[[PaymentsClient], T], now: float) -> T:
@@ -195,9 +195,9 @@ class Permit:
         return make(self._within(now))
 
     def _note_outcome(self, error: PaymentsError | None, seconds: float) -> None:
-        """Report a call's outcome to the breaker; calls of programs count too, as they also show whether it answers.
+        """Report a call's outcome to the circuit breaker; calls of programs count too.
 
-        An answer that web requests can hardly wait for is as bad as none.
+        An answer that is too slow for web requests counts as a failure.
         """
         call, limits, wiring = self.slot.call, self.slot.limits, self.service.wiring
         is_good = is_answer(error) and seconds <= self.service.slow_after
@@ -215,7 +215,7 @@ class Permit:
         wiring.log.warning("failures of the service", text, of_account(account), why, extra=fields, error=error)
 
     def _has_new_keys(self) -> bool:
-        """Ask the shop for the keys again, since the service refused them; whether there are others now."""
+        """Call the shop's function again, because the service refused the keys; whether the keys have changed."""
         before, accounts = self.client, self.service.accounts
         accounts.refused(self.slot.call.account, before)
         self.client = accounts.client_of(self.slot.call.account, self.slot.call.operation)

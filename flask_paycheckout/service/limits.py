@@ -1,7 +1,7 @@
-"""Limits towards the payments service: each is kept by one process, in bounded memory.
+"""Limits on calls to the payments service; each process keeps its own, in bounded memory.
 
-`WebLimits` stops calls while the service fails, and bounds the web requests that wait for it; `Cooldown` and
-`SingleFlight` keep calls about one deposit or order apart.
+`WebLimits` stops calls while the service fails, and limits the web requests that wait for it. `Cooldown` and
+`SingleFlight` limit calls about one deposit or order.
 """
 
 from __future__ import annotations
@@ -15,45 +15,45 @@ from threading import Condition, Event, Lock, get_ident
 
 from flask_paycheckout.per_process import PerProcess
 
-# The most accounts, orders or deposits that a limit remembers.
+# The maximum number of accounts, orders or deposits that a limit remembers.
 _MOST_KEPT = 10_000
 
 
-# A single call may fail by chance, and a short failure may hit two calls that are under way.
+# The failures in a row that stop calls: one call may fail by chance, and a short failure may hit two concurrent calls.
 _FAILURES = 3
 # Seconds between two probes: a service that has recovered must be called again within ten seconds.
 _WAIT = 5.0
-# The web requests that may wait for one operation of accounts whose calls of it are slow, however many these are.
+# The web requests that may wait for one operation, over all accounts whose calls of it are slow.
 _WHILE_SLOW = 2
-# The duration of calls, in seconds, from which on a request does not wait for a slot.
+# In seconds. While calls take longer, a request does not wait for a slot.
 _QUICK = 1.0
 
 
 @dataclass(eq=False)
 class Call:
-    """A call of the service, with what the limits know of it."""
+    """A call to the service, with its state within the limits."""
 
     account: str
     operation: str
     following: bool = False
-    """Whether it is another request's, for which this request only waits. One slot is always left for a request that
-    calls, or all could wait for each other."""
+    """Whether this request only waits for another request's call. One slot always remains for a request that calls, or
+    all requests could wait for each other."""
 
     probe: bool = False
-    """Whether it tries a service that failed before, and is slow from its beginning."""
+    """Whether it probes a service that failed before; a probe counts as slow from its beginning."""
 
     since: float | None = None
-    """When it took its slot; None while it has none."""
+    """The time when it took its slot; None without a slot."""
 
     @property
     def circuit(self) -> tuple[str, str]:
-        """The calls that fail and recover together."""
+        """The key of the calls that fail and recover together."""
         return self.account, self.operation
 
 
 @dataclass
 class _Circuit:
-    """The failures in a row of one account's calls of one operation."""
+    """The consecutive failures of one account's calls of one operation."""
 
     failures: int = 0
     probe: Call | None = None
@@ -65,14 +65,14 @@ class _Circuit:
 
 @dataclass(eq=False)
 class WebLimits:
-    """Limits of one process on the calls of web requests, whose threads the shop's other pages miss.
+    """Limits of one process on the calls of web requests, which occupy threads that the shop's other pages need.
 
-    After several failures in a row calls are stopped; then one probe at a time is allowed, until one is answered. Each
-    operation of each account has its own circuit, so that none stops another.
+    After several consecutive failures, calls are stopped; then one probe at a time is allowed, until one is answered.
+    Each operation of each account has its own circuit, so that no circuit stops another.
 
-    While calls are answered in time, as many as `most` may wait. Accounts whose calls are slow have two slots for each
-    operation and half of all slots, together, so that even many of them leave threads to the others. No account takes
-    more than its share of the slots, and no operation that is seldom needed.
+    While calls are answered in time, as many as `most` may wait. All accounts with slow calls together have two slots
+    for each operation and half of all slots, so that even many such accounts leave threads to the others. Neither an
+    account nor the operations that are seldom needed take more than their share of the slots.
 
     :param most: the slots of a process.
     :param slow_after: seconds after which a call under way is slow.
@@ -94,9 +94,9 @@ class WebLimits:
     _circuits: dict[tuple[str, str], _Circuit] = field(default_factory=dict, init=False)
 
     def admit(self, call: Call) -> float:
-        """Permit a call, of which `answered`, `failed` or `end` must follow.
+        """Permit a call, after which `answered`, `failed` or `end` must be called.
 
-        :returns: 0; while calls are stopped, the seconds until one may be permitted again.
+        :returns: 0; while calls are stopped, the seconds until a call may be permitted again.
         """
         with self._changed:
             circuit = self._circuits.get(call.circuit)
@@ -109,10 +109,10 @@ class WebLimits:
             return 0.0
 
     def take(self, call: Call, patience: float, now: float) -> bool:
-        """Take a slot for a call, until its `end`; False when there is none.
+        """Take a slot for a call, until its `end`; False if no slot is free.
 
-        :param patience: seconds to wait for a slot while calls are quick; 0 for a call that can be left to reconcile,
-            which is limited as soon as calls are not quick any more.
+        :param patience: seconds to wait for a slot while calls are quick; 0 for a call that reconcile can make later,
+            which is limited as soon as calls are no longer quick.
         """
         slow_after = self.slow_after if patience else _QUICK
         with self._changed:
@@ -126,26 +126,26 @@ class WebLimits:
             return True
 
     def answered(self, call: Call) -> bool:
-        """Record an answer in time, which allows calls again; True when they were stopped until now."""
+        """Record an answer in time, which allows calls again; True if they were stopped until now."""
         with self._changed:
             circuit = self._circuits.pop(call.circuit, None)
             return circuit is not None and circuit.failures >= _FAILURES
 
     def failed(self, call: Call) -> bool:
-        """Record a call without an answer in time; True when this one stopped further calls."""
+        """Record a call without an answer in time; True if this failure stops further calls."""
         with self._changed:
             circuit = self._circuits.setdefault(call.circuit, _Circuit())
             if len(self._circuits) > _MOST_KEPT:
                 del self._circuits[next(iter(self._circuits))]
             circuit.failures += 1
             stops = circuit.failures == _FAILURES
-            # A call from before the calls were stopped must not delay the next probe.
+            # A call that began before calls were stopped must not delay the next probe.
             if stops or call is circuit.probe:
                 circuit.probe, circuit.opens_at = None, self.now() + _WAIT
             return stops
 
     def end(self, call: Call) -> None:
-        """End a call, perhaps without an outcome, so that another one may have its slot, or be the probe."""
+        """End a call, perhaps without an outcome, so that another call may take its slot, or be the probe."""
         with self._changed:
             if call.since is not None:
                 call.since = None
@@ -161,7 +161,7 @@ class WebLimits:
             return bool(self._slow_with(call, self.slow_after, self.now()))
 
     def _slow_with(self, call: Call, after: float, now: float) -> list[Call]:
-        """The calls of all circuits that are slow; empty where this call's circuit is not."""
+        """The calls of all slow circuits; empty if this call's circuit is not slow."""
         slow = {one.circuit for one in self._taken if one.probe or now - (one.since or now) > after}
         return [one for one in self._taken if one.circuit in slow] if call.probe or call.circuit in slow else []
 
@@ -173,7 +173,7 @@ class WebLimits:
         shares = [(taken, self.most), (slow, self.most // 2)]
         shares.append(([one for one in slow if one.operation == call.operation], _WHILE_SLOW))
         if self.several_accounts():
-            # Half less one: another account always has more than what one can take.
+            # Half of the slots less one, so that other accounts always have more slots than one account can take.
             shares.append(([one for one in taken if one.account == call.account], self.most // 2 - 1))
         if call.operation in self.seldom:
             shares.append(([one for one in taken if one.operation in self.seldom], self.most // 3))
@@ -189,7 +189,7 @@ def _fits(call: Call, taken: list[Call], share: int) -> bool:
 
 @dataclass
 class Cooldown:
-    """The least time between two calls of one kind about the same deposit or refund that this process makes."""
+    """The minimum time between two calls of this process of one kind about the same deposit or refund."""
 
     length: timedelta
     # The earliest first.
@@ -198,20 +198,20 @@ class Cooldown:
     )
 
     def begin(self, what: str, now: datetime) -> bool:
-        """Begin a cool-down; False, with nothing changed, while an earlier one lasts, or too many are remembered."""
+        """Begin a cool-down; False, without a change, while an earlier one lasts, or too many are remembered."""
         lock, begun = self._here()
         with lock:
             while begun and not self._left(begun[earliest := next(iter(begun))], now):
                 del begun[earliest]
             if len(begun) >= _MOST_KEPT or self._left(begun.get(what), now):
                 return False
-            # Taken out first, so that it comes last.
+            # Removed first, so that it is last in the order of insertion.
             begun.pop(what, None)
             begun[what] = now
             return True
 
     def begun_at(self, what: str) -> datetime | None:
-        """When the last call about it began, if that is still remembered."""
+        """The time when the last call about it began; None if it is not remembered."""
         lock, begun = self._here()
         with lock:
             return begun.get(what)
@@ -221,7 +221,7 @@ class Cooldown:
         return self._left(self.begun_at(what), now)
 
     def _left(self, begun: datetime | None, now: datetime) -> float:
-        # A time in the future is from before the clock was set back.
+        # A time in the future means that the clock was set back since.
         if begun is None or now < begun:
             return 0.0
         return max(0.0, (begun + self.length - now).total_seconds())
@@ -229,35 +229,35 @@ class Cooldown:
 
 @dataclass(eq=False)
 class OngoingCall:
-    """A call under way, on which other threads can wait."""
+    """A call under way, for which other threads can wait."""
 
     over: Event = field(default_factory=Event)
     thread: int = field(default_factory=get_ident)
-    """The thread that makes the call, and would wait for itself."""
+    """The thread that makes the call; it must not wait for itself."""
 
     error: Exception | None = None
-    """The error that ended the call, if one did."""
+    """The error that ended the call, if any."""
 
 
 class SingleFlight:
     """At most one call at a time in this process about each deposit, or about each order.
 
-    A request that comes while its deposit is being read does not wait: with a slow service, waiting requests would pile
-    up and occupy the shop's threads in spite of the cool-down. A request that comes while its order's checkout is being
-    made needs exactly that checkout, and may wait for it.
+    A request that arrives while its deposit is being read does not wait: with a slow service, waiting requests would
+    pile up and occupy the shop's threads in spite of the cool-down. A request that arrives while its order's checkout
+    is being created needs exactly that checkout, and may wait for it.
     """
 
     def __init__(self) -> None:
-        # Keyed by process id: a forked process makes none of its parent's calls.
+        # Keyed by process id, because a forked process makes none of its parent's calls.
         self._under_way: dict[int, dict[str, OngoingCall]] = {}
         self.last_ended: OngoingCall | None = None
-        """The call that ended last; while it is the same one, none of this process has ended."""
+        """The call that ended last; while it is the same object, no other call of this process has ended."""
 
     @contextmanager
     def join(self, what: str) -> Iterator[tuple[OngoingCall, bool]]:
-        """Yield the call under way about `what`, and whether it is the caller's to make, and nobody else's meanwhile.
+        """Yield the call under way about `what`, and whether the caller must make it, exclusively.
 
-        The caller's own call ends with the `with` block; an error that leaves the block is kept for those who wait.
+        The caller's own call ends with the `with` block; an error that leaves the block is kept for waiting threads.
         """
         under_way, own = self._under_way.setdefault(os.getpid(), {}), OngoingCall()
         ongoing = under_way.setdefault(what, own)
@@ -270,7 +270,7 @@ class SingleFlight:
             own.error = error
             raise
         finally:
-            # Before its place is free, so that whoever takes that knows.
+            # Set before the key is free, so that the next caller sees this call.
             self.last_ended = own
             del under_way[what]
             own.over.set()

@@ -1,6 +1,6 @@
-"""The record of calls that the service fails to answer, so that the report can say since when, and with which error.
+"""The record of calls that the service fails to answer, with which the report shows their beginning and error.
 
-Failures in a row of one operation of an account are a series, which the next answer ends. The report tells by it an
+Consecutive failures of one operation of an account are a series, which the next answer ends. A series distinguishes an
 outage, or wrong keys, from a single payment that cannot be read, whose error is its checkout's `problem`.
 
 Outcomes are collected in memory. Rows are written only when calls begin to fail, when they are answered again, and at
@@ -35,7 +35,7 @@ START = "start"
 """The operation of calls that create a checkout."""
 
 CLAIM = "claim"
-"""The operation of calls that make a recipient of a customer's bank account."""
+"""The operation of calls that create a recipient for a customer's bank account."""
 
 READS = "read"
 """The operation of calls that read deposits, or look for payouts that were sent."""
@@ -44,29 +44,29 @@ PAYOUT = "payout"
 """The operation of calls that send payouts; they are made with the access token."""
 
 WEB_CALL = "web call"
-"""The operation of calls that web requests may not make, since too many others wait for a service that answers."""
+"""The operation of calls that web requests may not make, because too many others wait for a service that answers."""
 
 UNTRIED = timedelta(hours=1)
-"""Calls that failed, and that nobody has tried again for so long, may be possible again."""
+"""The time without another try after which failed calls may be possible again."""
 
 KEYS = " keys"
-"""Ends the name of an operation of which the service refuses the account's keys, or for which the shop gives none."""
+"""Ends the name of an operation for which the service refuses the account's keys, or the shop returns no keys."""
 
 SIGNED = START + KEYS, CLAIM + KEYS, READS + KEYS
-"""The operations that fail when an account's keys are refused; sends of payouts have a token of their own."""
+"""The operations that fail if an account's keys are refused; sending payouts uses a token of its own."""
 
 REFUSED = " refused"
-"""Ends the name of an operation that the service answers, and always with a refusal of what is asked for."""
+"""Ends the name of an operation that the service answers by refusing the content of each request."""
 
 CAUSES = "", KEYS, REFUSED
-"""The endings of an operation's name, in the order in which a call gets past them; "" is the service itself."""
+"""The endings of an operation's name, in the order in which a call passes these causes; "" is the service itself."""
 
 FAILURES = PaymentsError, UnsafeCheckoutUrl, ReceiverFailed
-"""The errors of a call of the service, but for `AmountRefused`, which is an answer about one order."""
+"""The errors of a call to the service, except `AmountRefused`, which is an answer about one order."""
 
 _MINUTE = timedelta(minutes=1)
 ALL_TRIED = timedelta(minutes=15)
-"""In an outage, and after it, everything is tried again within this time: the longest pause is 10 minutes."""
+"""The time within which everything is retried during and after an outage; the longest pause is 10 minutes."""
 
 _MAX_WORDS = 500
 
@@ -76,7 +76,7 @@ class FailingCalls:
     """An operation that the service currently does not answer, or refuses."""
 
     account: str
-    """The merchant account's name; "" is the one of the settings."""
+    """The merchant account's name; "" is the account of the settings."""
 
     operation: str
     """The operation that fails; `start` creates checkouts."""
@@ -86,7 +86,7 @@ class FailingCalls:
 
     last_failure_at: datetime
     resumed_at: datetime | None
-    """The first failure after the last pause of an hour; None without such a pause."""
+    """The time of the first failure after the last pause of an hour; None without such a pause."""
 
     count: int
     """A lower bound of the number of failures."""
@@ -124,13 +124,13 @@ class _Noted(msgspec.Struct):
 
     calls: dict[tuple[str, str], _Calls] = msgspec.field(default_factory=dict)
     loaded_at: datetime | None = None
-    """When `calls` was last given the series that other processes have written."""
+    """The time when the series of other processes were last loaded into `calls`."""
 
     noting: Lock = msgspec.field(default_factory=Lock)
     """Protects `calls`; never held while a statement runs."""
 
     writing: Lock = msgspec.field(default_factory=Lock)
-    """Held by the thread that writes to the table; the others do not wait for it."""
+    """Held by the thread that writes to the table; other threads do not wait for it."""
 
 
 @dataclass(frozen=True)
@@ -146,7 +146,7 @@ class ServiceRecord:
         try:
             yield
         except AmountRefused:
-            # Others need not get this answer.
+            # Other orders may get another answer.
             self.on_outcome(operation, account)
             raise
         except FAILURES as error:
@@ -159,17 +159,17 @@ class ServiceRecord:
     ) -> None:
         """Record the outcome of a call, in memory only; thread-safe.
 
-        :param words: the error message for people, without secrets, where the error's own may have some.
+        :param words: the error message for people, without secrets; by default the error's own.
         """
-        told = str(error) if words is None else words
+        message = str(error) if words is None else words
         if isinstance(error, AccountUnavailable):
-            # No call was made, and none of this account can be: that says nothing of the service or of a token.
-            self.on_failure(READS + KEYS, told, account)
+            # No call was made, and none can be made for this account. This says nothing about the service or a token.
+            self.on_failure(READS + KEYS, message, account)
             return
         passed = CAUSES if error is None else CAUSES[: CAUSES.index(_cause(error))]
         self._note_answers([operation + cause for cause in passed], account)
         if error is not None:
-            self.on_failure(operation + _cause(error), told, account)
+            self.on_failure(operation + _cause(error), message, account)
 
     def on_failure(self, operation: str, words: str, account: str) -> None:
         """Record a failure, in memory only; thread-safe.
@@ -184,7 +184,7 @@ class ServiceRecord:
             calls.last_failure_at, calls.words = now, visible(words)[:_MAX_WORDS]
 
     def on_refusal(self, words: str, account: str) -> None:
-        """Record that a web request may not make a call; an hour without another one ends such a series."""
+        """Record that a web request was not allowed to make a call; an hour without a refusal ends the series."""
         last = self._here().calls.get((account, WEB_CALL), _Calls()).last_failure_at
         if last is not None and last < self.wiring.clock() - UNTRIED:
             self.on_answer(WEB_CALL, account)
@@ -202,7 +202,7 @@ class ServiceRecord:
                 calls.failures, calls.first_failure_at, calls.answered_at = 0, None, now
 
     def write(self) -> None:
-        """Write the collected outcomes to the table; a database error is only logged, so no payment fails of it."""
+        """Write the collected outcomes to the table; a database error is only logged, so that no payment fails."""
         here = self._here()
         if not here.calls or not here.writing.acquire(blocking=False):
             return
@@ -213,7 +213,7 @@ class ServiceRecord:
                 if calls.failures or calls.failing:
                     self._write_one(here, {"account": account, "operation": operation}, calls)
                 else:
-                    # An answer before a series that is loaded later must not seem to end it.
+                    # An earlier answer must not end a series that is loaded later.
                     calls.answered_at = None
         except SQLAlchemyError as error:
             text, words = "the record of failing calls could not be stored: %s", first_line(error)[:_MAX_WORDS]
@@ -222,7 +222,7 @@ class ServiceRecord:
             here.writing.release()
 
     def _load(self, here: _Noted) -> None:
-        """Take over the series of other processes, so that this one's answers end them."""
+        """Load the series of other processes, so that the answers of this process end them."""
         c = self.wiring.models.services.c
         with self.wiring.engine().connect() as connection:
             rows = connection.execute(select(c.account, c.operation).where(c["count"] > 0)).all()
@@ -242,7 +242,7 @@ class ServiceRecord:
                 calls.written_at, calls.written = self.wiring.clock(), calls.written + calls.failures
                 calls.failures, calls.first_failure_at, calls.failing = 0, None, True
         try:
-            # An answer before the failures: they begin a new series.
+            # The answer came before the failures, which begin a new series.
             if answered_at and (noted.failing or news):
                 self._store_answer(row, answered_at)
             if news:
@@ -252,7 +252,7 @@ class ServiceRecord:
             raise
 
     def _is_news(self, calls: _Calls) -> bool:
-        """Whether to write now: the first failure, the second, which rules out an accident, then once a minute."""
+        """Whether to write now: the first failure, the second (no accident any more), then once a minute."""
         old = calls.written_at is None or calls.written_at <= self.wiring.clock() - _MINUTE
         return old or calls.written <= 1
 
@@ -277,7 +277,7 @@ class ServiceRecord:
 
 
 def _cause(error: Exception) -> str:
-    """The cause of a failure, one of `CAUSES`; `REFUSED` where the service refuses only what this call asked for."""
+    """The cause of a failure, one of `CAUSES`; `REFUSED` if the service refuses only the content of this call."""
     if isinstance(error, Unauthorized):
         return KEYS
     answered = isinstance(error, RequestRefused) and not isinstance(error, (RateLimited, ServiceFault))
@@ -287,7 +287,7 @@ def _cause(error: Exception) -> str:
 def failing_calls(
     engine: Engine, table: Table, now: datetime, accounts: Collection[str] | None = None
 ) -> Sequence[FailingCalls]:
-    """List the operations that fail, according to the table, of some accounts or of all; 100 at most."""
+    """List the failing operations in the table, of some accounts or of all; 100 at most."""
     c = table.c
     of_account = [] if accounts is None else [c.account.in_(accounts)]
     lasts = (c.operation != WEB_CALL) | (c.last_failure_at >= now - UNTRIED)
