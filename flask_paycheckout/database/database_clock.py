@@ -1,4 +1,4 @@
-"""The database's clock, for comparisons with what another host has stored."""
+"""The database's clock, for comparisons with times that another host has stored."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from flask_paycheckout.database.connections import autocommit
 
 @dataclass(frozen=True)
 class DatabaseClock:
-    """Gives the database's time, for comparisons with what another host has stored.
+    """Returns the database's time, for comparisons with times that another host has stored.
 
-    The clocks of two hosts may differ by more than the time that is compared. Everything else goes by the app's clock.
+    The clocks of two hosts may differ by more than the compared times. All other code uses the app's clock.
 
-    :param clock: the clock that a test gave the app; the database's time then moves on by it, from the first use on.
+    :param clock: the clock that a test gave the app; the database's time then advances with it, from the first use on.
     """
 
     engine: Callable[[], Engine]
@@ -30,7 +30,7 @@ class DatabaseClock:
 
     @cached_property
     def _ahead(self) -> timedelta:
-        """By how much the database's time is ahead of the app's clock."""
+        """The time by which the database is ahead of the app's clock."""
         return self._read() - (self.clock or utc_now)()
 
     def _read(self) -> datetime:

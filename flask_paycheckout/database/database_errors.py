@@ -1,4 +1,4 @@
-"""Errors of the database: their kind, their text without the affected row, and what people can do about them."""
+"""Errors of the database: their kind, their text without the affected row, and their remedy."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from sqlalchemy.exc import (
 
 from flask_paycheckout.text import first_line, reply_of
 
-# SQLSTATEs of PostgreSQL: the server rolled the transaction back because of another one, and it may be repeated.
+# SQLSTATEs of PostgreSQL: the server rolled the transaction back because of another one; it may be retried.
 _SERIALIZATION_FAILURE, _DEADLOCK_DETECTED = "40001", "40P01"
-# The class of those with which a constraint refuses a row.
+# The class of SQLSTATEs for a row that violates a constraint.
 _REFUSED_ROW = "23"
 
 
@@ -27,17 +27,17 @@ def is_lost_race(error: BaseException) -> bool:
 
 
 def is_lock_timeout(error: BaseException) -> bool:
-    """Whether another transaction kept a row or the database locked for longer than this one waits."""
+    """Whether another transaction held a lock for longer than this transaction's lock timeout."""
     return trouble_of(error) is _LOCKED
 
 
 def is_passing(error: BaseException) -> bool:
-    """Whether the statement is not at fault, so that the same call succeeds once a trouble of the database is over."""
+    """Whether the statement is not at fault, so that a retry succeeds once the database's trouble is over."""
     return trouble_of(error) is not None or is_lost_race(error)
 
 
 def is_refused_row(error: BaseException) -> TypeGuard[DBAPIError]:
-    """Whether a constraint refuses a row; of pg8000's errors only violations of unique ones are an `IntegrityError`."""
+    """Whether a row violates a constraint; pg8000 raises `IntegrityError` only for unique constraints."""
     if not isinstance(error, DBAPIError):
         return False
     return isinstance(error, IntegrityError) or _class_of(error) == _REFUSED_ROW
@@ -47,17 +47,17 @@ def cut_row(error: DBAPIError) -> None:
     """Cut an error's message, and the driver's message in it, to its first line, and hide the parameters."""
     error.hide_parameters = True
     reply = reply_of(error.orig)
-    # pg8000 raises its error while it handles another one with the same reply, whose code tells later what it was.
-    for one in filter(None, (error, error.orig, error.orig and error.orig.__context__)):
-        if reply_of(one):
-            one.args = ({field: text for field, text in reply.items() if field in ("C", "M")},)
+    # pg8000 raises its error while handling another error with the same reply; keep the code, which is needed later.
+    for each in filter(None, (error, error.orig, error.orig and error.orig.__context__)):
+        if reply_of(each):
+            each.args = ({field: text for field, text in reply.items() if field in ("C", "M")},)
         else:
-            one.args = tuple(reply.get("M") or str(argument).partition("\n")[0] for argument in one.args)
+            each.args = tuple(reply.get("M") or str(argument).partition("\n")[0] for argument in each.args)
 
 
 def _code_of(error: DBAPIError) -> str | int | None:
-    """PostgreSQL's SQLSTATE of an error, or SQLite's primary code of it; None when the error has none."""
-    # The names in psycopg and in psycopg2, and the field in pg8000.
+    """PostgreSQL's SQLSTATE of an error, or SQLite's primary code; None for an error without a code."""
+    # The attributes of psycopg and psycopg2, and the field of pg8000.
     state: str | None = getattr(error.orig, "sqlstate", None) or getattr(error.orig, "pgcode", None)
     state = state or reply_of(error.orig).get("C")
     code: int | None = getattr(error.orig, "sqlite_errorcode", None)
@@ -66,13 +66,13 @@ def _code_of(error: DBAPIError) -> str | int | None:
 
 
 def _class_of(error: DBAPIError) -> str | None:
-    """The first two characters of a SQLSTATE; None for an error of SQLite, or without a code."""
+    """The first two characters of a SQLSTATE; None for an error of SQLite, or one without a code."""
     code = _code_of(error)
     return code[:2] if isinstance(code, str) else None
 
 
 class Trouble(NamedTuple):
-    """The reason why the database does not answer, in words for the shop's people."""
+    """The reason why the database does not answer, and its remedy, in words for the shop's people."""
 
     found: str
     remedy: str
@@ -128,18 +128,18 @@ _BY_CODE: dict[str | int | None, Trouble] = {
     "57P03": _AWAY,
     "26000": _POOLED,
     "42P05": _POOLED,
-    # The server knows no such database, or not this role or its password; psycopg has no codes of these.
+    # The server does not know the database, the role, or its password; psycopg has no codes for these errors.
     **{"3D000": _AWAY, "28": _AWAY},
-    # The classes of PostgreSQL's other codes: connections, resources, acts of its operator, and its system.
+    # The classes of PostgreSQL's other codes: connections, resources, operator intervention, and system errors.
     **{"08": _CLOSED, "53": _SHORT, "57": _CLOSED, "58": _UNSAVED},
-    # SQLite's.
+    # SQLite's primary codes.
     **{5: _LOCKED, 6: _LOCKED, 7: _SHORT, 8: READ_ONLY, 10: _UNSAVED, 13: _FULL, 14: _UNSAVED},
 }
-"""By code, or by the first two characters of one that is not here."""
+"""The troubles by code, or by the first two characters of a code that is not listed."""
 
 
 def trouble_of(error: BaseException) -> Trouble | None:
-    """The trouble that an error of the database tells of; None when the statement itself is at fault."""
+    """The trouble that an error of the database reports; None if the statement itself is at fault."""
     if isinstance(error, NoFreeConnection):
         return _CROWDED
     if not isinstance(error, DBAPIError):
@@ -150,15 +150,15 @@ def trouble_of(error: BaseException) -> Trouble | None:
         return trouble
     if error.connection_invalidated:
         return _CLOSED
-    # Only a connection that was never made has an error without a code, or in pg8000 one that came of the socket's.
+    # Only a failed connection attempt has an error without a code, or, with pg8000, one caused by the socket's error.
     never_made = isinstance(error, OperationalError) or isinstance(getattr(error.orig, "__cause__", None), OSError)
     return _AWAY if never_made and code is None else None
 
 
 def database_text(error: SQLAlchemyError) -> str:
-    """The database's error message, shortened to one line, after what it means for the shop where that is known."""
-    told, trouble = first_line(error)[:200], trouble_of(error)
-    return f"{trouble.found} ({told})" if trouble else told
+    """The database's error message, shortened to one line, after its meaning for the shop if that is known."""
+    message, trouble = first_line(error)[:200], trouble_of(error)
+    return f"{trouble.found} ({message})" if trouble else message
 
 
 def is_unavailable(error: BaseException) -> bool:

@@ -1,6 +1,6 @@
 """The table of deeds: who viewed, decided, approved, refunded, exported or erased what. It only grows.
 
-A deed is stored in the transaction of what it tells of; only what somebody was shown has one of its own.
+A deed is stored in the transaction of the act that it records; only a view is stored in a transaction of its own.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from flask_paycheckout.shop_functions import present_door
 from flask_paycheckout.text import MAX_ID, storable, trimmed
 
 MAX_BY = 255
-"""The most characters of the name of the person who decides."""
+"""The maximum number of characters in the name of the person who decides."""
 
 MAX_WHY = 1000
-"""The most characters of the reason for a decision."""
+"""The maximum number of characters in the reason for a decision."""
 
 _NAME = "paycheckout_deed"
 
 
 class Deed(NamedTuple):
-    """An act of a person about money, or about persons."""
+    """An act of a person that concerns money or personal data."""
 
     at: datetime
     by: str
@@ -35,21 +35,21 @@ class Deed(NamedTuple):
     """Such as `viewed`, `linked`, `decided`, `approved`, `refunded`, `exported` or `erased`."""
 
     subject: str
-    """The checkout id, the payout's reference, the order id or the period that it was done to."""
+    """The checkout id, payout reference, order id or period that the deed concerns."""
 
     why: str
     through: str
     """`page`, `command` or `call`."""
 
     order_id: str | None = None
-    """The order that it is about, if any."""
+    """The order that the deed concerns, if any."""
 
     system_user: str = ""
     """The system's user who ran the command, whatever name was given with --by; empty without a command."""
 
 
 def deed_table(beside: Table) -> Table:
-    """The table in the metadata of another one of ours, defined by the first call, for migrations and `create_all`."""
+    """The table, defined by the first call in another table's metadata, for migrations and `create_all`."""
     return Table(
         _NAME,
         beside.metadata,
@@ -60,7 +60,7 @@ def deed_table(beside: Table) -> Table:
         Column("subject", String(MAX_ID), nullable=False),
         Column("why", Text, nullable=False),
         Column("through", String(16), nullable=False),
-        # The order that it is about, if any.
+        # The order that the deed concerns, if any.
         Column("order_id", String(MAX_ID)),
         # The system's user who ran the command; empty without a command.
         Column("system_user", String(MAX_ID), nullable=False),
@@ -82,7 +82,7 @@ def record_deed(
     why: str | None = None,
     order_id: str | None = None,
 ) -> None:
-    """Store a deed in the transaction that does it."""
+    """Store a deed in the transaction of its act."""
     texts = {"by": storable(by)[:MAX_ID], "deed": deed, "subject": subject[:MAX_ID], "why": storable(why or "")}
     door = present_door()
     user = storable(door.by)[:MAX_ID] if door.name == "command" else ""
@@ -93,30 +93,30 @@ def record_deed(
 def record_hourly(
     engine: Engine, deeds: Table, at: datetime, by: str, deed: str, subject: str, order_id: str | None
 ) -> None:
-    """Store that a person was shown something: once in each hour of UTC, so that the table stays small.
+    """Store that a person viewed something, at most once in each hour of UTC, so that the table stays small.
 
-    A second time in the hour is one statement, which only reads. It never needs two connections at once.
+    Another view in the same hour costs one query. This function never needs two connections at once.
     """
     hour, c = at.replace(minute=0, second=0, microsecond=0), deeds.c
     names = c.deed == deed, c.by == storable(by)[:MAX_ID], c.subject == subject[:MAX_ID]
     same = select(c.id).where(c.at >= hour, *names, c.through == present_door().name)
     if not read_rows(engine, same.limit(1)):
-        # In another transaction: on SQLite one that has read cannot write once another process has written since.
+        # Use another transaction: on SQLite, one that has read cannot write after another process has written.
         with begin_limited(engine) as connection:
             record_deed(connection, deeds, at, by, deed, subject, order_id=order_id)
 
 
 def who_and_why(by: str, why: str) -> tuple[str, str]:
-    """Strip and check the name and the reason that a decision is recorded with.
+    """Strip and check the name and the reason with which a decision is recorded.
 
-    :raises TypeError: one of them is not a string.
-    :raises ValueError: one of them is empty or too long.
+    :raises TypeError: the name or the reason is not a string.
+    :raises ValueError: the name or the reason is empty or too long.
     """
     checked = []
-    for name, given, longest in (("by", by, MAX_BY), ("why", why, MAX_WHY)):
-        if not isinstance(given, str):
-            raise TypeError(f"{name} must be a string, not {type(given).__name__}: the decision is recorded with it")
-        value = trimmed(given)
+    for name, text, longest in (("by", by, MAX_BY), ("why", why, MAX_WHY)):
+        if not isinstance(text, str):
+            raise TypeError(f"{name} must be a string, not {type(text).__name__}: the decision is recorded with it")
+        value = trimmed(text)
         if not value:
             raise ValueError(f"{name} must not be empty: the decision is recorded with it")
         if len(value) > longest:
@@ -126,14 +126,14 @@ def who_and_why(by: str, why: str) -> tuple[str, str]:
 
 
 def stored_name(by: str) -> str:
-    """A person's name as a column holds it, and as it is compared with one."""
+    """A person's name in the form in which columns store it, also for comparisons."""
     return storable(trimmed(by))[:MAX_BY]
 
 
 def yes_or_no(name: str, answer: object) -> bool:
-    """Check an answer that moves money: a text such as "no" would count as True.
+    """Check the type of an answer that moves money, because a text such as "no" would count as True.
 
-    :raises TypeError: it is neither True nor False.
+    :raises TypeError: the answer is neither True nor False.
     """
     if not isinstance(answer, bool):
         raise TypeError(f"{name} must be True or False, not {type(answer).__name__}")

@@ -1,4 +1,4 @@
-"""The database that a shop gives to `init_app`: of Flask-SQLAlchemy, Flask-SQLAlchemy-Lite or plain SQLAlchemy."""
+"""The database that a shop passes to `init_app`: Flask-SQLAlchemy's, Flask-SQLAlchemy-Lite's or plain SQLAlchemy's."""
 
 from __future__ import annotations
 
@@ -27,22 +27,22 @@ class Host:
     """The shop's `MetaData`; the payment tables are added to it."""
 
     engine: Engine | Callable[[], Engine]
-    """The shop's engine, or a function that returns the one of the current app."""
+    """The shop's engine, or a function that returns the engine of the current app."""
 
     session: Callable[[], Session]
-    """Returns the session of the running application context, and another one in each other context.
+    """A function that returns the session of the running application context; each context has a session of its own.
 
-    A `scoped_session` does so whose `scopefunc` returns the id of the context.
+    A `scoped_session` whose `scopefunc` returns the id of the context is such a function.
     """
 
 
 @dataclass(eq=False)
 class _PlainSQLAlchemy(ShopDatabase):
-    """The database of a `Host`, also of Flask-SQLAlchemy-Lite, which gives each context its session."""
+    """The database of a `Host`, or of Flask-SQLAlchemy-Lite, which has a session for each context."""
 
     given_session: Callable[[], Session]
     given_engine: Engine | Callable[[], Engine] | None = None
-    """None: the one that the session is bound to."""
+    """None: the engine to which the session is bound."""
 
     _checked: bool = False
 
@@ -56,7 +56,7 @@ class _PlainSQLAlchemy(ShopDatabase):
     def own(self) -> Iterator[Session]:
         with self.context():
             session = self.session()
-            # A session may be left over from an earlier context with the same id.
+            # The session may be left over from an earlier context with the same id.
             session.close()
             try:
                 yield session
@@ -64,35 +64,35 @@ class _PlainSQLAlchemy(ShopDatabase):
                 session.close()
 
     def engine(self, bound: Engine) -> Engine:
-        given = self.given_engine
-        found = given() if callable(given) else given
-        if found is not None and found.url != bound.url:
+        configured = self.given_engine
+        engine = configured() if callable(configured) else configured
+        if engine is not None and engine.url != bound.url:
             raise ConfigurationError(
                 f"the session of Host(metadata, engine, session) works on {bound.url!r}, and the engine on"
-                f" {found.url!r}: no transaction could cover an order and its payment. Give it the session's engine."
+                f" {engine.url!r}: no transaction could cover an order and its payment. Give it the session's engine."
             )
-        return found or bound
+        return engine or bound
 
     def _require_session_of_context(self) -> None:
         fault = None
         with self.context():
-            one: Any = self.given_session()
-            if not isinstance(one, Session):
-                fault = f"gives a {type(one).__name__} instead of a sqlalchemy.orm.Session"
-            elif self.given_session() is not one:
-                one.close()
+            session: Any = self.given_session()
+            if not isinstance(session, Session):
+                fault = f"gives a {type(session).__name__} instead of a sqlalchemy.orm.Session"
+            elif self.given_session() is not session:
+                session.close()
                 fault = "gives another session with each call, so receivers would write in one that nobody commits"
             else:
                 with self.context():
                     other = self.given_session()
-                    if other is one:
+                    if other is session:
                         fault = (
                             "gives the same session in two nested application contexts, so receivers would commit the"
                             " shop's own changes in it"
                         )
                     else:
                         other.close()
-                        one.close()
+                        session.close()
         if fault:
             raise ConfigurationError(
                 f"the session of Host(metadata, engine, session) {fault}. Give a function that returns the session of"
@@ -104,11 +104,11 @@ class _PlainSQLAlchemy(ShopDatabase):
 def database_of(
     db: SQLAlchemy | LiteSQLAlchemy | Host | None, metadata: MetaData | None, context: Context = nullcontext
 ) -> ShopDatabase:
-    """The database that a shop gave to `init_app`.
+    """The database that a shop passed to `init_app`.
 
-    :param metadata: where Flask-SQLAlchemy-Lite is used, which knows none itself.
-    :param context: opens an application context of the shop; only for its sessions.
-    :raises ConfigurationError: `db` is something else, or `metadata` is missing or given in vain.
+    :param metadata: the shop's metadata, for Flask-SQLAlchemy-Lite, which has none itself.
+    :param context: opens an application context of the shop, which its sessions need.
+    :raises ConfigurationError: `db` is something else, or `metadata` is missing or not needed.
     """
     # Not every shop has its types checked.
     given: Any = db
@@ -141,6 +141,6 @@ def database_of(
 
 
 def _is_sqlalchemy(db: object, module: str) -> bool:
-    """Whether this is the `SQLAlchemy` of a library, which is not imported for the question."""
+    """Whether this is the `SQLAlchemy` object of a library, which this check does not import."""
     loaded = sys.modules.get(module)
     return loaded is not None and isinstance(db, loaded.SQLAlchemy)

@@ -1,4 +1,4 @@
-"""The mapped classes and tables of one app: made once in a shop's metadata, kept as long as it, with aware times."""
+"""The mapped classes and tables of one app: made once in the shop's metadata, kept as long as it, with aware times."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from flask_paycheckout.database.shop_session import ShopDatabase
 
 Row = TypeVar("Row")
 
-# The mapped classes that already have the listener which makes their times aware: added twice, it would run twice.
+# The mapped classes that already have the listener that makes their times aware; added twice, it would run twice.
 _AWARE: WeakSet[type[Any]] = WeakSet()
 
 
@@ -34,16 +34,16 @@ class Models:
     Booking: type[Any]
     Request: type[Any]
     days: Table
-    """The table of the sums sent in each day, to which no class is mapped."""
+    """The table of the sums sent on each day; no class is mapped to it."""
 
     audits: Table
-    """The table of the audits of months, to which none is mapped either."""
+    """The table of the audits of months; no class is mapped to it."""
 
     order_problems: Table
-    """The table of the orders that cannot be paid, to which no class is mapped either."""
+    """The table of the orders that cannot be paid; no class is mapped to it."""
 
     alarms: Table
-    """The table of the alarms that the owner was told of; likewise."""
+    """The table of the alarms that were sent to the owner; no class is mapped to it."""
 
     def __post_init__(self) -> None:
         self.classes = self.Checkout, self.Event, self.Payout, self.Booking, self.Request
@@ -52,30 +52,30 @@ class Models:
         # No class is mapped to these.
         self.services, self.deeds = service_table(self.checkouts), deed_table(self.checkouts)
         self.tables = (*mapped_to, self.services, self.deeds, self.days, self.audits, self.order_problems, self.alarms)
-        # The bind that the tables belong to; None for the shop's default database.
+        # The bind key of the tables; None for the shop's default database.
         self.bind_key: str | None = getattr(self.Checkout, "__bind_key__", None)
 
     def row_of(self, subject: object) -> dict[str, Any]:
-        """The values of an object of a mapped class, by the names of the table's columns."""
+        """The values of an object of a mapped class, by column name."""
         return {column: vars(subject)[attribute] for column, attribute in self._attributes[type(subject)]}
 
     def of_row(self, model: type[Row], row: Mapping[Any, Any]) -> Row:
         """Make a detached object from a row, which is much cheaper than loading it through a session.
 
-        :param row: every column of the table by its name.
+        :param row: the values of all columns, by column name.
         """
         manager = manager_of_class(model)
-        made: Row = manager.new_instance()
-        values = vars(made)
+        instance: Row = manager.new_instance()
+        values = vars(instance)
         for column, attribute in self._attributes[model]:
             values[attribute] = row[column]
-        make_transient_to_detached(made)
-        manager.dispatch.load(instance_state(made), None)
-        return made
+        make_transient_to_detached(instance)
+        manager.dispatch.load(instance_state(instance), None)
+        return instance
 
     @cached_property
     def _attributes(self) -> dict[type[Any], list[tuple[str, str]]]:
-        """The columns of the tables of these classes, each with the name of its attribute."""
+        """The columns of each class's table, each with the name of its attribute."""
         return {
             model: [
                 (column.name, class_mapper(model).get_property_by_column(column).key) for column in table_of(model).c
@@ -90,15 +90,15 @@ def table_of(model: type[Any]) -> Table:
 
 
 def mapped(database: ShopDatabase, mixin: type[Any], name: str, bind_key: str | None = None) -> type[Any]:
-    """The shop's own subclass of a mixin in its metadata, or one that is made now.
+    """The shop's own subclass of a mixin in its metadata, or else a new subclass.
 
-    :param bind_key: the bind of one that is made now; None for the shop's default database.
+    :param bind_key: the bind key of a new subclass; None for the shop's default database.
     """
-    held = [model for metadata in database.metadatas.values() for model in metadata.info.get(CLASSES, ())]
-    found = next((model for model in held if issubclass(model, mixin) and "__mapper__" in vars(model)), None)
+    classes = [model for metadata in database.metadatas.values() for model in metadata.info.get(CLASSES, ())]
+    existing = next((model for model in classes if issubclass(model, mixin) and "__mapper__" in vars(model)), None)
     bind = {} if bind_key is None else {"__bind_key__": bind_key}
     body = {"__module__": __name__, "__reduce__": lambda row: (_record, (mixin, _values(row))), **bind}
-    model: type[Any] = found or type(name, (mixin, database.base(bind_key)), body)
+    model: type[Any] = existing or type(name, (mixin, database.base(bind_key)), body)
     if model not in _AWARE:
         _AWARE.add(model)
         for loading in ("load", "refresh"):
@@ -111,16 +111,16 @@ def _values(row: PaymentTable) -> dict[str, Any]:
 
 
 def _record(mixin: type[PaymentTable], values: dict[str, Any]) -> PaymentTable:
-    """A copied or unpickled row: its values without a database, since a class that was made here cannot be imported."""
+    """A copied or unpickled row: its values without a database, because a class made here cannot be imported."""
     record = object.__new__(mixin)
     vars(record).update(values)
     return record
 
 
 def _keep_aware(model: type[Any]) -> Callable[..., None]:
-    """A listener that makes loaded times aware UTC: SQLite returns them without a zone, PostgreSQL in its own.
+    """A listener that makes loaded times aware UTC: SQLite returns them without a zone, PostgreSQL in its own zone.
 
-    The instance is not marked as changed. A shop's subclass may have other times, which stay as they are loaded.
+    The instance is not marked as changed. Further times in a shop's subclass stay unchanged.
     """
     times = [column.key for column in table_of(model).c if column.type is MOMENT]
 

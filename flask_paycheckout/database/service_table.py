@@ -1,7 +1,7 @@
-"""The table of failing calls of the service: one row for each account and operation that ever failed.
+"""The table of failing calls to the service: one row for each account and operation that ever failed.
 
-It also holds facts about the shop that processes tell each other, as operations of the settings' account that never
-fail: the last webhook about payouts, and the results of audits. Slow atomic receivers are kept like failing calls.
+It also holds facts that processes share, as operations of the settings' account that never fail: the last webhook about
+payouts, and the results of audits. Slow atomic receivers are stored like failing calls.
 """
 
 from __future__ import annotations
@@ -14,21 +14,21 @@ _NAME = "paycheckout_service"
 
 
 def service_table(beside: Table) -> Table:
-    """The table in the metadata of another one of ours, defined by the first call, for migrations and `create_all`.
+    """The table, defined by the first call in another table's metadata, for migrations and `create_all`.
 
     `count` is 0 once a call of the operation was answered.
     """
     return Table(
         _NAME,
         beside.metadata,
-        # The merchant account's name; "" is the one of the settings.
+        # The merchant account's name; "" is the account of the settings.
         Column("account", String(255), primary_key=True),
-        # The operation: "start" creates checkouts, "read" reads deposits; " keys" follows where the keys are refused.
+        # The operation: "start" creates checkouts, "read" reads deposits; " keys" follows if the keys are refused.
         Column("operation", String(32), primary_key=True),
-        # The first failure of the newest series.
+        # The time of the first failure of the newest series.
         Column("failing_since", MOMENT),
         Column("last_failure_at", MOMENT),
-        # The first failure after an hour without any; NULL while there was no such pause since `failing_since`.
+        # The time of the first failure after an hour without any; NULL without such a pause since `failing_since`.
         Column("resumed_at", MOMENT),
         Column("last_answer_at", MOMENT),
         # The last failure's error message, for people.

@@ -1,4 +1,4 @@
-"""The shop's sessions: what their open transactions hold is known, and never committed by the extension."""
+"""The shop's sessions: the extension knows the changes in their open transactions, and never commits them."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class ShopDatabase(ABC):
     """The database in which one app of a shop works."""
 
     metadatas: Mapping[str | None, MetaData]
-    """Those of each bind; None is the default one."""
+    """The metadata of each bind key; None is the default bind."""
 
     context: Context
     """Opens an application context of the shop."""
@@ -50,11 +50,11 @@ class ShopDatabase(ABC):
     def session(self) -> Session:
         """The session of the running application context.
 
-        :raises ConfigurationError: the shop gives no session of its own to each context.
+        :raises ConfigurationError: the shop does not provide a session for each context.
         """
 
     def current(self) -> Session | None:
-        """The session of the running application context; None if the context may have none yet."""
+        """The session of the running application context; None if the context has none yet."""
         return self.session()
 
     def engine(self, bound: Engine) -> Engine:
@@ -66,22 +66,22 @@ class ShopDatabase(ABC):
 
     @abstractmethod
     def own(self) -> AbstractContextManager[Session]:
-        """Open an application context in which the shop's session is a new one, and close that at the end."""
+        """Open an application context with a new session of the shop, which is closed at the end."""
 
 
 @dataclass(eq=False)
 class OfFlaskSQLAlchemy(ShopDatabase):
     """The database of a `flask_sqlalchemy.SQLAlchemy`, whose `session` the shop may replace at any time.
 
-    If its sessions do not belong to application contexts, as with a `scopefunc` of the shop, the caller's session is
-    set aside while one of our own is open, without commit, rollback or close.
+    If its sessions do not belong to application contexts, for example with the shop's own `scopefunc`, the caller's
+    session is set aside, without commit, rollback or close, while a session of our own is open.
     """
 
     db: SQLAlchemy
     _checked: object = None
 
     def base(self, bind_key: str | None) -> Any:
-        # A base that makes dataclasses takes no mixin that is none.
+        # A base class that makes dataclasses does not accept a mixin that is no dataclass.
         return super().base(bind_key) if issubclass(self.db.Model, MappedAsDataclass) else self.db.Model
 
     def session(self) -> Session:
@@ -97,15 +97,15 @@ class OfFlaskSQLAlchemy(ShopDatabase):
         before = _opened(registry)
         try:
             with self.context():
-                found = _opened(registry)
-                if found is not None:
-                    # A session other than the caller's is left over from an earlier context.
+                present = _opened(registry)
+                if present is not None:
+                    # Any other session than the caller's is left over from an earlier context.
                     registry.clear()
-                    host = found if found is before else None
+                    host = present if present is before else None
                 yield registry()
         finally:
             if host is not None:
-                # Flask-SQLAlchemy removes our session at the end of the context, unless the shop replaced that as well.
+                # Flask-SQLAlchemy removes our session at the end of the context, unless the shop has replaced this too.
                 self.db.session.remove()
                 registry.set(host)
 
@@ -114,12 +114,12 @@ class OfFlaskSQLAlchemy(ShopDatabase):
         if sessions is not self._checked:
             _require_new_sessions(sessions)
             self._checked = sessions
-        found: ScopedRegistry[Session] = sessions.registry
-        return found
+        registry: ScopedRegistry[Session] = sessions.registry
+        return registry
 
 
 def _opened(registry: ScopedRegistry[Session]) -> Session | None:
-    """The session that the shop has opened in the running application context, or None."""
+    """The session that the shop has opened in the running application context, if any."""
     try:
         return registry() if registry.has() else None
     except RuntimeError:
@@ -142,9 +142,9 @@ def _require_new_sessions(sessions: Any) -> None:
 
 @dataclass(eq=False)
 class ShopSessions:
-    """The database sessions of one shop: the one of the current app context, with its uncommitted changes, and our own.
+    """The database sessions of one shop: the current application context's, with its uncommitted changes, and our own.
 
-    :param table: a payment table; the session says which engine it is on.
+    :param table: a payment table, by which a session chooses the engine.
     """
 
     database: ShopDatabase
@@ -154,7 +154,7 @@ class ShopSessions:
     _watched: type[Session] | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
-        # As a writer: the shop's session may send what reads to a replica.
+        # An UPDATE, because the shop's session may send queries to a replica.
         self._writing = update(self.table)
 
     def of_context(self) -> Session:
@@ -163,7 +163,7 @@ class ShopSessions:
 
     @contextmanager
     def own(self) -> Iterator[Session]:
-        """Open an application context in which the shop's session is a new one."""
+        """Open an application context with a new session of the shop."""
         with self.database.own() as session:
             yield self._seen(session)
 
@@ -173,7 +173,7 @@ class ShopSessions:
             return self.database.engine(self.engine_of(session))
 
     def engine_if_known(self) -> Engine | None:
-        """The engine of the payment tables; None where the shop sets its database up later."""
+        """The engine of the payment tables; None if the shop sets up its database later."""
         with suppress(Exception):
             return self.engine()
         return None
@@ -181,7 +181,7 @@ class ShopSessions:
     def engine_of(self, session: Session) -> Engine:
         """The engine on which a session has the payment tables.
 
-        :raises ConfigurationError: the session is bound to a connection, or to another database than earlier ones.
+        :raises ConfigurationError: the session is bound to a connection, or to another database than earlier sessions.
         """
         bind = session.get_bind(clause=self._writing)
         if not isinstance(bind, Engine):
@@ -193,9 +193,9 @@ class ShopSessions:
         return bind
 
     def require_same(self, kind: str, place: str) -> None:
-        """Make sure that all sessions of the shop lead to the same place, a database or a schema of PostgreSQL.
+        """Check that all sessions of the shop use the same place, which is a database or a schema of PostgreSQL.
 
-        :raises ConfigurationError: an earlier one led to another.
+        :raises ConfigurationError: an earlier session used another place.
         """
         first = self._places.setdefault(kind, place)
         if first != place:
@@ -206,7 +206,7 @@ class ShopSessions:
         return session.connection(bind_arguments={"clause": self._writing})
 
     def open_connection(self) -> Connection | None:
-        """The connection of the open transaction of the shop's session; None without one.
+        """The connection of the open transaction of the shop's session; None without a transaction.
 
         A read on it sees the transaction's own writes, and does not wait for its locks. Nothing is flushed.
         """
@@ -214,28 +214,29 @@ class ShopSessions:
         return None if session is None or not session.in_transaction() else self.connection_of(session)
 
     def uncommitted(self) -> str:
-        """What the shop's session has changed and not committed; empty without anything.
+        """The uncommitted changes of the shop's session, in words; empty without changes.
 
-        :returns: the names of the classes that are not flushed, never their values.
+        :returns: the names of the classes with unflushed changes, never their values; otherwise "rows written".
         """
         session = self._present()
         if session is None:
             return ""
         transaction = session.get_transaction()
         wrote = transaction is not None and transaction is session.info.get(WROTE)
-        # No session event tells of writes through the session's plain connection, but SQLite counts.
+        # No session event reports writes through the session's plain connection, but SQLite counts changed rows.
         wrote = wrote or any(begun.has_changed for begun in begun_in(session))
         return _pending(session) or ("rows written" if wrote else "")
 
     def let_clean_go(self, call: str | None = None) -> None:
-        """Roll the shop's session back if it has only read, so that its connection is free.
+        """Roll the shop's session back if it has only read, so that its connection is released.
 
-        A transaction that the shop began by `with session.begin()` stays, since its block could not go on, and so does
-        one of ours, in which a function of the shop is called.
+        A transaction that the shop began with `with session.begin()` stays open, because its block could not continue
+        otherwise; so does a transaction of ours in which a function of the shop is called.
 
-        :param call: one that needs what the session has not committed, or would wait for it.
-        :raises UncommittedChanges: the session holds changes, and a call is given; names the classes that are not
-            flushed, never their values.
+        :param call: the call that needs the session's uncommitted changes, or would wait for them; None if there is
+            none.
+        :raises UncommittedChanges: the session has changes, and a call is given; names the classes with unflushed
+            changes, never their values.
         """
         session = self._present()
         begun = [] if session is None else begun_in(session)
@@ -244,7 +245,7 @@ class ShopSessions:
         changed, transaction = self.uncommitted(), session.get_transaction()
         if changed and call:
             raise UncommittedChanges(call, changed)
-        # Locks of rows stay; what was written past the session, too.
+        # Row locks stay, and so do writes past the session.
         kept = bool(changed) or session.in_nested_transaction() or GUARD in session.info
         for each in begun:
             kept |= each.wrote()
@@ -255,20 +256,20 @@ class ShopSessions:
             session.rollback()
 
     def refuse_uncommitted(self, call: str) -> None:
-        """Let a clean session go before a write of ours; raise when its changes would block that or be committed by it.
+        """Release a clean session before a write of ours; raise if its changes would block it or be committed by it.
 
         SQLite has one writer, and an in-memory database a single connection.
 
-        :raises UncommittedChanges: names the classes that are not flushed, never their values.
-        :raises ConfigurationError: the shop gives no new sessions.
+        :raises UncommittedChanges: names the classes with unflushed changes, never their values.
+        :raises ConfigurationError: the shop does not provide new sessions.
         """
         self._let_clean_go_before(call, lambda begun: begun.changes is not None)
 
     def allow_reading(self, call: str) -> None:
-        """Let a clean session go before a read of ours; raise when its changes would block that.
+        """Release a clean session before a read of ours; raise if its changes would block the read.
 
-        SQLite allows reads beside a writer, unless the shop itself begins every transaction, and may take the one lock
-        then. An in-memory database has one connection, whose transaction our read would end.
+        SQLite allows reads during a write, unless the shop itself begins every transaction, perhaps with the
+        write lock. An in-memory database has one connection, whose transaction our read would end.
 
         :raises UncommittedChanges: the session has uncommitted writes.
         """
@@ -287,15 +288,15 @@ class ShopSessions:
             self.let_clean_go(call if any(map(blocks, open_ones)) else None)
 
     def _present(self) -> Session | None:
-        """The session of the running application context; None if the context has none yet, or one whose flush failed.
+        """The session of the running application context; None if it has none yet, or its flush failed.
 
-        Such a session holds no lock, and raises when it is used.
+        A session whose flush failed holds no lock, and raises an error when it is used.
         """
         session = self.database.current()
         return None if session is None or not session.is_active else self._seen(session)
 
     def _seen(self, session: Session) -> Session:
-        """Watch sessions of this one's class from now on."""
+        """Watch the sessions of this session's class from now on."""
         if type(session) is not self._watched:
             self._watched = type(session)
             watch_sessions(self._watched)
@@ -304,5 +305,5 @@ class ShopSessions:
 
 def _pending(session: Session) -> str:
     """The names of the classes with unflushed changes."""
-    changed = [*session.new, *session.deleted, *(one for one in session.dirty if session.is_modified(one))]
-    return ", ".join(sorted({type(one).__name__ for one in changed}))
+    changed = [*session.new, *session.deleted, *(each for each in session.dirty if session.is_modified(each))]
+    return ", ".join(sorted({type(each).__name__ for each in changed}))

@@ -1,9 +1,9 @@
 """Tables whose rows have a state: each change of a row, and each claim, is one conditional statement.
 
-Among any number of processes exactly one makes a change, or gets a row. Building a statement, and finding its compiled
-form again, costs more than the database takes to run it, so each is built once and run with parameters: `new_...` is a
-column's new value, `of_...` the one it must have. A row's history is lines of JSON, each appended in the statement that
-makes the change.
+Among any number of processes, exactly one makes a change, or claims a row. Building a statement, and looking up its
+compiled form, takes longer than the database needs to run it, so each statement is built once and run with parameters:
+`new_...` is a column's new value, and `of_...` its required present value. A row's history is lines of JSON, each
+appended in the statement that makes the change.
 """
 
 from __future__ import annotations
@@ -49,30 +49,30 @@ Subject = TypeVar("Subject")
 Row = Mapping[Any, Any]
 
 Book = Callable[[Connection, Row, Row, datetime], None]
-"""Books the money that a change of a row moves, in its transaction, given the row before and after, and the time."""
+"""Books the money that a change of a row moves, in its transaction; takes the row before and after, and the time."""
 
 
 @dataclass(frozen=True, eq=False)
 class StateTable(Generic[Subject]):
-    """The rows of one table, as detached objects; it uses connections of its own unless it is given one.
+    """The rows of one table, as detached objects.
 
-    So it never commits the shop's changes in `db.session`.
+    It uses connections of its own, unless a caller passes one, so it never commits the shop's changes in `db.session`.
     """
 
     engine: Callable[[], Engine]
     models: Models
 
     mapped: ClassVar[str]
-    """The name in `Models` of the mapped class of the objects."""
+    """The attribute of `Models` with the mapped class of the objects."""
 
     key: ClassVar[str]
-    """The column of the id or reference by which others name a row."""
+    """The column of the id or reference that identifies a row for others."""
 
     unknown: ClassVar[type[PayCheckoutError]]
-    """The error for a name of which there is no row."""
+    """The error for an id or reference without a row."""
 
     unmoved: ClassVar[tuple[str, ...]]
-    """The columns that a change requires as they were loaded."""
+    """The columns that must still have their loaded values when a row is changed."""
 
     _changes: dict[Any, Any] = field(default_factory=dict, init=False, repr=False)
 
@@ -87,11 +87,11 @@ class StateTable(Generic[Subject]):
         return table_of(self.model)
 
     def made(self, row: Row) -> Subject:
-        """Make the object of a row, every column by its name."""
+        """Make the object of a row, given the values of all columns by name."""
         return self.models.of_row(self.model, row)
 
     def planned(self, columns: frozenset[str]) -> dict[str, Any]:
-        """The new values of columns, of which each has a parameter `new_...`."""
+        """The new values of columns: a parameter `new_...` for each."""
         return {name: bindparam(f"new_{name}", type_=self.table.c[name].type) for name in columns}
 
     @cached_property
@@ -104,7 +104,7 @@ class StateTable(Generic[Subject]):
     def rows(self, statement: Any, connection: Connection | None = None, **parameters: Any) -> Sequence[Any]:
         """The rows of a query.
 
-        :param connection: the connection of the caller's transaction; None for one of its own.
+        :param connection: the connection of the caller's transaction; None for a connection of our own.
         """
         if connection is not None:
             return connection.execute(statement, parameters).all()
@@ -117,7 +117,7 @@ class StateTable(Generic[Subject]):
         return [self.made(row._mapping) for row in rows] if rows else []
 
     def of(self, column: str, value: str, connection: Connection | None = None) -> list[Subject]:
-        """The objects with this value in a column, the oldest first."""
+        """The objects with this value in a column, oldest first."""
         if column not in self._changes:
             self._changes[column] = select(self.table).where(is_of(self.table, column)).order_by(self.table.c.id)
         return self.loaded(self._changes[column], connection, **{f"of_{column}": value})
@@ -125,22 +125,22 @@ class StateTable(Generic[Subject]):
     def find(self, name: str, connection: Connection | None = None) -> Subject | None:
         """The object of this id or reference, detached from any session; no query for text that cannot be stored.
 
-        :param connection: the connection of the caller's transaction; None for one of its own.
+        :param connection: the connection of the caller's transaction; None for a connection of our own.
         """
         return next(iter(self.of(self.key, name, connection)), None) if is_order_id(name) else None
 
     def require(self, name: str, connection: Connection | None = None) -> Subject:
         """The object of this id or reference; otherwise like `find`.
 
-        :raises PayCheckoutError: the error of the class, since no such row is stored.
+        :raises PayCheckoutError: no such row is stored; the error class is `unknown`.
         """
-        found = self.find(name, connection)
-        if found is None:
+        subject = self.find(name, connection)
+        if subject is None:
             raise self.unknown(name)
-        return found
+        return subject
 
     def of_order(self, order_id: str) -> Sequence[Subject]:
-        """All objects of an order, the oldest first."""
+        """All objects of an order, oldest first."""
         return self.of("order_id", order_id)
 
     # Changes
@@ -159,14 +159,14 @@ class StateTable(Generic[Subject]):
 
         :param before: the whole row as it was loaded.
         :param entry: a line for the history.
-        :param always: whether the line is stored also when the history is long already.
-        :param cleared: columns that become NULL, whatever is planned for them.
-        :returns: the whole row; None when it has changed meanwhile.
+        :param always: whether the line is stored even if the history is already long.
+        :param cleared: columns that become NULL, even if `values` has new values for them.
+        :returns: the whole row; None if it has changed meanwhile.
         """
-        given = {f"of_{name}": value for name, value in before.items()} | {"entry": entry}
-        given |= {f"new_{name}": value for name, value in values.items()}
+        parameters = {f"of_{name}": value for name, value in before.items()} | {"entry": entry}
+        parameters |= {f"new_{name}": value for name, value in values.items()}
         statement = self._change(frozenset(values), entry is not None, always, cleared)
-        changed = connection.execute(statement, given).mappings().one_or_none()
+        changed = connection.execute(statement, parameters).mappings().one_or_none()
         return None if changed is None else {**before, **values, **changed}
 
     def _change(
@@ -181,17 +181,17 @@ class StateTable(Generic[Subject]):
             table, values = self.table, self.planned(columns) | dict.fromkeys(cleared)
             if recorded:
                 values["history"] = appended(table.c.history, bindparam("entry", type_=Text()), always=always)
-            # Only what the caller does not know, since each column that is returned takes time.
-            known = {name for name, value in values.items() if isinstance(value, BindParameter)}
-            unknown = [column for column in table.c if column.name not in known]
+            # Return only the values that the caller does not know, because each returned column takes time.
+            assigned = {name for name, value in values.items() if isinstance(value, BindParameter)}
+            unknown = [column for column in table.c if column.name not in assigned]
             same = [is_of(table, name) for name in self.unmoved]
             self._changes[key] = update(table).where(*same).values(values).returning(*unknown)
         return self._changes[key]
 
     def lock_writer(self, connection: Connection) -> None:
-        """Take SQLite's one write lock, before the shop reads an order that must not change before the commit.
+        """Take SQLite's only write lock, before the shop reads an order that must not change before the commit.
 
-        A server locks rows instead.
+        A database server locks rows instead.
         """
         if connection.dialect.name == "sqlite":
             connection.execute(self._change_nothing)
@@ -203,27 +203,27 @@ class StateTable(Generic[Subject]):
     # Claims
 
     def claimed(self, ids: Any, values: Mapping[str, Any]) -> list[Subject]:
-        """Change rows, but those that another transaction has locked, which is handling them.
+        """Change rows, except rows that another transaction has locked, because it is already handling them.
 
-        :param ids: the query for their ids.
-        :returns: the changed objects in the order of their ids; none when other processes were first.
+        :param ids: the query for the ids of the rows.
+        :returns: the changed objects, sorted by id; empty if other processes were first.
         """
-        # SQLite has no locks of rows, and one writer. As a common table expression, which PostgreSQL runs once: it may
-        # repeat a plain subquery with LIMIT, and then skip the rows that it has just locked.
+        # SQLite has no row locks, and one writer. PostgreSQL runs a common table expression once; it may repeat a plain
+        # subquery with LIMIT, and then skip the rows that it has just locked.
         free = select(ids.with_for_update(skip_locked=True).cte("due").c.id)
         changing = update(self.table).where(self.table.c.id.in_(free)).values(values).returning(*self.table.c)
         with lost_races_ignored():
             with self.single.begin() as connection:
-                found = connection.execute(changing).mappings().all()
-            return [self.made(row) for row in sorted(found, key=itemgetter("id"))]
+                rows = connection.execute(changing).mappings().all()
+            return [self.made(row) for row in sorted(rows, key=itemgetter("id"))]
         return []
 
 
-# Made once, since `json.dumps` makes an encoder for each call with other options than its own.
+# Made once, because `json.dumps` makes an encoder for each call with options other than the defaults.
 _encode = json.JSONEncoder(ensure_ascii=True, separators=(",", ":")).encode
-# The length after which reads and webhooks are no longer recorded; moves always are. A year of reads fits.
+# The length of a history in characters after which only moves are recorded. A year of reads fits.
 _MAX_CHARACTERS = 40_000
-# The most characters that are shown of a line that another program wrote.
+# The maximum number of characters that are shown of a line that another program wrote.
 _SHOWN = 200
 
 
@@ -264,18 +264,18 @@ def lines(history: str) -> list[dict[str, Any]]:
 
 
 def reduced(history: str, facts: frozenset[str], at: datetime | None = None) -> str:
-    """The history with only these facts of each entry; what another program wrote goes.
+    """The history with only these facts of each entry, and without lines of other programs.
 
-    :param at: the time of the entries that are reduced, while all others stay as they are; None for all.
+    :param at: the time of the entries that are reduced, while all other entries stay unchanged; None for all.
     """
-    kept, moment = list[str](), at and _moment(at)
+    entries, moment = list[str](), at and _moment(at)
     for each in history.splitlines():
         entry = _read(each)
         if moment not in (None, entry.get("at")):
-            kept.append(each)
+            entries.append(each)
         elif "line" not in entry:
-            kept.append(_encode({name: fact for name, fact in entry.items() if name in facts}))
-    return "".join(f"{each}\n" for each in kept)
+            entries.append(_encode({name: fact for name, fact in entry.items() if name in facts}))
+    return "".join(f"{each}\n" for each in entries)
 
 
 def _read(entry: str) -> dict[str, Any]:
@@ -288,9 +288,9 @@ def _read(entry: str) -> dict[str, Any]:
 
 
 def insert_in(bind: Connection | Engine, into: Any) -> Any:
-    """Build an INSERT in the dialect of this connection or engine, which can skip a row that exists, or change it.
+    """Build an INSERT in the dialect of this connection or engine, which can skip or change an existing row.
 
-    :param into: the table, or a class that is mapped to it.
+    :param into: the table, or its mapped class.
     """
-    # Imported when needed: the module of a database that the shop does not use is large.
+    # Imported when needed, because the module of a database that the shop does not use is large.
     return import_module(f"sqlalchemy.dialects.{bind.dialect.name}").insert(into)

@@ -2,9 +2,9 @@
 
 `order_total` is called in such a transaction, so that a lock that it takes on the shop's order lasts until the commit.
 Receivers marked with `@paycheckout.atomic` run in it, so that their writes are committed together with the move; every
-other receiver has one of its own. No function of the shop may end its transaction. After each, and right before the
-COMMIT, the transaction must be whole: the one that was opened, in which no statement failed, and with all writes in one
-database. Otherwise that function has failed, like one that raised.
+other receiver has a transaction of its own. No function of the shop may end its transaction. After each function, and
+right before the COMMIT, the transaction must still be open, without a failed statement, and with all writes in one
+database. Otherwise the function counts as failed, as if it had raised an error.
 """
 
 from __future__ import annotations
@@ -34,26 +34,26 @@ from flask_paycheckout.database.shop_session import ShopSessions
 from flask_paycheckout.errors import ReceiverFailed
 from flask_paycheckout.shop_functions import CallShop
 
-# Seconds that a web request waits for locks altogether, since its thread is missed by the shop's other pages, and how
-# many of a process at once; the others hardly wait.
+# The seconds that a web request waits for locks in total, because the shop's other pages need its thread; the number of
+# requests of a process that may wait so long at once; and the seconds that other requests wait.
 _WEB, _MOST_WAITING, _HARDLY = 1.0, 2, 0.1
 _WAITED = "flask_paycheckout.waited"
 
 
 class LockWaits:
-    """How long the transactions wait for locks in which functions of the shop are called.
+    """The lock timeouts of the transactions in which functions of the shop are called.
 
-    :param request: returns a dictionary that lives as long as the current web request; None outside of one.
+    :param request: returns a dictionary that lives as long as the current web request; None outside of a request.
     """
 
     def __init__(self, request: Callable[[], dict[str, Any] | None]) -> None:
         self._request = request
-        # Keyed by process id: a forked process has none of its parent's threads.
+        # Keyed by process id, because a forked process has none of its parent's threads.
         self._web: dict[int, list[float]] = {}
 
     @contextmanager
     def limited(self) -> Iterator[float]:
-        """Yield the seconds that each statement of a transaction may wait, which lasts as long as the `with` block."""
+        """Yield the seconds that each statement may wait in a transaction that lasts as long as the `with` block."""
         request = self._request()
         if request is None:
             yield LONGEST
@@ -65,7 +65,7 @@ class LockWaits:
         try:
             yield patience
         finally:
-            # Any one, since only their number counts.
+            # Any of them, because only their number counts.
             open_now.pop()
             request[_WAITED] += time.monotonic() - began
 
@@ -79,10 +79,10 @@ class ShopTransaction(Guard):
     def __init__(self, of: ShopTransactions, session: Session, patience: float) -> None:
         self.session = session
         self.last_run: tuple[str, str, str] | None = None
-        """The atomic receiver that ran last, with its signal, and whose order or payout it was."""
+        """The atomic receiver that ran last, its signal, and the order or payout."""
 
         self.given: list[object] = []
-        """What receivers were given, which can still be read after the commit."""
+        """The objects that receivers got, which stay readable after the commit."""
 
         self._of = of
         engine = of.sessions.engine_of(session)
@@ -94,9 +94,9 @@ class ShopTransaction(Guard):
         return self._of.sessions.connection_of(self.session)
 
     def call(self, function: Callable[..., Any], *arguments: Any, **keywords: Any) -> Any:
-        """Call a function of the shop, which must leave the transaction open and whole.
+        """Call a function of the shop, which must neither end nor break the transaction.
 
-        :raises RuntimeError: it ended the transaction, or left it broken.
+        :raises RuntimeError: the function ended or broke the transaction.
         """
         outer, self.calling = self.calling, True
         try:
@@ -109,10 +109,10 @@ class ShopTransaction(Guard):
     def ask(self, function: Callable[..., Any], *arguments: Any) -> Any:
         """Call a function of the shop that only returns a value, such as `order_total`.
 
-        One that ends the transaction fails also where that has no connection yet. It would be refused later, in the
-        transaction that moves a checkout, when its customer has paid.
+        A function that ends the transaction fails here even if the transaction has no connection yet. Otherwise it
+        would fail later, in the transaction that moves a checkout after its customer has paid.
 
-        :raises RuntimeError: it ended the transaction, or left it broken.
+        :raises RuntimeError: the function ended or broke the transaction.
         """
         begun = self.session.get_transaction() or self.session.begin()
         answer = self.call(function, *arguments)
@@ -121,7 +121,7 @@ class ShopTransaction(Guard):
         return answer
 
     def commit(self) -> None:
-        """Commit; the objects that receivers were given can still be read afterwards."""
+        """Commit; the objects that receivers got stay readable."""
         self.session.flush()
         for subject in self.given:
             if subject in self.session:
@@ -131,9 +131,9 @@ class ShopTransaction(Guard):
 
 @dataclass(frozen=True)
 class ShopTransactions:
-    """Opens transactions of one shop's session, and of our own.
+    """Opens transactions of one shop's session, and transactions of our own.
 
-    :param separate: whether the payment tables are in another database than the shop's.
+    :param separate: whether the payment tables are in another database than the shop's tables.
     """
 
     sessions: ShopSessions
@@ -146,7 +146,7 @@ class ShopTransactions:
     def open(self) -> Iterator[ShopTransaction]:
         """Open a transaction that is rolled back at the end of the `with` block, unless it was committed.
 
-        It takes a connection when the shop makes its first query, so a function without one costs nothing here.
+        It takes a connection when the shop makes its first query, so a function without queries costs nothing here.
         """
         with self.sessions.own() as session:
             # A session of the shop's own class may have made queries already.
@@ -157,12 +157,12 @@ class ShopTransactions:
                     yield opened
             finally:
                 session.info.pop(GUARD, None)
-                # Rolls back, and leaves objects readable that receivers were given.
+                # This rolls back, and leaves the objects readable that receivers got.
                 session.close()
 
     @contextmanager
     def begin(self) -> Iterator[ShopTransaction]:
-        """Open a transaction that is committed at the end of the `with` block, or rolled back when it raises."""
+        """Open a transaction that is committed at the end of the `with` block, or rolled back after an error."""
         with self.open() as opened:
             yield opened
             try:
@@ -178,7 +178,7 @@ class ShopTransactions:
     def begin_for(self, *, shop: bool) -> Iterator[tuple[Connection, ShopTransaction | None]]:
         """Open a transaction for a change of ours, committed at the end of the `with` block.
 
-        :param shop: whether functions of the shop run in it; without them it needs no session of the shop.
+        :param shop: whether functions of the shop run in it; otherwise it needs no session of the shop.
         """
         if shop:
             with self.begin() as transaction:
@@ -189,7 +189,7 @@ class ShopTransactions:
 
     def within(self, session: Session) -> ShopTransaction:
         """The open transaction of a session of the shop, which the shop itself commits."""
-        # Watched before the session makes the savepoint that the shop may have begun.
+        # The engine must be watched before the session creates the savepoint that the shop may have begun.
         self.engine()
         with self.waits.limited() as patience:
             opened = ShopTransaction(self, session, patience)
