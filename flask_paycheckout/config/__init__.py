@@ -50,7 +50,7 @@ class Settings:
     access_token: str | Callable[[], str] | None = setting(checks.check_access_token, None, secret=True)
     """The access token, for calls that need the Authorization header; or a function that returns it, called each time.
 
-    Payouts are sent only with one.
+    Payouts are sent only with an access token.
     """
 
     authorization_format: str = setting(checks.check_authorization_format, "Bearer {token}")
@@ -60,24 +60,24 @@ class Settings:
     """An object with `sign(method, target, body, timestamp) -> dict of headers`; replaces the built-in signing."""
 
     timeout: float = setting(checks.check_timeout, 15.0)
-    """The most seconds that one call of the service may take, retries included."""
+    """The maximum seconds that one call to the service may take, including retries."""
 
     web_timeout: float = setting(checks.check_timeout, 5.0)
-    """The most seconds that all calls of one web request may take together; TIMEOUT limits each call as well."""
+    """The maximum seconds that all calls of one web request may take together; TIMEOUT also limits each call."""
 
     web_calls: int = setting(
         checks.whole(1000, "Write the most requests of a process that may wait for the service, such as 4."), 1000
     )
-    """The most web requests of a process that may wait for the service at once; fewer while it is slow.
+    """The maximum number of web requests of a process that may wait for the service at once; fewer while it is slow.
 
-    The default is more than any server has threads, so that slow calls alone are limited.
+    The default exceeds the number of threads of any server, so that only slow calls are limited.
     """
 
     checkout_origins: tuple[str, ...] = setting(checks.check_origins, ())
-    """The origins to which a customer may be redirected; by default any with https, and http on this machine only."""
+    """The origins to which a customer may be redirected; by default any origin with https, and http on this machine."""
 
     origins: tuple[str, ...] = setting(checks.check_page_origins, ())
-    """The origins whose pages may call the customers' routes with JSON, such as a storefront of its own address."""
+    """The origins whose pages may call the customers' routes with JSON, such as a storefront at its own address."""
 
     url_prefix: str = setting(checks.check_prefix, "/paycheckout")
     """The path below which the extension's routes are registered."""
@@ -91,11 +91,11 @@ class Settings:
     webhook_secret: tuple[str, ...] = setting(checks.each(checks.check_path_secret), (), secret=True)
     """The secret part of the webhook's path: when set, only /webhook/<secret> is served.
 
-    Of a list, the first is shown and each is served, so that a secret can be replaced without losing a webhook.
+    In a list, the first secret is shown and each secret is served, so that it can be replaced without losing a webhook.
     """
 
     webhook_cooldown: timedelta = setting(checks.check_seconds, timedelta(seconds=5))
-    """The least seconds between two reads of one deposit that webhooks cause."""
+    """The minimum seconds between two reads of one deposit that webhooks cause."""
 
     closed_deposit_statuses: frozenset[str] = setting(
         checks.check_statuses, frozenset({"failed", "expired", "cancelled", "rejected"})
@@ -114,20 +114,20 @@ class Settings:
     remind_after: tuple[timedelta, ...] = setting(checks.check_times, ())
     """The seconds after which `payment_reminder` is sent while an order waits for its payment, such as [3600, 86400].
 
-    Counted from the order's first checkout, and from the making of a payment request.
+    They count from the order's first checkout, or from the creation of the payment request.
     """
 
     token_max_age: timedelta = setting(checks.check_validity, timedelta(days=90))
     """The seconds for which links to payment and status pages are valid."""
 
     prune_after: timedelta | None = setting(checks.check_retention, None)
-    """The age, in seconds, from which on `flask paycheckout prune` removes ended orders when no other age is given."""
+    """The age, in seconds, from which `flask paycheckout prune` removes ended orders by default."""
 
     defer_webhooks: bool = setting(checks.check_switch, False)
-    """Whether the webhook only stores and answers, so that a task or reconcile reads the deposit."""
+    """Whether the webhook route only stores the webhook and answers, so that a task or reconcile reads the deposit."""
 
     reconcile_readers: int = setting(checks.whole(100, "Write the most reads that may run at once, such as 32."), 32)
-    """The most deposits that one reconcile process reads at once; fewer while the service fails."""
+    """The maximum number of deposits that one reconcile process reads at once; fewer while the service fails."""
 
     languages: tuple[str, ...] = setting(checks.check_languages, LANGUAGES)
     """The codes of the customer pages' languages; the first is the default for customers who prefer another one."""
@@ -141,62 +141,62 @@ class Settings:
     accent: str | None = setting(checks.check_colour, None)
     """The shop's colour, such as "#8a2b0b", for buttons and links of all pages.
 
-    It is made darker or lighter as far as it must be to be read, in light and dark.
+    It is made darker or lighter until it is readable on light and dark pages.
     """
 
     contact: str | None = setting(checks.check_contact, None)
-    """An e-mail address, or the https address of a page, where customers reach the shop; on each of their pages."""
+    """The e-mail address, or the https address of a page, to contact the shop; shown on all customer pages."""
 
     seller: str | None = setting(checks.check_words, None)
-    """The line at the foot of customers' pages: the seller's name, address and numbers, as the law asks for them."""
+    """The line at the bottom of customer pages: the seller's name, address and numbers, as the law requires."""
 
     new_tab: bool = setting(checks.check_switch, False)
     """Whether pay buttons open the service's payment page in a new tab, which leaves the shop's page open."""
 
     show_total: bool = setting(checks.check_switch, True)
-    """Whether status pages name the order, what is due, arrived and was paid back, to everyone who has their link."""
+    """Whether status pages show the order's id and its due, received and refunded amounts to everyone with the link."""
 
     time_zone: tzinfo = setting(checks.check_time_zone, UTC)
     """The time zone of pages and of the books' days and months."""
 
     account_cache: timedelta = setting(checks.check_seconds, timedelta(seconds=60))
-    """The seconds after which the shop is asked again for the keys of a merchant account; at once after a 401."""
+    """The seconds for which a merchant account's keys are cached; after a 401 the shop is asked again at once."""
 
     payout_batch: int = setting(checks.whole(1000, "Write the most payouts that one call may send, such as 100."), 100)
-    """The most payouts that one call of the service sends."""
+    """The maximum number of payouts that one call to the service sends."""
 
     payout_fees: PayoutFees = setting(checks.check_payout_fees, PayoutFees.ON_TOP)
     """Whether the fee that the service reports with a disbursement is "on top" of its amount, or "included" in it.
 
-    The service's interface does not say; this decides `net` in the books, from then on.
+    The service's interface does not say. A change of this setting affects `net` in new lines of the books.
     """
 
     account_codes: Mapping[str, str] = setting(checks.check_codes, factory=dict)
-    """The code of the shop's own account for each kind of line of the books, in the export for bookkeepers."""
+    """The code of the shop's own bookkeeping account for each kind of line, in the export for bookkeepers."""
 
     audit_months: bool = setting(checks.check_switch, True)
     """Whether reconcile compares each month with the service after it has closed."""
 
     approve_over: Mapping[str, Decimal] = setting(checks.check_amounts, factory=dict)
-    """For each currency the amount from which on a payout waits for a person: {"USD": "500.00"}."""
+    """The amount, by currency, from which a payout waits for a person's approval: {"USD": "500.00"}."""
 
     daily_limit: Mapping[str, Decimal] = setting(checks.check_amounts, factory=dict)
-    """For each currency the most that one merchant account sends in a UTC day: {"USD": "5000.00"}.
+    """The maximum amount, by currency, that one merchant account sends in a UTC day: {"USD": "5000.00"}.
 
-    What would exceed it waits for the next day, or for a person.
+    A payout that would exceed it waits for the next day, or for a person.
     """
 
     approve_by_another: bool = setting(checks.check_switch, False)
-    """Whether a payout or refund must be approved by another person than the one who asked for it."""
+    """Whether a payout or refund must be approved by another person than the one who requested it."""
 
     seal_key: tuple[str, ...] = setting(checks.each(checks.check_seal_key), (), secret=True)
-    """The Fernet key that seals account numbers in the database; of a list, the first seals and each opens.
+    """The Fernet key that encrypts account numbers in the database; in a list, the first encrypts and each decrypts.
 
     Make one with `python -c 'from cryptography.fernet import Fernet; print(Fernet.generate_key().decode())'`.
     """
 
     metrics_token: tuple[str, ...] = setting(checks.each(checks.check_bearer_token), (), secret=True)
-    """The bearer token that Prometheus sends for the metrics; without one they have no page. Of a list, each is taken.
+    """The bearer token that Prometheus sends for the metrics page; in a list, each is accepted. Without one: no page.
 
     The page exists once `flask_paycheckout.metrics.init_app(app)` was called.
     """
@@ -204,11 +204,11 @@ class Settings:
     separate_database: bool = setting(checks.check_switch, False)
     """Whether the shop accepts that its own tables are in another database than the payment tables.
 
-    The effects of its receivers then happen at least once, instead of exactly once.
+    The effects of its receivers then happen at least once instead of exactly once.
     """
 
     allow_sandbox: bool = setting(checks.check_switch, False)
-    """Whether a loopback BASE_URL is accepted outside debug and testing too."""
+    """Whether a loopback BASE_URL is also accepted outside of debug and testing mode."""
 
     @property
     def authorization_scheme(self) -> str:
@@ -219,9 +219,10 @@ class Settings:
 def load_settings(configured: Callable[[str], Any], *, relaxed: bool) -> Settings:
     """Read and check the settings of an app.
 
-    :param configured: gives the value of a key of the app's configuration, which itself must be no variable here: error
-        trackers report the locals of each frame.
-    :param relaxed: whether the app is in debug or testing, where a sandbox and a missing public address are fine.
+    :param configured: returns the value of a configuration key. The configuration itself must not be a variable here,
+        because error trackers report the locals of each frame.
+    :param relaxed: whether the app is in debug or testing mode, in which a sandbox and a missing public address are
+        accepted.
     :raises ConfigurationError: the message names the key, the fault and the remedy.
     """
     values: dict[str, Any] = {}
@@ -249,11 +250,11 @@ def load_settings(configured: Callable[[str], Any], *, relaxed: bool) -> Setting
 
 
 def require_real_service(settings: Settings, key: str) -> None:
-    """Refuse a sandbox, and an address at which anybody on the way could forge answers, outside debug and testing.
+    """Refuse a sandbox, and an address without TLS, whose answers could be forged on the way; for production.
 
-    :param settings: an account's settings have its own address.
+    :param settings: the app's settings, or the settings with an account's own address.
     :param key: names the address in the error.
-    :raises ConfigurationError: with what to do.
+    :raises ConfigurationError: the address is refused; the message names the remedy.
     """
     address = urlsplit(settings.base_url)
     host = address.hostname or ""
@@ -269,18 +270,18 @@ def require_real_service(settings: Settings, key: str) -> None:
         )
 
 
-def check_account(given: Mapping[str, Any]) -> dict[str, Any]:
+def check_account(values: Mapping[str, Any]) -> dict[str, Any]:
     """Check the values of a merchant account, which have the settings' names.
 
     :raises ConfigurationError: the message names the value, the fault and the remedy, never a secret.
     """
     for name in ("client_id", "client_secret"):
-        # The keys of the settings must not take their place, or this account's customers would pay into that one.
-        if given.get("signer") is None and given.get(name) in (None, ""):
+        # The settings' keys must not replace them, or this account's customers would pay into the settings' account.
+        if values.get("signer") is None and values.get(name) in (None, ""):
             raise ConfigurationError(
                 f"Account({name}=...) is missing. Return None for an account that has no keys yet."
             )
-    return {name: _check(name, f"Account({name}=...)", value) for name, value in given.items()}
+    return {name: _check(name, f"Account({name}=...)", value) for name, value in values.items()}
 
 
 def _check(name: str, key: str, value: Any) -> Any:
@@ -289,7 +290,7 @@ def _check(name: str, key: str, value: Any) -> Any:
         checked = declared.metadata["check"](concealed(value))
     except checks.Fault as fault:
         raise ConfigurationError(f"{key} {fault}") from None
-    # What `repr` does not show is a secret.
+    # Fields that `repr` omits are secrets.
     return str(checked) if declared.repr and isinstance(checked, Hidden) else checked
 
 

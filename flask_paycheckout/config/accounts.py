@@ -1,4 +1,4 @@
-"""The keys of a merchant account, as the shop gives them."""
+"""The keys of a merchant account, as the shop passes them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from flask_paycheckout.config import check_account
 
 
 class _FromSettings(Enum):
-    """As an `Account`'s `access_token`: its payouts are sent with PAYCHECKOUT_ACCESS_TOKEN, whose account then pays."""
+    """An `Account`'s `access_token` that sends its payouts with PAYCHECKOUT_ACCESS_TOKEN, whose account then pays."""
 
     SETTINGS = "settings"
 
@@ -25,10 +25,10 @@ AccessToken = str | Callable[[], str] | Literal[_FromSettings.SETTINGS]
 
 @dataclass(frozen=True, slots=True, init=False)
 class Account:
-    """The keys of a merchant account. What is left out, or None, comes from the settings of the app.
+    """The keys of a merchant account. A value that is left out, or None, comes from the settings of the app.
 
-    Its own keys never do: an account without client id and secret is refused, unless its `signer` needs none, and the
-    payouts of one without an access token wait.
+    Keys never come from the settings: an account without client id and secret is refused, unless it has a `signer`, and
+    the payouts of an account without an access token wait.
 
     :param client_id: signs every request, together with `client_secret`.
     :param base_url: the address of the payments service.
@@ -76,13 +76,13 @@ class Account:
         languages: Sequence[str] | None = None,
         time_zone: str | None = None,
     ) -> None:
-        # An address may have a password in it, too.
+        # An address may contain a password too.
         client_secret, access_token, base_url = concealed(client_secret), concealed(access_token), concealed(base_url)
         own_token = None if access_token is SETTINGS else access_token
         keys = (client_id, client_secret, base_url, own_token, signer)
         values = (*keys, checkout_origins, public_url, shop_name, logo, accent, contact, seller, languages, time_zone)
-        given = dict(zip(self.__slots__, values, strict=True))
-        checked = check_account({name: value for name, value in given.items() if value is not None})
+        arguments = dict(zip(self.__slots__, values, strict=True))
+        checked = check_account({name: value for name, value in arguments.items() if value is not None})
         if access_token is SETTINGS:
             checked["access_token"] = SETTINGS
         for name in self.__slots__:

@@ -1,4 +1,4 @@
-"""The checks of single settings: each takes a value, and returns the one that the code uses, or raises a `Fault`."""
+"""The checks of single settings: each takes a value, and returns the value for the code, or raises a `Fault`."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ A mapping must have the key "default", and may have "crypto", "bank" (any bank),
 
 
 class PayoutFees(StrEnum):
-    """The meaning of the fee that the service reports with a disbursement, since the interface does not say."""
+    """The meaning of the fee that the service reports with a disbursement; the interface does not say."""
 
     ON_TOP = "on top"
-    """The account pays the fee beside the amount."""
+    """The account pays the fee in addition to the amount."""
 
     INCLUDED = "included"
     """The fee is part of the amount."""
@@ -38,17 +38,17 @@ PREFIX = "PAYCHECKOUT_"
 PENDING_FOR = timedelta(hours=24)
 IN_QUOTES = "Put it in quotes; in an environment variable that Flask reads as JSON, as '\"123\"'."
 _SHORTEST_TOKEN = 16
-# Without the signs that have a meaning in a link.
+# Excludes the characters that have a meaning in a link.
 _EMAIL = re.compile(r"[^\s@/:?&#%]+@[^\s@/:?&#%]+")
 _COLOUR = re.compile("#[0-9A-Fa-f]{6}")
-# A scheme of an app's own, and a host.
+# An app's own scheme, and a host.
 _APP_ORIGIN = re.compile(r"(?!https?:)[a-z][a-z0-9+.-]*://[a-z0-9.-]+(:[0-9]+)?")
-# Browsers and servers take an empty or dotted segment out of an address.
+# Browsers and servers remove an empty or dotted segment from an address.
 _PREFIX = re.compile(r"/|(/(?!\.{1,2}(/|$))[^/<>?#\\ ]+)+/?")
 
 
 class Fault(Exception):
-    """A value cannot be used. The text gives the fault and the remedy; the key of the setting is put in front of it."""
+    """A value cannot be used. The text gives the fault and the remedy; the caller puts the setting's key before it."""
 
 
 def check_text(value: object) -> str:
@@ -60,7 +60,7 @@ def check_text(value: object) -> str:
 
 
 def check_words(value: object) -> str:
-    """A text for people, such as the shop's name, in which blanks of other keyboards may stand."""
+    """A text for people, such as the shop's name, which may contain blanks of other keyboards."""
     if isinstance(value, str) and is_printed(value) and value == value.strip():
         return value
     return check_text(value)
@@ -92,7 +92,7 @@ def check_address(value: object) -> str:
 
 
 def check_contact(value: object) -> str:
-    """The address of a link: `mailto:` and an e-mail address, or a page's address."""
+    """The address of a link: `mailto:` with an e-mail address, or a page's address."""
     text = check_text(value)
     if _EMAIL.fullmatch(text):
         return f"mailto:{text}"
@@ -128,7 +128,7 @@ def check_origins(value: object) -> tuple[str, ...]:
 
 
 def check_page_origins(value: object) -> tuple[str, ...]:
-    """The origins of pages, as their browsers send them: also of an app's, such as capacitor://localhost."""
+    """The origins of pages, as browsers send them; also an app's, such as capacitor://localhost."""
     listed = _words(value, "origins", "['https://store.example']")
     of_apps = [entry for entry in listed if _APP_ORIGIN.fullmatch(entry)]
     return (*check_origins([entry for entry in listed if entry not in of_apps]), *of_apps)
@@ -152,7 +152,7 @@ def check_timeout(value: object) -> float:
 
 
 def check_seconds(value: object) -> timedelta:
-    # A longer time could not be added to a date.
+    # The limit of `check_number` keeps the time short enough to be added to a date.
     return timedelta(seconds=check_number(value.total_seconds() if isinstance(value, timedelta) else value))
 
 
@@ -160,24 +160,24 @@ def check_times(value: object) -> tuple[timedelta, ...]:
     listed = _listed(value)
     if not isinstance(listed, (list, tuple)):
         raise Fault("must be a list of seconds. Write [3600, 86400].")
-    times = sorted({check_seconds(one) for one in listed})
+    times = sorted({check_seconds(entry) for entry in listed})
     if times and not times[0]:
         raise Fault("has a time of 0. Write [3600, 86400].")
     return tuple(times)
 
 
 def check_retention(value: object) -> timedelta:
-    kept = check_seconds(value)
-    if kept < timedelta(days=1):
+    age = check_seconds(value)
+    if age < timedelta(days=1):
         raise Fault("is less than a day. Write how many seconds are kept, such as 31536000 for a year.")
-    return kept
+    return age
 
 
 def check_validity(value: object) -> timedelta:
-    valid = check_seconds(value)
-    if not valid:
+    duration = check_seconds(value)
+    if not duration:
         raise Fault("is 0, with which no link works. Write a number of seconds, such as 7776000 for 90 days.")
-    return valid
+    return duration
 
 
 def check_pending_for(value: object) -> PendingFor:
@@ -205,7 +205,7 @@ def check_payout_fees(value: object) -> PayoutFees:
 
 
 def whole(most: int, remedy: str) -> Callable[[object], int]:
-    """A check of a whole number from 1 on."""
+    """A check of a whole number from 1 to `most`."""
 
     def check(value: object) -> int:
         text = str(value)
@@ -217,7 +217,7 @@ def whole(most: int, remedy: str) -> Callable[[object], int]:
 
 
 def _listed(value: object) -> object:
-    """The value of a setting that takes a list; an environment variable has it with commas."""
+    """The value of a setting that takes a list; in an environment variable, commas separate the entries."""
     return value.replace(",", " ").split() if isinstance(value, str) else value
 
 
@@ -237,9 +237,9 @@ def check_prefix(value: object) -> str:
 
 
 def each(check: Callable[[object], str]) -> Callable[[object], tuple[str, ...]]:
-    """A check of one secret or a list of them, which an environment variable has with commas.
+    """A check of one secret or a list of secrets, which commas separate in an environment variable.
 
-    :param check: checks one.
+    :param check: checks one secret.
     """
 
     def check_all(value: object) -> tuple[str, ...]:
@@ -282,16 +282,16 @@ def check_statuses(value: object) -> frozenset[str]:
 
 
 def check_languages(value: object) -> tuple[str, ...]:
-    listed, known = _listed(value), ", ".join(LANGUAGES)
+    listed, names = _listed(value), ", ".join(LANGUAGES)
     if not isinstance(listed, (list, tuple)) or not listed or any(entry not in LANGUAGES for entry in listed):
-        raise Fault(f"is not a list of these languages: {known}. Write {list(LANGUAGES[:2])!r}.")
+        raise Fault(f"is not a list of these languages: {names}. Write {list(LANGUAGES[:2])!r}.")
     return tuple(listed)
 
 
 def check_time_zone(value: object) -> tzinfo:
     name = check_text(value)
     try:
-        # UTC is known everywhere, also where the system has no database of time zones.
+        # UTC works even if the system has no time zone database.
         return UTC if name == "UTC" else ZoneInfo(name)
     except (LookupError, OSError, ValueError):
         raise Fault(
@@ -336,7 +336,7 @@ def check_codes(value: object) -> Mapping[str, str]:
 
 
 def check_seal_key(value: object) -> str:
-    # Imported with the first key, so that shops without one do not load `cryptography` at their start.
+    # Imported with the first key, so that shops without a key do not load `cryptography` at their start.
     from cryptography.fernet import Fernet
 
     # `Fernet.generate_key()` returns bytes.
