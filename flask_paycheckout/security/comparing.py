@@ -1,4 +1,4 @@
-"""The comparison of secrets that a request brings, whose time tells nothing of them."""
+"""The comparison of a request's secret in constant time."""
 
 from __future__ import annotations
 
@@ -7,6 +7,6 @@ from collections.abc import Sequence
 
 
 def is_one_of(given: str, expected: Sequence[str]) -> bool:
-    """Whether a secret is one of the expected ones, compared in constant time."""
-    # Compare with all, even after a match, so that the time does not tell which one matched.
-    return sum(hmac.compare_digest(given.encode(), one.encode()) for one in expected) > 0
+    """Whether a secret equals one of the expected secrets, compared in constant time."""
+    # Compare with all secrets, even after a match, so that the time does not reveal which secret matched.
+    return sum(hmac.compare_digest(given.encode(), each.encode()) for each in expected) > 0

@@ -1,4 +1,4 @@
-"""The check of payment URLs: a customer is redirected to allowed origins only."""
+"""The check of payment URLs: customers are redirected only to allowed origins."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from urllib.parse import urlsplit
 from flask_paycheckout.errors import UnsafeCheckoutUrl
 
 _MAX_URL = 2048
-# The URLs that every browser reads alike: a plain host without a user, at most a path behind it, and no character that
-# browsers repair in their own ways.
+# Matches URLs that all browsers read in the same way: a plain host without a user, then at most a path, and no
+# characters that browsers correct differently.
 _PLAIN = re.compile(
     r"(https?)://([a-z0-9_-]{1,63}(?:\.[a-z0-9_-]{1,63})*\.?|\[[0-9a-f:.]+\])(?::([1-9][0-9]{0,4}))?"
     r"(?:[/?#][!#-;=?-\[\]-~]*)?",
@@ -37,7 +37,7 @@ def leads_to_loopback(url: str) -> bool:
 def origin_of(url: str) -> str:
     """Scheme, host and port of a URL, without the default port.
 
-    :raises ValueError: not an absolute http(s) URL, or one that browsers may read differently.
+    :raises ValueError: the text is not an absolute http(s) URL, or browsers may read it differently.
     """
     plain = _PLAIN.fullmatch(url[: _MAX_URL + 1])
     if plain is None or len(url) > _MAX_URL or int(plain[3] or 1) > 65535:
@@ -51,7 +51,7 @@ def require_allowed(url: str, allowed: tuple[str, ...]) -> None:
     """Refuse a payment URL whose origin is not in `allowed`.
 
     :param allowed: origins; when empty, https is allowed anywhere, and http on this machine only.
-    :raises UnsafeCheckoutUrl: gives the fault, never the URL itself, with which anybody could pay.
+    :raises UnsafeCheckoutUrl: the URL is refused; the error has the fault, never the URL, with which anybody could pay.
     """
     try:
         origin = origin_of(url)

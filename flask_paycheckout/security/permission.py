@@ -17,7 +17,7 @@ ABILITIES = frozenset({"look", "decide", "refund", "approve", "pay", "export", "
 
 @dataclass(frozen=True)
 class Person:
-    """A person at the owner's pages, for the function that `PayCheckout.owner_view` asks.
+    """A person at the owner's pages, returned by the permission function of `PayCheckout.owner_view`.
 
         Person("Bo", may=frozenset({"look", "approve"}))
 
@@ -25,7 +25,7 @@ class Person:
     """
 
     name: str
-    """The person's name, which decisions and deeds are recorded with."""
+    """The person's name, with which decisions and deeds are recorded."""
 
     may: frozenset[str] = ABILITIES
     """The abilities of the person, all by default: "look", "decide", "refund", "approve", "pay", "export", "erase"."""
@@ -45,10 +45,10 @@ Permission = Callable[[], Person | str | Awaitable[Person | str | None] | None]
 
 
 def require_callable(permission: Permission, asked_by: str) -> None:
-    """Check that the permission is a function when the views are made: without one there are none.
+    """Check that the permission is a function, before the views are made.
 
-    :param asked_by: the public name to give in the message.
-    :raises ConfigurationError: it is not callable; the message says how to write one.
+    :param asked_by: the public name in the message.
+    :raises ConfigurationError: the permission is not callable; the message says how to write it.
     """
     if not callable(permission):
         raise ConfigurationError(
@@ -58,7 +58,7 @@ def require_callable(permission: Permission, asked_by: str) -> None:
 
 
 def person_of(permission: Permission, call: CallShop) -> Person | None:
-    """The person who makes this request; None when nobody does who may see payments.
+    """The person who makes this request; None if it is nobody who may see payments.
 
     :param call: calls the permission function, which may be a coroutine function.
     :raises ConfigurationError: the shop's function returned something else than a name, a `Person` or None.

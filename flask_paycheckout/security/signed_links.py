@@ -1,8 +1,8 @@
 """Tokens in URLs, with one key per purpose, an age limit and key rotation: customers' links and the owner's forms.
 
-Each is a Fernet token of `cryptography`: encrypted and authenticated, so that nobody can read an order id from it. It
-needs no row in a table: a random handle would have to be stored while a page is rendered, inside the shop's own
-transaction, also for orders that nobody ever pays.
+Each is a Fernet token of `cryptography`: encrypted and authenticated, so that nobody can read an order id from it. A
+token needs no row in a table: a random id would have to be stored while a page is rendered, inside the shop's own
+transaction, also for orders that are never paid.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ STATUS = "paycheckout.status"
 REFUND = "paycheckout.refund"
 REQUEST = "paycheckout.request"
 FORMS = "paycheckout_owner."
-"""The beginning of the purposes of the owner's forms; each one's purpose is its endpoint."""
+"""The prefix of the purposes of the owner's forms; the endpoint of the form follows."""
 
-# A token from this far in the future is accepted: `doctor` takes a clock that is a minute ahead of the service's, and
-# another server's that is a minute behind.
+# A token from the future is accepted within this time: `doctor` accepts a clock that is a minute ahead of the
+# service's, and another server's clock that is a minute behind.
 _CLOCK_SKEW = timedelta(minutes=2)
 
 
@@ -36,10 +36,10 @@ class Link(NamedTuple):
     """The content of a valid token."""
 
     subject: str
-    """The object that the token stands for, such as an order id."""
+    """The object that the token identifies, such as an order id."""
 
     signed_at: datetime
-    """The time of the first link; a link that replaces it keeps this time, and so expires with it."""
+    """The time of the first link; a link that replaces it keeps this time, so both expire together."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -54,31 +54,31 @@ class SignedLinks:
 
     clock: Clock
     max_age: timedelta
-    """For how long a token is valid."""
+    """The time for which a token is valid."""
 
     def sign(self, purpose: str, subject: str, signed_at: datetime | None = None) -> str:
         """Make a token for this subject and purpose, safe inside a URL path.
 
-        :param subject: the object that the token stands for, such as an order id.
+        :param subject: the object that the token identifies, such as an order id.
         :param signed_at: the time of the link that this one replaces; None for a new link.
         """
         at = int((signed_at or self.clock()).timestamp())
         return self._sealer(purpose).encrypt_at_time(subject.encode(), at).decode().rstrip("=")
 
     def read(self, purpose: str, token: str) -> str | None:
-        """The subject of a token; None when it is forged, too old, or made for another purpose."""
+        """The subject of a token; None if it is forged, expired, or made for another purpose."""
         opened = self.open(purpose, token)
         return opened and opened.subject
 
     def open(self, purpose: str, token: str) -> Link | None:
-        """The subject of a token and its time; None when it is forged, too old, or made for another purpose."""
+        """The subject of a token and its time; None if it is forged, expired, or made for another purpose."""
         from cryptography.fernet import InvalidToken
 
         sealer, padded = self._sealer(purpose), token + "=" * (-len(token) % 4)
         try:
             subject, at = sealer.decrypt(padded).decode(), sealer.extract_timestamp(padded)
         except (InvalidToken, ValueError):
-            # ValueError: a token with letters outside of ASCII.
+            # ValueError: the token has characters outside of ASCII.
             return None
         signed_at = datetime.fromtimestamp(at, UTC)
         return Link(subject, signed_at) if -_CLOCK_SKEW <= self.clock() - signed_at <= self.max_age else None
@@ -86,7 +86,7 @@ class SignedLinks:
     def _sealer(self, purpose: str) -> MultiFernet:
         from cryptography.fernet import MultiFernet
 
-        # Everybody knows the empty key, and an unset variable in SECRET_KEY_FALLBACKS is often read as one.
+        # Skip empty keys, which anybody could use: an unset variable in SECRET_KEY_FALLBACKS often becomes one.
         keys = list(filter(None, self.keys()))
         if not keys:
             raise ConfigurationError("SECRET_KEY is empty; the links to pay are sealed with it. Set it again.")
@@ -96,7 +96,7 @@ class SignedLinks:
 @lru_cache(maxsize=64)
 def _fernet(key: bytes, purpose: str) -> Fernet:
     """The Fernet of one purpose, with a key that is derived from the secret key."""
-    # Imported with the first link, so that programs that make none do not load `cryptography`.
+    # Imported with the first link, so that programs without links do not load `cryptography`.
     from cryptography.fernet import Fernet
     from cryptography.hazmat.primitives.hashes import SHA256
     from cryptography.hazmat.primitives.kdf.hkdf import HKDF

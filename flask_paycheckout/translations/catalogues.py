@@ -1,4 +1,4 @@
-"""The languages of the customer's pages, and their compiled gettext catalogues."""
+"""The languages of the customers' pages, and their compiled gettext catalogues."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ FOLDER = Path(__file__).parent
 LANGUAGES = ("en", "de", "es", "id", "ja")
 """ISO 639 codes of the pages' languages. English is the language of the source."""
 
-# Language, script and region; the language decides the page's texts, all three the notation of amounts.
+# Language, script and region. The language decides the page's texts; all three decide the notation of amounts.
 _TAG = re.compile(r"([A-Za-z]{2,3})((?:-[A-Za-z]{4})?(?:-(?:[A-Za-z]{2}|[0-9]{3}))?)(?=-|\Z)")
 _RIGHT_TO_LEFT = {"ar"}
-# Older Java programs, and so older Android phones, use the former code of Indonesian.
+# Older Java programs, such as older Android phones, use the former code of Indonesian.
 _FORMER = {"in": "id"}
 
 
@@ -34,28 +34,28 @@ class Language(msgspec.Struct, frozen=True):
 
     @property
     def direction(self) -> str:
-        """The direction in which its texts are written: `ltr` or `rtl`."""
+        """The writing direction of the language: `ltr` or `rtl`."""
         return "rtl" if self.code in _RIGHT_TO_LEFT else "ltr"
 
     def gettext(self, text: str) -> str:
         """The translation of a text of the pages."""
-        # For an empty text, a catalogue gives its header.
+        # A catalogue returns its header for an empty text.
         return text and catalogue(self.code).gettext(text)
 
 
 def choose(wanted: Iterable[str], offered: Sequence[str] = LANGUAGES) -> Language:
-    """Choose the first wanted language that is offered, else the first one offered.
+    """Choose the first wanted language that is offered, else the first offered language.
 
-    :param wanted: tags such as "de", "de-CH" or "de_CH", the most preferred first; invalid tags are skipped.
+    :param wanted: tags such as "de", "de-CH" or "de_CH", most preferred first; invalid tags are skipped.
     """
     for tag in wanted:
-        found = _TAG.match(tag.replace("_", "-"))
-        if found is None:
+        match = _TAG.match(tag.replace("_", "-"))
+        if match is None:
             continue
-        code = found[1].lower()
+        code = match[1].lower()
         language = _FORMER.get(code, code)
         if language in offered:
-            return Language(language, language + found[2])
+            return Language(language, language + match[2])
     return Language(offered[0], offered[0])
 
 

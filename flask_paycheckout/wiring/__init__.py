@@ -1,7 +1,7 @@
-"""The wiring of an app: what most of its services need, made once and passed on together.
+"""The wiring of an app: the objects that most of its services need, made once and passed together.
 
-Observations tell functions of the app, such as `flask_paycheckout.metrics`, of calls, reads, webhooks, deliveries,
-payouts and circuits; `PayCheckout.observe` connects one.
+Observations report calls, reads, webhooks, deliveries, payouts and circuits to functions of the app, such as
+`flask_paycheckout.metrics`; `PayCheckout.observe` connects a function.
 """
 
 from __future__ import annotations
@@ -46,10 +46,10 @@ class Observed(StrEnum):
     """The kinds of observations."""
 
     CALL = "call"
-    """A call of the service; the subject is its operation: "POST /v1/checkout"."""
+    """A call to the service; the subject is its operation: "POST /v1/checkout"."""
 
     READ = "read"
-    """A deposit was read for a checkout; the subject says by what: webhook, status_page, reconcile or settle."""
+    """A deposit was read for a checkout; the subject is the cause: webhook, status_page, reconcile or settle."""
 
     WEBHOOK = "webhook"
     """A webhook arrived; it has no subject."""
@@ -58,10 +58,10 @@ class Observed(StrEnum):
     """An event was delivered, or could not be; the subject is the signal's name."""
 
     PAYOUT = "payout"
-    """A payout or refund moved after a call of the service; the subject is its kind, the outcome its new state."""
+    """A payout or refund moved after a call to the service; the subject is its kind, the outcome its new state."""
 
     CIRCUIT = "circuit"
-    """Web requests for an operation are refused, since it fails, or are allowed again: opened or closed."""
+    """Web requests for an operation are refused because it fails, or are allowed again: opened or closed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,13 +73,13 @@ class Observation:
     """One of few values, so that it can be a label; never an id."""
 
     outcome: str
-    """How it ended, one of few values as well."""
+    """The result, one of few values too."""
 
     seconds: float | None = None
-    """How long it took; None where nothing was measured."""
+    """The duration; None if nothing was measured."""
 
     account: str = ""
-    """The merchant account, where it is known; "" is also the one of the settings. There may be very many accounts."""
+    """The merchant account; "" if it is unknown, or the settings' account. There may be very many accounts."""
 
 
 Observer = Callable[[Observation], object]
@@ -87,7 +87,7 @@ Observer = Callable[[Observation], object]
 
 @dataclass(eq=False)
 class Observers:
-    """The functions that are told what happens in one app. One that raises is logged, and does no other harm."""
+    """The functions that get the observations of one app. An error that a function raises is only logged."""
 
     log: FailureLog
     call: CallShop
@@ -100,7 +100,7 @@ class Observers:
     def record(
         self, kind: Observed, subject: str, outcome: str, seconds: float | None = None, account: str = ""
     ) -> None:
-        """Give an observation to each function."""
+        """Pass an observation to each function."""
         for observer in self._observers:
             try:
                 self.call(observer, Observation(kind, subject, outcome, seconds, account))
@@ -109,7 +109,7 @@ class Observers:
                 self.log.exception("observers", "an observer raised", extra=about(account=account))
 
     def record_call(self, operation: str, error: PaymentsError | None, seconds: float) -> None:
-        """Record the end of a call of the service."""
+        """Record the end of a call to the service."""
         if error is None:
             outcome = "answered"
         elif isinstance(error, RequestRefused):
@@ -145,23 +145,23 @@ class Callbacks:
     account_of: AccountOf | None = None
     account: AccountKeys | None = None
     tell_owner: Callable[[list[Any], list[Any]], object] | None = None
-    """Gets the alarms that have begun, and those that are over."""
+    """Gets the alarms that have begun, and the alarms that are over."""
 
     claim_url: Callable[[Any], str] = lambda payout: ""
-    """Makes the link of a payout's receiver; set by the extension, since pages are above what calls receivers."""
+    """Makes the link for a payout's receiver; set by the extension, because the modules here must not import pages."""
 
     describe_orders: Callable[[list[str]], Any] | None = None
-    """Gives a `Described` of each order that the shop knows, by id."""
+    """Returns a `Described` for each order that the shop knows, by id."""
 
     find_orders: Callable[[str, int], Any] | None = None
-    """Gives the ids of the orders that fit a text, at most so many."""
+    """Returns the ids of the orders that match a text, limited to a number."""
 
     registered: set[str] = field(default_factory=set)
-    """The names of those that were registered since the app was set up."""
+    """The names of the functions that were registered since the app was set up."""
 
     @property
     def pricing(self) -> OrderTotal:
-        """The function that says what an order costs now."""
+        """The function that returns an order's present total."""
         if self.order_total is None:
             raise ConfigurationError(
                 "no order_total is registered."
@@ -184,7 +184,7 @@ class Wiring:
 
     clock: Clock
     elapsed: Callable[[], float]
-    """Seconds that only move forward."""
+    """A monotonic clock, in seconds."""
 
     log: FailureLog
     observers: Observers
@@ -197,12 +197,12 @@ class Wiring:
 
     @property
     def strict(self) -> bool:
-        """Whether the app is being developed or tested, so that mistakes are errors."""
+        """Whether the app is in debug or testing mode, in which mistakes are errors."""
         return self.app.debug or self.app.testing
 
     @cached_property
     def claim(self) -> timedelta:
-        """The time for which a process has a call to itself: the longest that it takes, and that again to apply it."""
+        """The time for which a process claims a call: twice the timeout, to make the call and to apply its result."""
         return max(_CLAIM, timedelta(seconds=2 * self.settings.timeout))
 
     def several_accounts(self) -> bool:
@@ -212,8 +212,8 @@ class Wiring:
     def require_account(self, name: str) -> str:
         """Return the name of a merchant account that the shop may have.
 
-        :raises TypeError: it is not a string.
-        :raises ValueError: it cannot be a name, or the shop has only the account of the settings.
+        :raises TypeError: the name is not a string.
+        :raises ValueError: the name is invalid, or the shop has only the account of the settings.
         """
         name = require_account_name(name)
         if name and not self.several_accounts():
@@ -229,20 +229,20 @@ class Wiring:
         return request.environ if has_request_context() else None
 
     def keys(self) -> list[bytes]:
-        """The app's secret keys; the last one seals, the others are read."""
+        """The app's secret keys; the last one encrypts, and each of them decrypts."""
         listed = [*(self.app.config.get("SECRET_KEY_FALLBACKS") or []), self.app.secret_key or ""]
         return [key.encode() if isinstance(key, str) else key for key in listed]
 
 
 def context_opener(app: Flask) -> Callable[[], AppContext]:
-    """A function that opens application contexts which may end inside an event loop too.
+    """A function that opens application contexts that may also end inside an event loop.
 
-    Flask cannot call a coroutine function there, and Flask-SQLAlchemy-Lite has it call one at the end of each context.
+    Flask cannot call a coroutine function there, but Flask-SQLAlchemy-Lite registers one for the end of each context.
     """
     call, functions = shop_caller(app.ensure_sync), app.teardown_appcontext_funcs
 
     def open_context() -> AppContext:
-        # Each time, since the shop may set up its database after this extension.
+        # Each time, because the shop may set up its database after this extension.
         functions[:] = [partial(call, each) if inspect.iscoroutinefunction(each) else each for each in functions]
         return app.app_context()
 
@@ -250,7 +250,7 @@ def context_opener(app: Flask) -> Callable[[], AppContext]:
 
 
 def without_request(function: Callable[..., Any], *arguments: Any) -> Any:
-    """Call a function in a context that is like the running one, but for the request of Flask, which has none there."""
+    """Call a function in a copy of the running context without Flask's request."""
     if not has_request_context():
         return function(*arguments)
     own = Context()

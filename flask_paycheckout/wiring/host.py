@@ -1,4 +1,4 @@
-"""What the extension cannot work on: one list, which `init_app`, the first use and doctor ask."""
+"""The environments that the extension does not support: one list, used by `init_app`, the first use and doctor."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _A_PAGE = "paycheckout/order.html"
 
 
 class Unsupported(NamedTuple):
-    """A reason why the extension cannot work in this shop, and what to do about it."""
+    """A reason why the extension cannot work in this shop, and its remedy."""
 
     found: str
     remedy: str
@@ -38,7 +38,7 @@ def refuse_unsupported(
 ) -> None:
     """Raise for the first reason why the extension cannot work here; arguments as for `unsupported`.
 
-    :raises ConfigurationError: with the reason and the remedy.
+    :raises ConfigurationError: there is a reason; the message has the reason and the remedy.
     """
     for reason in unsupported(app, models, settings, engine, connection):
         raise ConfigurationError(str(reason))
@@ -47,10 +47,10 @@ def refuse_unsupported(
 def unsupported(
     app: Flask, models: Models, settings: Settings, engine: Engine | None, connection: Connection | None = None
 ) -> Iterator[Unsupported]:
-    """Each reason why the extension cannot work here, as far as it is known by now.
+    """Each known reason why the extension cannot work here.
 
-    :param engine: the engine of the payment tables, once the shop has one.
-    :param connection: one to their database, once it can be asked.
+    :param engine: the engine of the payment tables; None if the shop has none yet.
+    :param connection: a connection to their database; None if it cannot be queried yet.
     """
     if app.url_map.host_matching:
         yield Unsupported(
@@ -81,8 +81,8 @@ def _database(engine: Engine, connection: Connection | None) -> Iterator[Unsuppo
     if name not in _OLDEST:
         yield Unsupported(f"the database is {name}, on which no payment can be recorded", _DATABASES)
     elif version is not None and version < _OLDEST[name]:
-        shown = ".".join(map(str, version))
-        yield Unsupported(f"the database is {name} {shown}, which is too old to record payments", _DATABASES)
+        version_text = ".".join(map(str, version))
+        yield Unsupported(f"the database is {name} {version_text}, which is too old to record payments", _DATABASES)
     elif engine.dialect.is_async:
         yield Unsupported(
             f"the driver {engine.dialect.driver} of {name} works inside async functions only",
@@ -96,28 +96,28 @@ def _database(engine: Engine, connection: Connection | None) -> Iterator[Unsuppo
 
 
 def _commits_each_statement(connection: Connection) -> bool:
-    """Whether every statement of a connection commits by itself, as far as its driver tells."""
+    """Whether every statement of a connection commits itself, according to its driver."""
     driver: Any = connection.connection.dbapi_connection
     if not hasattr(driver, "in_transaction"):
         return bool(getattr(driver, "autocommit", False))
-    # SQLite's driver begins with the first write, unless it leaves that to the shop's own BEGIN.
+    # SQLite's driver begins a transaction with the first write, unless the shop executes its own BEGIN.
     connection.exec_driver_sql("SELECT 1").close()
     begins = driver.isolation_level is not None and getattr(driver, "autocommit", False) is not True
     return not (begins or driver.in_transaction)
 
 
 def _version(engine: Engine) -> tuple[int, ...] | None:
-    """The version of SQLite's library, or of the server once it was connected to."""
+    """The version of SQLite's library, or of the server; None before the first connection to the server."""
     library: tuple[int, ...] | None = getattr(engine.dialect.dbapi, "sqlite_version_info", None)
     return library or getattr(engine.dialect, "server_version_info", None)
 
 
 def _required_columns(models: Models) -> Iterator[Unsupported]:
-    """Columns of the shop's own, such as of its base class, that no row of ours would have a value for."""
+    """Required columns of the shop's own, such as its base class's, for which our rows would have no value."""
     for model in models.classes:
         for column in table_of(model).c:
             attribute = class_mapper(model).get_property_by_column(column).key
-            # The class that is mapped has every attribute; its mixin has those that we fill in.
+            # The mapped class has every attribute; its mixin has only the attributes that we fill in.
             is_ours = any(attribute in vars(base) for base in model.__mro__[1:] if base.__module__.startswith(_PACKAGE))
             has_value = column.nullable or column.default is not None or column.server_default is not None
             if not is_ours and not has_value:
@@ -130,7 +130,7 @@ def _required_columns(models: Models) -> Iterator[Unsupported]:
 
 
 def _two_databases(models: Models, config: Mapping[str, Any], separate: bool) -> Iterator[Unsupported]:
-    """Payment tables in another database than the shop's, since no transaction covers both."""
+    """Payment tables in another database than the shop's tables: no transaction covers both."""
     key = models.bind_key
     for model in models.classes:
         if (another := getattr(model, "__bind_key__", None)) != key:

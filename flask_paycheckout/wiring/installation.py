@@ -14,10 +14,10 @@ from flask_paycheckout.database.deeds import record_deed
 from flask_paycheckout.database.state_table import insert_in
 from flask_paycheckout.wiring import Wiring
 
-# Rows of the table of failing calls that never fail; their `words` are addresses without a scheme.
+# Operations in the table of failing calls that never fail; their `words` are addresses without a scheme.
 _OWN, ANOTHER = "public address", "another address"
 _UNKNOWN = "an address that it is not told"
-# Of a host's name; the address means the same without it.
+# The end of a host name that does not change the address.
 _USUAL_END = re.compile(r"\.?(?::(?:80|443))?$")
 
 
@@ -29,7 +29,7 @@ class Installation:
 
     @property
     def address(self) -> str | None:
-        """The public address of this app, without scheme and usual port; None where only requests know it."""
+        """The public address of this app, without scheme and default port; None if only requests know it."""
         config = self.wiring.app.config
         public = urlsplit(self.wiring.settings.public_url or "")
         trusted = config.get("TRUSTED_HOSTS") or [""]
@@ -42,7 +42,7 @@ class Installation:
         return self._addresses().get(_OWN)
 
     def is_here(self) -> bool:
-        """Whether the database belongs to this app, or to nobody yet; if it does not, an alarm tells it from now on.
+        """Whether the database belongs to this app, or to no app yet; otherwise an alarm reports it from now on.
 
         The first app with an address keeps the database.
         """
@@ -73,7 +73,7 @@ class Installation:
         services, engine = self.wiring.models.services, self.wiring.engine()
         row: dict[str, Any] = {"operation": operation, "words": address, "failing_since": self.wiring.clock()}
         new = insert_in(engine, services).values(account="", count=0, **row)
-        kept = new.on_conflict_do_update(index_elements=["account", "operation"], set_={"words": services.c.words})
+        upsert = new.on_conflict_do_update(index_elements=["account", "operation"], set_={"words": services.c.words})
         with begin_limited(engine) as connection:
-            stored: str = connection.execute(kept.returning(services.c.words)).scalar_one()
+            stored: str = connection.execute(upsert.returning(services.c.words)).scalar_one()
             return stored

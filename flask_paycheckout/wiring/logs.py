@@ -1,8 +1,8 @@
-"""The format of records of the logger `flask_paycheckout`, and a limit for lines that repeat.
+"""The format of records of the logger `flask_paycheckout`, and a limit for repeated lines.
 
-A failure that is expected to pass, such as a service that does not answer, is one line at WARNING; only an unexpected
-error has a traceback, at ERROR. Every record has the fields in `FIELDS`, which formatters that write JSON show. Control
-characters in untrusted text are escaped, so that it cannot forge lines.
+A temporary failure, such as a service that does not answer, is one line at WARNING; only an unexpected error has a
+traceback, at ERROR. Every record has the fields in `FIELDS`, which JSON formatters show. Control characters in
+untrusted text are escaped, so that it cannot forge lines.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from flask_paycheckout.text import first_line, moment_text, visible
 LOGGER = "flask_paycheckout"
 
 FIELDS = ("order_id", "checkout_id", "reference", "account", "event_id", "left_out")
-"""The fields of every record; None where one does not apply. `left_out` counts lines that were not written."""
+"""The fields of every record; None if a field does not apply. `left_out` counts lines that were not written."""
 
 _HEALS = "paycheckout_heals"
 _MAX_MESSAGE = 500
 _MINUTE = timedelta(minutes=1)
-# The failures of accounts that get lines of their own in a minute; the others share one of each kind.
+# The maximum number of failures with lines of their own in a minute; other accounts share one line of each kind.
 _MOST_KEPT = 100
 _OTHERS = "(other accounts)"
 
@@ -47,9 +47,9 @@ def about(
 ) -> dict[str, Any]:
     """The fields of a log record, for `extra`.
 
-    :param account: the merchant account's name; "" is the one of the settings.
+    :param account: the merchant account's name; "" is the account of the settings.
     :param reference: the shop's reference of a payout or refund.
-    :param heals: whether the failure is expected to pass, whatever its type, so that its traceback is left out.
+    :param heals: whether the failure is temporary regardless of its type, so that its traceback is left out.
     """
     facts = zip(FIELDS, (order_id, checkout_id, reference, account, event_id), strict=False)
     return {name: None if fact is None else visible(fact) for name, fact in facts} | {_HEALS: heals}
@@ -59,7 +59,7 @@ def prepare_logger() -> None:
     """Install the filter on our loggers; handlers, levels and formats stay as the shop configured them."""
     # A logger's filters do not apply to its children.
     for logger in (_log, _log.getChild("client")):
-        if not any(isinstance(one, _Lines) for one in logger.filters):
+        if not any(isinstance(each, _Lines) for each in logger.filters):
             logger.addFilter(_Lines())
 
 
@@ -71,15 +71,15 @@ class _Written(msgspec.Struct):
     """The number of lines that were not written since."""
 
     def limits(self, now: datetime) -> bool:
-        """Whether it came within the last minute; one in the future is from before the clock was set back."""
+        """Whether it was written within the last minute; a time in the future means that the clock was set back."""
         return self.at <= now < self.at + _MINUTE
 
 
 class FailureLog:
-    """Logs failures of one app that may come in great numbers: one line a minute of each kind.
+    """Logs failures of one app that may be very frequent: one line a minute of each kind.
 
-    Accounts and types of errors count apart, so that a new error shows at once. The next line says how many were left
-    out.
+    Accounts and error types are limited separately, so that a new error shows at once. The next line has the number of
+    lines that were left out.
     """
 
     def __init__(self, clock: Clock) -> None:
@@ -90,11 +90,11 @@ class FailureLog:
     def warning(
         self, kind: str, message: str, *args: object, extra: Mapping[str, Any], error: BaseException | None = None
     ) -> None:
-        """Log a line at WARNING, unless there was one of its kind in the last minute.
+        """Log a line at WARNING, unless there was a line of its kind in the last minute.
 
-        :param kind: names what fails, in the plural: "reads of deposits".
-        :param extra: the fields, as `about` makes them.
-        :param error: the error, whose type distinguishes it; by default the one that is being handled.
+        :param kind: names the failing action in the plural: "reads of deposits".
+        :param extra: the fields, made by `about`.
+        :param error: the error, whose type distinguishes the line; by default the error that is being handled.
         """
         self._write(logging.WARNING, kind, message, args, extra, error)
 
@@ -121,18 +121,18 @@ class FailureLog:
             message += " (%d more like this since %s)"
             args = (*args, before.left_out, moment_text(before.at))
         fields = {**extra, "left_out": before.left_out or None}
-        # The line of the caller of `warning` or `exception`.
+        # The record names the caller of `warning` or `exception`.
         _log.log(level, message, *args, exc_info=error if level == logging.ERROR else None, extra=fields, stacklevel=3)
 
     def _before(self, kind: str, account: str, error: str) -> _Written | None:
-        """The lines that were left out before this one; None when this one is left out too."""
+        """The lines that were left out before this line; None if this line is left out too."""
         now = self._clock()
         with self._written.held() as written:
             key = kind, account, error
             if key not in written and len(written) >= _MOST_KEPT:
-                over = [one for one, last in written.items() if not last.limits(now) and one[1] != _OTHERS]
-                for one in over:
-                    del written[one]
+                over = [entry for entry, last in written.items() if not last.limits(now) and entry[1] != _OTHERS]
+                for entry in over:
+                    del written[entry]
                 if len(written) >= _MOST_KEPT:
                     key = kind, _OTHERS, error
             before = written.get(key)
@@ -144,7 +144,7 @@ class FailureLog:
 
 
 class _Lines(logging.Filter):
-    """Escapes control characters, shortens failures that are expected to pass, and gives each record all fields."""
+    """Escapes control characters, shortens temporary failures, and gives each record all fields."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         error = record.exc_info[1] if isinstance(record.exc_info, tuple) else None
@@ -153,7 +153,7 @@ class _Lines(logging.Filter):
             record.__dict__.setdefault(name, None)
         if isinstance(record.args, tuple):
             record.args = tuple(_safe(value) for value in record.args)
-            # The service or the database is probably unavailable for a while only.
+            # The service or the database is probably unavailable only for a while.
             if error is not None and (heals or isinstance(error, PaymentsError) or is_unavailable(error)):
                 _shorten(record, record.args, error)
         return record.levelno >= logging.getLogger(record.name).getEffectiveLevel()
