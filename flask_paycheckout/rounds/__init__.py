@@ -1,1 +1,1 @@
-"""Reconcile: rounds that read deposits, deliver events, and send payouts beside them."""
+"""Reconcile: rounds that read deposits and deliver events, and send payouts at the same time."""

@@ -1,4 +1,4 @@
-"""Checks of orders' problems: the shop's functions that failed for them are asked again."""
+"""Checks of orders' problems: the functions of the shop that failed for an order are called again."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from flask_paycheckout.wiring import Wiring
 
 @dataclass(frozen=True)
 class ProblemChecks:
-    """Asks the functions of one app's shop again that failed for an order."""
+    """Calls the functions of one app's shop again that failed for an order."""
 
     wiring: Wiring
     problems: OrderProblems
@@ -23,9 +23,9 @@ class ProblemChecks:
     customers: Customers
 
     def is_over(self, problem: OrderProblem) -> bool | None:
-        """Whether the cause of a problem is gone; None if only the next try of a person can show it."""
+        """Whether the cause of a problem is gone; None if only a person's next try can show it."""
         if problem.kind in (ProblemKind.PERMISSION, ProblemKind.FIND_ORDERS):
-            # Nobody is logged in here, or looks for anything: the next person at the owner's pages shows it.
+            # No person is logged in or searches here, so the next person at the owner's pages must show it.
             return None
         if problem.kind == ProblemKind.DESCRIBE_ORDERS:
             return self.customers.describes(problem.order_id)
@@ -34,7 +34,7 @@ class ProblemChecks:
         of_service = problem.kind in (ProblemKind.REFUSED, ProblemKind.UNAVAILABLE)
         try:
             if problem.kind == ProblemKind.ORDER_URL:
-                # It makes an address, which a request gives it elsewhere too.
+                # The function makes an address, for which it has a request elsewhere too.
                 with self.wiring.app.test_request_context():
                     self.answers.ask_order_url(problem.order_id)
                 return True

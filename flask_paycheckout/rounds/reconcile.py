@@ -1,6 +1,6 @@
 """Reconcile: reads every checkout that is due, delivers undelivered events, and sends payouts.
 
-It finds payments without webhooks.
+It also finds payments without a webhook.
 """
 
 from __future__ import annotations
@@ -42,11 +42,11 @@ if TYPE_CHECKING:
     from flask_paycheckout.service.calls import Service
     from flask_paycheckout.wiring.installation import Installation
 
-# Seconds that a round of a watch waits for its payouts before it leaves them to the next one.
+# The seconds that a round of a watch waits for its payouts, before the next round takes them over.
 _PATIENCE = 1.0
-# How often refused keys are tried again, and the accounts that one round tries, so that many broken ones keep no round.
+# The time between two tries of refused keys, and the most accounts that a round tries, so that no round lasts too long.
 _KEYS_AGAIN, _MOST_KEYS = timedelta(minutes=10), 5
-# A second thread works while the first waits for the database; more than two would mostly wait for each other.
+# A second thread works while the first waits for the database; more threads would mostly wait for each other.
 _SETTLERS = 2
 
 Progress = Callable[["ReconcileReport"], None]
@@ -85,10 +85,11 @@ class ReconcileReport:
 class Reconciler:
     """Runs reconcile rounds for one app.
 
-    A limited number of threads read deposits; they use neither the database nor the shop's code. On a database server
-    a few threads apply the results and deliver events; on SQLite, which has one writer, the caller's thread does.
+    A limited number of threads read deposits; they use neither the database nor the shop's code. With a database
+    server, two threads apply the results and deliver events; with SQLite, which has one writer, the caller's thread
+    does.
 
-    Payouts have a thread of their own meanwhile.
+    Payouts have a thread of their own at the same time.
     """
 
     wiring: Wiring
@@ -129,20 +130,20 @@ class Reconciler:
         return report
 
     def watch(self) -> ReconcileWatch:
-        """Begin a series of rounds, none of which waits for payouts."""
+        """Begin a series of rounds that do not wait for payouts."""
         return ReconcileWatch(self)
 
     def read_deposits(self, limit: int | None, progress: Progress | None) -> ReconcileReport:
         """Run one round over the deposits and events that are due at its beginning.
 
-        When the service fails the round ends early: the rest stays due, and the next round begins with one probe.
+        If the service fails, the round ends early: the other reads stay due, and the next round begins with one probe.
 
-        :param limit: the most checkouts to read; None for all.
+        :param limit: the maximum number of checkouts to read; None for all.
         :param progress: called with the report so far, after each read.
         """
         report, checkouts = _delivered(self.outbox.deliver_due()), self.settlement.checkouts
         checkouts.bring_forward(self.wiring.clock())
-        # Asked in any case, so that each round finds out whether its shop is a copy.
+        # Called even without reminders, so that each round finds out whether its shop is a copy.
         reminds = self.installation.is_here() and bool(self.wiring.settings.remind_after)
         if reminds:
             self.reminders.read_first()
@@ -152,7 +153,7 @@ class Reconciler:
             report += self._complete_parts(order_id)
         self.problems.look_again(self.problem_checks.is_over)
         self.settlement.service.record.write()
-        # After the reads: what they have found needs no reminder.
+        # After the reads, because a payment that they found needs no reminder.
         for reminder in self.reminders.store() if reminds else ():
             report += _delivered(self.outbox.deliver([reminder]))
         tasks = [("refused keys", self.keys.run), ("audits of months", self.months.compare_some)]
@@ -162,21 +163,21 @@ class Reconciler:
             try:
                 task()
             except Exception:
-                # None keeps the others, nor a round, from its end.
+                # A failing task must not stop the other tasks or the round.
                 self.wiring.log.exception(name, "a part of the round failed", extra=about())
         return report
 
     def _read(
         self, accounts: Sequence[str], limit: int | None, progress: Progress | None, report: ReconcileReport
     ) -> ReconcileReport:
-        """Read the deposits that are due, of these accounts first.
+        """Read the deposits that are due, beginning with these accounts.
 
-        :param report: the report so far; returned with what was read.
+        :param report: the report so far; returned with the counts of these reads added.
         """
-        most = self.wiring.settings.reconcile_readers
-        settlers = 1 if self.wiring.engine().dialect.name == "sqlite" else min(most, _SETTLERS)
-        # Late answers of one account may wait beside the others' reads.
-        with _threads(2 * most if most > 1 else 1, "read") as reads, _threads(settlers, "settle") as settles:
+        readers = self.wiring.settings.reconcile_readers
+        settlers = 1 if self.wiring.engine().dialect.name == "sqlite" else min(readers, _SETTLERS)
+        # Twice the readers, so that slow answers of one account leave threads for other accounts.
+        with _threads(2 * readers if readers > 1 else 1, "read") as reads, _threads(settlers, "settle") as settles:
             due = DueRound(
                 self.settlement.checkouts,
                 self.wiring.clock,
@@ -195,7 +196,7 @@ class Reconciler:
         return report
 
     def _complete_parts(self, order_id: str) -> ReconcileReport:
-        """Let the parts of an order pay it, where they reach what it costs now."""
+        """Complete an order whose part payments reach its present total."""
         try:
             completed = self.settlement.part_payments.complete(order_id)
         except Exception:
@@ -205,12 +206,12 @@ class Reconciler:
         return ReconcileReport() if completed is None else ReconcileReport(changed=1) + _delivered(completed)
 
     def settle(self, checkout: CheckoutMixin, read: Future[Deposit | None], at: datetime) -> ReconcileReport:
-        """Apply a finished read that was begun at a time, and deliver its events."""
+        """Apply a finished read that began at this time, and deliver its events."""
         try:
             settled = self.settlement.apply(checkout, read.result, ReadCause(FoundBy.RECONCILE, at))
         except PaymentsError as error:
-            told = "checkout %s of order %s could not be read: %s", checkout.checkout_id, checkout.order_id, error
-            self.wiring.log.warning("reads of deposits", *told, extra=about_checkout(checkout))
+            message = "checkout %s of order %s could not be read: %s", checkout.checkout_id, checkout.order_id, error
+            self.wiring.log.warning("reads of deposits", *message, extra=about_checkout(checkout))
             return ReconcileReport(checked=1, failed=1)
         except Exception:
             self.settlement.failed.log_unsettled(checkout)
@@ -221,14 +222,14 @@ class Reconciler:
 
 @dataclass(eq=False)
 class RefusedKeys:
-    """Tries keys that the service refused again, so that their alarm ends though nobody pays meanwhile."""
+    """Tries keys again that the service refused, so that their alarm ends even if nobody pays meanwhile."""
 
     wiring: Wiring
     service: Service
     _tried_at: datetime = field(default=EPOCH, init=False)
 
     def run(self) -> None:
-        """Try the accounts with which no call was made for ten minutes, by a signed read."""
+        """Try the accounts whose last call with refused keys was ten minutes ago or earlier, by a signed read."""
         now = self.wiring.clock()
         if self._tried_at > now - _KEYS_AGAIN:
             return
@@ -258,14 +259,14 @@ class RefusedKeys:
 class ReconcileWatch:
     """A series of rounds in one process.
 
-    A round begins payouts only when the earlier ones have ended, so a service that hangs for payouts delays no deposit.
+    A round begins payouts only after the earlier payouts have ended, so slow calls for payouts delay no deposit.
     """
 
     reconciler: Reconciler
     _paying: PayoutThread | None = field(default=None, init=False)
 
     def run(self, limit: int | None = None, progress: Progress | None = None) -> ReconcileReport:
-        """Run one round; payouts that take longer are counted in the round in which they end."""
+        """Run one round; slow payouts are counted in the round in which they end."""
         paying = self._paying = self._paying or self.reconciler.begin_payouts()
         report = self.reconciler.read_deposits(limit, progress)
         with suppress(TimeoutError):
@@ -274,15 +275,15 @@ class ReconcileWatch:
         return report
 
     def stop(self) -> None:
-        """Let payouts that are under way end after their present call."""
+        """End the payouts under way after their present call."""
         if self._paying is not None:
             self._paying.stop()
 
 
 class PayoutThread:
-    """One round of payouts, in a thread of its own while deposits are read: neither waits for the other's calls.
+    """One round of payouts, in a thread of its own while deposits are read; neither waits for the other's calls.
 
-    Without anything to do there is no thread. Where threads share one database connection, the round runs in `wait`.
+    If nothing is due, there is no thread. If threads share one database connection, the round runs in `wait`.
     """
 
     def __init__(self, sender: PayoutSender, wiring: Wiring) -> None:
@@ -292,31 +293,31 @@ class PayoutThread:
         self._done: Future[ReconcileReport] | None = None
         if isinstance(wiring.engine().pool, (StaticPool, SingletonThreadPool)):
             return
-        # The round itself meets the same error, and tells it.
+        # The round itself gets the same error, and logs it.
         with suppress(Exception):
             due = self._sender.due.backlog(wiring.clock())
             if due.is_empty:
                 self._done = Future()
                 self._done.set_result(ReconcileReport(payouts=PayoutReport(left=due.ready)))
                 return
-        # The process waits for its thread: one that ends in the middle of a call would leave payouts in doubt.
+        # The process waits for this thread, because ending it during a call would leave payouts in an unknown state.
         thread = ThreadPoolExecutor(1, "paycheckout-payouts")
         self._done = thread.submit(self._round)
         thread.shutdown(wait=False)
 
     def stop(self) -> None:
-        """Let it end after the call that is under way."""
+        """End the round after the call that is under way."""
         self._stop.set()
 
     def wait(self, seconds: float | None = None) -> ReconcileReport:
-        """The counts of the round.
+        """Wait for the round, and return its counts.
 
-        :raises TimeoutError: it needs more than these seconds.
+        :raises TimeoutError: the round takes longer than these seconds.
         """
         return self._round() if self._done is None else self._done.result(seconds)
 
     def _round(self) -> ReconcileReport:
-        """A round whose errors do not end the round of the deposits."""
+        """Run the round; an error is logged, so that it does not end the round of deposits."""
         try:
             report, delivery = self._sender.run(stopped=self._stop.is_set, at_once=False)
         except Exception:
