@@ -105,11 +105,12 @@ class PayCheckout:
 
         :param db: the shop's `flask_sqlalchemy.SQLAlchemy`, its `flask_sqlalchemy_lite.SQLAlchemy`, or a `Host`; the
             payment tables appear in its metadata at once.
-        :param metadata: the `metadata` of the shop's models, with Flask-SQLAlchemy-Lite only.
+        :param metadata: the `metadata` of the shop's models, only for Flask-SQLAlchemy-Lite.
         :param transport: an httpx transport for the client, such as the test sandbox's.
-        :param clock: gives the aware UTC now, the only source of time; a transport that has a `clock` brings its own.
-        :raises ConfigurationError: a setting is missing or wrong, the app already has the extension, or it or `db` is
-            something else.
+        :param clock: returns the current time as aware UTC, the only source of time; by default the transport's
+            `clock`, if it has one, else the machine's.
+        :raises ConfigurationError: a setting is missing or wrong, the app already has the extension, or `app` or `db`
+            has the wrong type.
         """
         if not isinstance(app, Flask):
             raise ConfigurationError(
@@ -127,7 +128,7 @@ class PayCheckout:
         clock = clock or getattr(transport, "clock", None)
         sessions = ShopSessions(database, models.checkouts)
         refuse_unsupported(app, models, settings, sessions.engine_if_known())
-        # With what was registered before, by the module or for an earlier app.
+        # Keep the functions that the module registered, or that were registered for an earlier app.
         self._newest = replace(self._newest, registered=set())
         self._callbacks.add(self._newest)
         app.extensions[KEY] = make_runtime(
@@ -141,9 +142,10 @@ class PayCheckout:
     # Functions that the shop registers
 
     def _register(self, name: str, function: Registered) -> Registered:
-        """Register a function for one app: for the newest, which a factory is making, until it has one of this name.
+        """Register a function for one app: the newest, which a factory is making, or else the current app.
 
-        Then for the current app, if there is one. Apps without any take it, too, as do those that are set up later.
+        The current app gets the function if the newest app already has a function of this name. Apps without such a
+        function, and apps that are set up later, get it too.
         """
         refuse_generator(function)
         chosen = self._newest
@@ -157,15 +159,15 @@ class PayCheckout:
         return function
 
     def order_total(self, callback: PriceOrder) -> PriceOrder:
-        """Register the function that says what an order costs now; None means: not payable.
+        """Register the function that returns an order's present total; None means that it is not payable.
 
-        It is called when a checkout is started, and again when its money arrives, then in the transaction that records
-        the payment. Lock the order that you read, so that nothing can change it before that transaction is committed:
+        It is called when a checkout is started, and again when its money arrives, in the transaction that records the
+        payment. Lock the order that you read, so that nothing can change it before that transaction is committed:
 
             db.session.get(Order, order_id, with_for_update=True)
 
-        Each call runs in an application context of its own and sees what is committed, and no request: webhooks and
-        reconcile must get the same answer as the visitor's press of the button. The function must not commit.
+        Each call runs in an application context of its own, sees committed data, and has no request: webhooks and
+        reconcile must get the same total as a visitor who presses the pay button. The function must not commit.
         """
         return self._register("order_total", callback)
 
@@ -177,40 +179,40 @@ class PayCheckout:
             def close_order(app, *, order_id, **extra):
                 db.session.get(Order, order_id).paid = True
 
-        The shop's order and the checkout are then paid in one commit. When the receiver raises, nothing is committed,
-        and the payment is settled again later. The receiver must not commit or use the network: in debug and testing, a
-        socket that it opens is an error. The decorator stands above or below `connect`.
+        The shop's order and the checkout are then paid in one commit. If the receiver raises an error, nothing is
+        committed, and the payment is settled again later. The receiver must not commit or use the network: in debug and
+        testing mode, opening a socket is an error. The decorator may stand above or below `connect`.
 
-        :raises TypeError: the receiver is an object that takes no attributes.
+        :raises TypeError: the receiver is an object without settable attributes.
         """
         return mark_atomic(receiver)
 
     def order_url(self, callback: LinkOrder) -> LinkOrder:
-        """Register the function that says where the shop's own page of an order is; None: no link back.
+        """Register the function that returns the address of the shop's own page of an order; None for no link back.
 
             @paycheckout.order_url
             def order_url(order_id):
                 return url_for("show_order", order_id=order_id)
 
-        The customer's pages link there. Anybody who has a status link sees the address, so the shop's page must itself
+        The customers' pages link to it. Anybody who has a status link sees the address, so the shop's page must itself
         check who may see it.
         """
         return self._register("order_url", callback)
 
     def account_of(self, callback: NameAccount) -> NameAccount:
-        """Register the function that names the merchant account of an order; "" is the one of the settings.
+        """Register the function that names the merchant account of an order; "" is the account of the settings.
 
             @paycheckout.account_of
             def account_of(order_id):
                 return db.session.get(Order, order_id).seller
 
-        It is called when a checkout is started, and sees no request. The name is stored with the checkout, and every
-        later call of the service for it is made with that account's keys, whatever this function says then.
+        It is called when a checkout is started, and has no request. The name is stored with the checkout; every later
+        call to the service for the checkout uses that account's keys, even if this function then returns another name.
         """
         return self._register("account_of", callback)
 
     def account(self, callback: GiveKeys) -> GiveKeys:
-        """Register the function that gives an account's keys, from wherever the shop keeps them; None: no such account.
+        """Register the function that returns a merchant account's keys, or None if there is no such account.
 
             @paycheckout.account
             def account(name):
@@ -218,12 +220,12 @@ class PayCheckout:
                 return Account(client_id=seller.client_id, client_secret=seller.secret) if seller else None
 
         It is called when the account is used, at most every PAYCHECKOUT_ACCOUNT_CACHE seconds in each process, and at
-        once after the service has refused the keys. An account that is gone stops no other one.
+        once after the service has refused the keys. A missing account does not affect other accounts.
         """
         return self._register("account", callback)
 
     def describe_orders(self, callback: Registered) -> Registered:
-        """Register the function that says who has ordered, what, and where the shop's own page of an order is.
+        """Register the function that describes orders: the customer, the lines, and the shop's own page of the order.
 
             @paycheckout.describe_orders
             def describe(order_ids):
@@ -232,61 +234,61 @@ class PayCheckout:
                     for order in Order.query.filter(Order.id.in_(order_ids))
                 }
 
-        It returns a dict with a `Described` of each order that the shop knows. The owner's pages and the file for
-        bookkeepers ask it for all orders of a page at once, and customers' receipts for the lines of one; `url_for`
-        works in it, and it sees no visitor. Nothing of its answer is stored or logged. If it fails, or takes longer
-        than 300 ms, the page is shown without.
+        It returns a dict with a `Described` for each order that the shop knows. The owner's pages and the file for
+        bookkeepers call it once for all orders of a page, and customers' receipts call it for the lines of one order.
+        `url_for` works in it, and it sees no visitor. Its result is neither stored nor logged. If it fails, or takes
+        longer than 300 ms, the page is shown without descriptions.
         """
         return self._register("describe_orders", callback)
 
     def find_orders(self, callback: Registered) -> Registered:
-        """Register the function that finds orders for the owner's search: by name, e-mail, or whatever the shop knows.
+        """Register the function that finds orders for the owner's search, such as by name or e-mail address.
 
             @paycheckout.find_orders
             def find(text, limit):
                 return [order.id for order in Order.search(text, limit)]
 
-        It returns ids of orders, the best first. It is called like the function of `describe_orders`.
+        It returns order ids, best matches first. It is called like the function of `describe_orders`.
         """
         return self._register("find_orders", callback)
 
     def tell_owner(self, callback: TellOwner) -> TellOwner:
-        """Register the function that is told of alarms: of those that have begun, and of those that are over.
+        """Register the function that is called with alarms: the alarms that have begun, and the alarms that are over.
 
             @paycheckout.tell_owner
             def tell_owner(began, over):
                 for alarm in began:
                     send_mail("owner@shop.example", f"{alarm.severity}: {alarm.what}", alarm.remedy)
 
-        Reconcile calls it, once for each alarm that begins, those that stand when it is first called too, and once when
-        it is over; in one process, and again in the next round if it raises. Mere notes are not told. Each is an
-        `Alarm`. It waits for the function, which should give up after some seconds.
+        Both are lists of `Alarm`; notes are left out. Reconcile passes each alarm once when it begins and once when it
+        is over; the first call also has all present alarms. Only one process calls the function; if it raises an error,
+        the next round calls it again. Reconcile waits for the function, which should time out after some seconds.
         """
         return self._register("tell_owner", callback)
 
     def observe(self, app: Flask, observer: Observer) -> None:
-        """Have a function called with everything measurable that happens in an app, for metrics of the shop's own.
+        """Call a function with each `Observation` of an app, for the shop's own metrics.
 
             def count(observed):
                 statsd.increment(f"payments.{observed.kind}.{observed.outcome}")
 
             paycheckout.observe(app, count)
 
-        It is called in the thread in which it happens, so it must be quick. What it raises is logged.
+        It is called in the thread of the observed event, so it must be quick. An error that it raises is logged.
 
-        :param app: an app that `init_app` was called for.
+        :param app: an app for which `init_app` was called.
         """
         runtime(app).observers.add(refuse_generator(observer))
 
     # Money in
 
     def start(self, order_id: str) -> CheckoutMixin:
-        """Make a checkout, or return the one still usable for an unchanged total.
+        """Create a checkout, or return the existing one if it is still usable and the total is unchanged.
 
         :returns: the checkout; send the customer to its `url`.
         :raises OrderNotPayable: `order_total` returned None.
         :raises OrderSettled: the order is paid, or a payment of it is held.
-        :raises AmountRefused: the service refuses this very checkout, such as an amount outside its limits.
+        :raises AmountRefused: the service refuses this checkout, for example an amount outside its limits.
         :raises UncommittedChanges: `db.session` holds changes that are not committed.
         :raises UnsafeCheckoutUrl: the service's URL is outside PAYCHECKOUT_CHECKOUT_ORIGINS.
         :raises flask_paycheckout.client.PaymentsError: the service refused or could not be reached.
@@ -301,9 +303,9 @@ class PayCheckout:
             raise failed.error from failed.error.__cause__
 
     def settle(self, checkout_id: str) -> CheckoutMixin:
-        """Read the deposit now and apply what it says. Idempotent; safe to call from anywhere, at the same time.
+        """Read the deposit now and apply its state. Idempotent; safe to call from anywhere, also concurrently.
 
-        :returns: the checkout as it stands now.
+        :returns: the checkout in its present state.
         :raises UnknownCheckout: no such checkout is stored.
         :raises UncommittedChanges: `db.session` holds changes that are not committed, and SQLite has one writer.
         :raises flask_paycheckout.client.PaymentsError: there was no usable answer; nothing changed.
@@ -313,8 +315,8 @@ class PayCheckout:
     def reconcile(self, limit: int | None = None) -> ReconcileReport:
         """Settle every checkout that is due, deliver every undelivered event, send payouts and follow them.
 
-        Payouts are sent when PAYCHECKOUT_ACCESS_TOKEN is set. They and the deposits do not wait for each other; the
-        call ends when both are done.
+        Payouts are sent if PAYCHECKOUT_ACCESS_TOKEN is set. Payouts and deposits do not wait for each other; the call
+        ends when both are done.
 
         :param limit: read at most this many checkouts; None for all that are due.
         :raises UncommittedChanges: `db.session` holds changes that are not committed, and SQLite has one writer.
@@ -325,10 +327,10 @@ class PayCheckout:
         return for_writing("reconcile()").reconciler.run(limit)
 
     def balance(self, order_id: str) -> Balance | None:
-        """How much of an order is paid, and how much is left of what it costs now; None without a payment.
+        """The paid amount of an order, and the amount that is left of its present total; None without a payment.
 
         :returns: `paid` and `left`, both in `currency`. Refunds count unless they were cancelled or have failed. While
-            `order_total` gives no total, what the order cost at its last checkout counts.
+            `order_total` returns no total, the total of the last checkout counts.
         :raises TypeError: the id is not a string.
         :raises ValueError: the id is empty, too long, or holds control characters.
         """
@@ -337,34 +339,34 @@ class PayCheckout:
     def resolve(
         self, checkout_id: str, accept: bool, by: str, why: str, *, as_part: bool = False, refund_excess: bool = False
     ) -> CheckoutMixin:
-        """Decide a held payment; who and why are recorded, and `payment_resolved` fires.
+        """Decide a held payment; the person and the reason are recorded, and `payment_resolved` is sent.
 
-        An accepted payment pays the order, and `order_paid` fires, unless another payment paid it already. A rejected
-        payment, and an accepted second one, stays listed until it is refunded, also by hand, or `keep` says that the
-        money is kept.
+        An accepted payment pays the order, and `order_paid` is sent, unless another payment has already paid it. A
+        rejected payment, and an accepted second payment, stays listed until it is refunded, also by hand, or `keep`
+        records that the money is kept.
 
         :param by: who decides; 255 characters at most.
         :param why: the reason; 1,000 characters at most.
         :param as_part: accept it as a part of what is left to pay; the order then takes further parts.
-        :param refund_excess: accept it, and refund what came too much, in one commit; the customer says where it goes.
+        :param refund_excess: accept it, and refund the excess in one commit; the customer says where it goes.
         :returns: the checkout, now paid, part or rejected.
         :raises UnknownCheckout: no such checkout is stored.
-        :raises TransitionRefused: the checkout is not held; or more arrived than is left of an order with parts,
-            without `refund_excess`, or no more with it.
-        :raises ReceiverFailed: an atomic receiver raised; nothing was recorded.
+        :raises TransitionRefused: the checkout is not held; or the payment exceeds the balance of an order with parts,
+            and `refund_excess` is False; or there is no excess, and `refund_excess` is True.
+        :raises ReceiverFailed: an atomic receiver raised an error; nothing was recorded.
         :raises ValueError: `by` or `why` is empty or too long.
         """
         resolutions = for_writing(f"resolve({checkout_id!r})").resolutions
         return resolutions.resolve(checkout_id, accept, by, why, as_part=as_part, refund_excess=refund_excess)
 
     def keep(self, checkout_id: str, *, by: str, why: str) -> CheckoutMixin:
-        """Record that money which paid no order, a part, or what came too much, is kept. No money is moved by this.
+        """Record that money that paid no order, a part payment, or an excess is kept. This moves no money.
 
-        :param by: who says so; 255 characters at most.
-        :param why: why it is kept; 1,000 characters at most.
+        :param by: who decides; 255 characters at most.
+        :param why: the reason; 1,000 characters at most.
         :returns: the checkout, no longer listed.
         :raises UnknownCheckout: no such checkout is stored.
-        :raises TransitionRefused: this money paid an order, is not decided yet, is kept already, or is refunded.
+        :raises TransitionRefused: the money paid an order, is not decided yet, is already kept, or is refunded.
         :raises ValueError: `by` or `why` is empty or too long.
         """
         return for_writing(f"keep({checkout_id!r})").paybacks.keep(checkout_id, by, why)
@@ -387,13 +389,13 @@ class PayCheckout:
             db.session.commit()
             send(paycheckout.request_url(request.reference))
 
-        It is paid like an order with the id `request.order_id`, and `request_paid` is sent in place of `order_paid`.
-        `order_total` and `account_of` are not asked for it.
+        It is paid like an order with the id `request.order_id`, and `request_paid` is sent instead of `order_paid`.
+        `order_total` and `account_of` are not called for it.
 
-        :param title: what is paid for, in one line; 255 characters at most.
+        :param title: the purpose of the payment, in one line; 255 characters at most.
         :param note: a further sentence, in one line; 1,000 characters at most.
-        :param expires: the aware time, or the time from now, from which on it cannot be paid any more.
-        :param account: the merchant account that is paid; the one of the settings by default.
+        :param expires: the aware time, or the duration from now, after which it cannot be paid any more.
+        :param account: the merchant account that is paid; by default the account of the settings.
         :param by: the person who makes it, for the record; 255 characters at most.
         :raises TypeError: `total` is neither `Pay` nor `Receive`, or another argument has the wrong type.
         :raises ValueError: an argument cannot be used; the message names it.
@@ -401,12 +403,12 @@ class PayCheckout:
         return runtime().requests.add(total, title, note, expires, account, by)
 
     def withdraw_request(self, reference: str, *, by: str, why: str) -> RequestMixin:
-        """Withdraw a payment request: it cannot be paid any more, and money that still comes is held.
+        """Withdraw a payment request: it cannot be paid any more, and money that still arrives is held.
 
         :param by: who withdraws it; 255 characters at most.
         :param why: the reason; 1,000 characters at most.
         :raises UnknownRequest: no such request is stored.
-        :raises TransitionRefused: it is paid, or withdrawn already.
+        :raises TransitionRefused: the request is already paid or withdrawn.
         :raises UncommittedChanges: `db.session` holds changes that are not committed, and SQLite has one writer.
         :raises ValueError: `by` or `why` is blank or too long.
         """
@@ -417,8 +419,8 @@ class PayCheckout:
     def order_status(self, order_id: str) -> str:
         """The order's status: unpaid, created, pending, part, paid, held or abandoned.
 
-        One indexed query, without any history; nothing is read from the service. Inside a transaction of `db.session`
-        it sees what that transaction has written.
+        It takes one indexed query, and reads nothing from the service. Inside a transaction of `db.session` it sees the
+        transaction's own writes.
 
         :raises TypeError: the id is not a string.
         :raises ValueError: the id is empty, too long, or holds control characters.
@@ -426,23 +428,23 @@ class PayCheckout:
         return self.order_statuses([order_id])[order_id]
 
     def order_statuses(self, order_ids: Iterable[str]) -> dict[str, str]:
-        """The status of many orders, each by its id, with one query for every 500 of them.
+        """The status of many orders by id, with one query for every 500 orders.
 
-        :raises TypeError: `order_ids` is a single string, or one of the ids is not a string.
-        :raises ValueError: one of the ids is empty, too long, or holds control characters.
+        :raises TypeError: `order_ids` is a single string, or an id is not a string.
+        :raises ValueError: an id is empty, too long, or holds control characters.
         """
         if isinstance(order_ids, (str, bytes)):
             raise TypeError(
                 f"order_ids must be several order ids, not one {type(order_ids).__name__};"
                 " for a single order call order_status(order_id)"
             )
-        wanted = [runtime().requests.require_order(order_id) for order_id in order_ids]
-        found = runtime().order_statuses(wanted)
+        ids = [runtime().requests.require_order(order_id) for order_id in order_ids]
+        statuses = runtime().order_statuses(ids)
         web_request = runtime().web_request()
         if web_request is not None:
-            # For the pay buttons of this request, so that a list of orders needs this query alone.
-            web_request.setdefault(STATUSES, {}).update(found)
-        return found
+            # Keep them for the pay buttons of this request, so that a list of orders needs only this query.
+            web_request.setdefault(STATUSES, {}).update(statuses)
+        return statuses
 
     def explain(self, order_id: str) -> Explanation:
         """Explain an order: every attempt, webhook, read and comparison, the rule that decided, refunds and payouts.
@@ -458,12 +460,12 @@ class PayCheckout:
         end: datetime | date | str | None = None,
         account: str | None = None,
     ) -> list[Line]:
-        """The lines of the books, oldest first, as `flask paycheckout export` writes them.
+        """The lines of the books, oldest first, as in `flask paycheckout export`.
 
-        :param start: the first date or time that is included, in PAYCHECKOUT_TIME_ZONE where it names no zone;
-            None for the beginning.
+        :param start: the first date or time that is included, in PAYCHECKOUT_TIME_ZONE if it has no time zone; None for
+            the beginning.
         :param end: the first date or time that is not included; None for now.
-        :param account: only this merchant account's rows; "" is the account in the settings, None stands for all.
+        :param account: only this merchant account's lines; "" is the account of the settings, None stands for all.
         :raises ValueError: a text is no date or time.
         """
         from flask_paycheckout.books.periods import Period, moment_of
@@ -475,12 +477,13 @@ class PayCheckout:
     def figures(
         self, start: datetime | date | str, end: datetime | date | str, account: str | None = None
     ) -> list[Figures]:
-        """What was taken and refunded in a time, and what was begun and not paid, for each currency.
+        """The payments and refunds of a period, and the orders begun and not paid, for each currency.
 
-        :param start: the first date or time that is included, in PAYCHECKOUT_TIME_ZONE where it names no zone.
+        :param start: the first date or time that is included, in PAYCHECKOUT_TIME_ZONE if it has no time zone.
         :param end: the first date or time that is not included.
-        :param account: only this merchant account's, in its time zone; "" is the account in the settings, None all.
-        :raises ValueError: a text is no date or time, or the time ends before it begins.
+        :param account: only this merchant account's figures, in its time zone; "" is the account of the settings, None
+            stands for all.
+        :raises ValueError: a text is no date or time, or `start` is not before `end`.
         """
         from flask_paycheckout.books.figures import figures_of
         from flask_paycheckout.books.periods import Period, moment_of
@@ -510,21 +513,21 @@ class PayCheckout:
     ) -> PayoutMixin:
         """Add a payout to `db.session`; it exists if the shop commits, and nothing is sent before.
 
-        The same reference with the same content gives the stored payout, so that the call may be repeated.
+        The call is idempotent: the same reference with the same content returns the stored payout.
 
-        :param reference: the shop's own, one for each payment; 255 characters at most.
+        :param reference: the shop's own reference, one for each payment; 255 characters at most.
         :param amount: Decimal, int or str; never a float.
         :param currency: an ISO 4217 code, or a token id of the service, which is paid to a wallet.
         :param to: the destination; by default the receiver says it on the page of `claim_url(reference)`, and a person
             approves it.
         :param note: a text for the recipient; 255 characters at most.
-        :param order_id: the order that it belongs to, whose explanation then tells it.
-        :param account: the merchant account that pays; the one of the settings by default.
-        :param approve: True: it waits for a person's approval; False: it does not; None: as PAYCHECKOUT_APPROVE_OVER
-            says.
-        :param by: who asks for it; 255 characters at most. With PAYCHECKOUT_APPROVE_BY_ANOTHER, somebody else approves.
-        :param expires: without `to`, the aware time, or the time from now, after which it is cancelled if its receiver
-            has not said where the money goes.
+        :param order_id: the order that it belongs to, whose explanation then includes the payout.
+        :param account: the merchant account that pays; by default the account of the settings.
+        :param approve: whether it waits for a person's approval; None: PAYCHECKOUT_APPROVE_OVER decides.
+        :param by: who requests it; 255 characters at most. With PAYCHECKOUT_APPROVE_BY_ANOTHER, another person must
+            approve it.
+        :param expires: without `to`, the aware time, or the duration from now, after which it is cancelled if its
+            receiver has not said where the money goes.
         :raises PayoutConflict: the reference belongs to a payout with another amount, currency, destination or account.
         :raises TypeError: the amount is a float, or another argument has the wrong type.
         :raises ValueError: an argument cannot be used; the message names it.
@@ -549,21 +552,22 @@ class PayCheckout:
     ) -> PayoutMixin:
         """Pay a customer's money back, in the currency that was paid; added to `db.session` like `pay_out`.
 
-        A held payment is rejected by it. Without `to`, send the customer `claim_url(refund.reference)`.
+        A refund of a held payment also rejects the payment. Without `to`, send the customer
+        `claim_url(refund.reference)`.
 
-        :param amount: Decimal, int or str; what is left of the payment by default.
+        :param amount: Decimal, int or str; by default the rest of the payment.
         :param by: who decides; 255 characters at most.
         :param why: the reason; 1,000 characters at most.
         :param to: the destination; by default the customer says it. `ByHand()` records that the money was given back
             outside of the service: the refund is completed at once.
-        :param send: the amount and currency that are paid out in place of the currency that was paid, such as
-            `("12.40", "usdc-polygon")`; `amount` is then what that counts of the payment.
-        :param reference: the shop's own, one for each refund, so that the call may be repeated: the same again gives
-            the stored refund. 255 characters at most; one of ours by default.
-        :param replaces: the reference of a failed refund of this payment in whose place it is made.
+        :param send: the amount and currency that are paid out instead of the payment's currency, such as
+            `("12.40", "usdc-polygon")`; `amount` is then the part of the payment that this pays back.
+        :param reference: the shop's own reference, one for each refund, which makes the call idempotent: the same
+            reference with the same content returns the stored refund. 255 characters at most; by default a new one.
+        :param replaces: the reference of a failed refund of this payment that the new refund replaces.
         :raises UnknownCheckout: no such checkout is stored.
         :raises NothingToRefund: no money of it arrived.
-        :raises RefundTooLarge: with the other refunds it would be more than what arrived.
+        :raises RefundTooLarge: together with the other refunds, it would exceed the payment.
         :raises PayoutConflict: the reference belongs to a refund with other content, or to another payment or payout.
         :raises TypeError: the amount is a float, or another argument has the wrong type.
         :raises ValueError: an argument cannot be used; the message names it.
@@ -575,57 +579,57 @@ class PayCheckout:
     ) -> PayoutMixin:
         """Release a payout that waits for a person.
 
-        :param seen: the `revision` of the payout that the person saw; another one is refused.
-        :param over_limit: let it exceed PAYCHECKOUT_DAILY_LIMIT; it counts all the same.
+        :param seen: the `revision` of the payout that the person saw; any other revision is refused.
+        :param over_limit: let it exceed PAYCHECKOUT_DAILY_LIMIT; it still counts towards the limit.
         :raises UnknownPayout: no such payout is stored.
-        :raises TransitionRefused: it does not wait, its destination changed since the person saw it, or, with
-            PAYCHECKOUT_APPROVE_BY_ANOTHER, the person asked for it.
+        :raises TransitionRefused: the payout does not wait, its destination changed since the person saw it, or, with
+            PAYCHECKOUT_APPROVE_BY_ANOTHER, the person requested it.
         :raises ValueError: `by` or `why` is blank or too long.
         """
         decisions = for_writing(f"approve_payout({reference!r})").payout_decisions
         return decisions.approve(reference, by, why, seen, over_limit=over_limit)
 
     def cancel_payout(self, reference: str, *, by: str, why: str) -> PayoutMixin:
-        """Cancel a payout of which nothing was sent.
+        """Cancel a payout that was not sent.
 
         :raises UnknownPayout: no such payout is stored.
-        :raises TransitionRefused: it is being sent, or was sent.
+        :raises TransitionRefused: the payout is being sent, or was sent.
         :raises ValueError: `by` or `why` is blank or too long.
         """
         return for_writing(f"cancel_payout({reference!r})").payout_decisions.cancel(reference, by, why)
 
     def retry_payout(self, reference: str, *, by: str, why: str) -> PayoutMixin:
-        """Have a payout that failed sent again, once the service has said what became of its earlier tries.
+        """Send a failed payout again, after the service has reported the result of its earlier attempts.
 
         :raises UnknownPayout: no such payout is stored.
-        :raises TransitionRefused: it has not failed, or its account number was wiped.
-        :raises RefundTooLarge: it is a refund, and others have taken its money meanwhile.
+        :raises TransitionRefused: the payout has not failed, or its account number was erased.
+        :raises RefundTooLarge: the payout is a refund, and other refunds have used up the payment meanwhile.
         :raises ValueError: `by` or `why` is blank or too long.
         """
         return for_writing(f"retry_payout({reference!r})").payout_decisions.retry(reference, by, why)
 
     def resolve_payout(self, reference: str, sent: bool, *, by: str, why: str) -> PayoutMixin:
-        """Record whether a payout was sent, as a person found out at the service or on the chain.
+        """Record whether a payout was sent, after a person has checked at the service or on the chain.
 
-        :param sent: False sends an unknown payout (again), so look first; a sent or completed one has failed, and its
-            money is back. True completes one that the service reports with another amount, with that
-            amount, or with a destination that it writes otherwise.
+        :param sent: False sends an unknown payout (again), so check first; a sent or completed payout becomes failed,
+            because its money came back. True also completes a payout that the service reports with another amount or
+            another spelling of the destination.
         :raises UnknownPayout: no such payout is stored.
-        :raises TransitionRefused: its state does not allow this.
-        :raises RefundTooLarge: it is a refund, and with the amount that the service reports it is too large.
+        :raises TransitionRefused: the payout's state does not allow this.
+        :raises RefundTooLarge: the payout is a refund, and the amount that the service reports is too large.
         :raises ValueError: `by` or `why` is blank or too long.
         """
         return for_writing(f"resolve_payout({reference!r})").payout_decisions.resolve(reference, sent, by, why)
 
     def send_payouts(self, access_token: str | Callable[[], str] | None = None) -> PayoutReport:
-        """Send the payouts that are ready, look up those whose answer was lost, and read those that were sent.
+        """Send the payouts that are ready, look up payouts whose answer was lost, and read the payouts that were sent.
 
-        Any number of processes may do so at once. What gets no answer is tried again by a later call.
+        Any number of processes may call this at once. A later call retries a call without an answer.
 
-        :param access_token: the service's access token, or a function that returns it; the one of
-            PAYCHECKOUT_ACCESS_TOKEN by default. Without any, nothing is sent.
+        :param access_token: the service's access token, or a function that returns it; by default
+            PAYCHECKOUT_ACCESS_TOKEN. Without a token, nothing is sent.
         :raises UncommittedChanges: `db.session` holds changes that are not committed, and SQLite has one writer.
-        :raises ValueError: the access token cannot stand in a header.
+        :raises ValueError: the access token contains characters that a header must not contain.
         """
         access_token = concealed(access_token)
         return for_writing("send_payouts()").payout_sender.run(access_token)[0]
@@ -633,17 +637,17 @@ class PayCheckout:
     # Data about persons
 
     def erase(self, order_id: str | None = None, *, reference: str | None = None, by: str, why: str) -> Erased:
-        """Erase what is stored about the persons of an order, or of a payout; amounts, times, states and books stay.
+        """Erase the personal data of an order or a payout; amounts, times, states and books stay.
 
-        Names, masked destinations, notes and reasons go from every table, and recipients that were made of what a
-        customer typed are deleted at the service. Payouts that are not at their end keep theirs; call it again later.
+        Names, masked destinations, notes and reasons are erased from every table. Recipients that were created with a
+        customer's data are deleted at the service. Payouts that have not ended keep their data; call it again later.
 
-        :param reference: a payout's or refund's, in place of an order's id.
+        :param reference: the reference of a payout or refund, instead of an order's id.
         :param by: who erases; 255 characters at most.
         :param why: the reason, which the deed keeps; 1,000 characters at most.
-        :returns: what was done; `kept` names what could not go yet, with the reason, and `found` is False where nothing
-            is stored about it.
-        :raises TypeError: both an order's id and a payout's reference are given, or none of them.
+        :returns: the result; `kept` names the data that must stay for now, with the reason, and `found` is False if
+            nothing is stored about the order or payout.
+        :raises TypeError: both an order's id and a payout's reference are given, or neither.
         :raises UncommittedChanges: `db.session` holds changes that are not committed, and SQLite has one writer.
         :raises ValueError: an argument cannot be used; the message names it.
         """
@@ -652,9 +656,9 @@ class PayCheckout:
     def stored_about(self, order_id: str) -> dict[str, Any]:
         """Everything that is stored about an order: rows of checkouts, payouts, bookings, events and deeds.
 
-        Of a payment request also its own row.
+        For a payment request, its own row is included.
 
-        :returns: lists of dictionaries by the names of the tables, with values that JSON has.
+        :returns: lists of dictionaries with JSON values, by table name.
         :raises ValueError: the id is empty, too long, or holds control characters.
         """
         return for_reading(f"stored_about({order_id!r})").erasing.stored_about(order_id)
@@ -670,21 +674,21 @@ class PayCheckout:
     require_same_site = staticmethod(require_same_site)
 
     def owner_view(self, permission: Permission, *, home: str | None = None, logout: str | None = None) -> Blueprint:
-        """Pages for the shop's owner: orders with their attempts, their stories, and held payments to decide.
+        """Pages for the shop's owner: orders with their checkouts and stories, and held payments to decide.
 
             def owner():
                 return session.get("owner")  # the owner's name, for the record; None refuses
 
             app.register_blueprint(paycheckout.owner_view(owner), url_prefix="/owner/payments")
 
-        :param permission: called in every request. It gives the name of the person, which is recorded with each
-            decision, or a `Person` who may do only a part of it; None refuses with 403. It may redirect to a login
-            instead: `abort(redirect(url_for("login")))`.
-        :param home: the endpoint or address of the shop's own pages for its owner, to which each page links.
+        :param permission: called in every request. It returns the name of the person, which is recorded with each
+            decision, or a `Person` with limited abilities; None refuses with 403. It may redirect to a login instead:
+            `abort(redirect(url_for("login")))`.
+        :param home: the endpoint or address of the shop's own admin page, to which each page links.
         :param logout: the endpoint or address that logs the person out, for a link.
-        :returns: a blueprint, mounted at `/paycheckout/owner` unless `url_prefix` says where. Its pages show no
-            secret, token or payment URL, and change nothing but what a person decides about a payment.
-        :raises ConfigurationError: `permission` is not a function; without one there are no such pages.
+        :returns: a blueprint, mounted at `/paycheckout/owner` unless `url_prefix` is given. Its pages show no secret,
+            token or payment URL, and change only what a person decides.
+        :raises ConfigurationError: `permission` is not a function.
         """
         from flask_paycheckout.views.owner import make_owner_view
 
@@ -694,11 +698,11 @@ class PayCheckout:
 
     @property
     def session(self) -> Session:
-        """The shop's session in the running application context: `db.session`, where the shop has a `db`.
+        """The shop's session in the running application context: `db.session`, if the shop has a `db`.
 
-        Receivers, `order_total`, `pay_out` and `refund` work in it.
+        Receivers, `order_total`, `pay_out` and `refund` use it.
 
-        :raises ConfigurationError: the shop's `Host` gives no session of its own to each context.
+        :raises ConfigurationError: the shop's `Host` does not provide a session for each context.
         """
         return runtime().sessions.of_context()
 
@@ -708,9 +712,9 @@ class PayCheckout:
         return runtime().client
 
     def client_of(self, name: str) -> PaymentsClient:
-        """The client of a merchant account, with the keys that the shop gives for it; "" is the settings' account.
+        """The client of a merchant account, with the keys that the shop returns for it; "" is the settings' account.
 
-        :raises flask_paycheckout.client.TransportFailed: the shop gives no keys for this account.
+        :raises flask_paycheckout.client.TransportFailed: the shop returned no usable keys for this account.
         """
         return runtime().accounts.client_of(require_account_name(name))
 

@@ -1,8 +1,8 @@
 """Pytest fixtures for shops: the whole payments service in process or on a socket, and a recorder of signals.
 
-`paycheckout_sandbox` is a new `Sandbox` in each test, and `paycheckout_sandbox_server` one that listens on a port;
-`paycheckout_signals` is the list `Signals` of all signals that any app sent during the test. Pytest loads this module
-as a plugin. A complete test of a late payment:
+`paycheckout_sandbox` is a new `Sandbox` in each test, and `paycheckout_sandbox_server` a `Sandbox` that listens on a
+port; `paycheckout_signals` is the list `Signals` of all signals that any app sent during the test. Pytest loads this
+module as a plugin. A complete test of a late payment:
 
     def test_a_customer_who_pays_late(app, paycheckout_sandbox, paycheckout_signals):
         checkout = paycheckout.start("order-1")
@@ -22,11 +22,11 @@ context open during the test:
             db.create_all()
             yield app
 
-`paycheckout_sandbox` opens no socket. Sandbox and shop share a clock, which runs normally, and which `advance` moves
-forward.
+`paycheckout_sandbox` opens no socket. Sandbox and shop share a clock, which runs normally; `advance` moves it forward.
 """
 
-# Cheap to import: pytest does so in every test run of every project that has the package installed.
+# This module must be cheap to import, because pytest imports it in every test run of every project that has the
+# package installed.
 from __future__ import annotations
 
 import json
@@ -44,7 +44,7 @@ from urllib.parse import quote, urlencode, urlsplit
 try:
     import pytest
 except ModuleNotFoundError:
-    # Programs use `SandboxControl` without it.
+    # Programs use `SandboxControl` without pytest.
     pytest = SimpleNamespace(fixture=lambda function: function)  # type: ignore[assignment]
 
 if TYPE_CHECKING:
@@ -74,14 +74,14 @@ _MOST_ROUNDS = 100
 
 
 class PaymentStep(TypedDict):
-    """The result of a customer's step: the payment method's code, and the deposit as the service shows it."""
+    """The result of a customer's step: the payment method's code, and the deposit in the service's form."""
 
     paymentMethod: str
     deposit: dict[str, Any]
 
 
 class WebhookAttempt(TypedDict):
-    """One try to deliver a webhook; without an answer, `error` says why."""
+    """One attempt to deliver a webhook; without an answer, `error` has the reason."""
 
     at: str
     request: dict[str, Any]
@@ -102,7 +102,7 @@ class SentWebhook(TypedDict):
 
 
 class LoggedRequest(TypedDict):
-    """A request to the service and its answer, with secrets masked; `status` is None when no answer was given."""
+    """A request to the service and its answer, with secrets masked; `status` is None if there was no answer."""
 
     at: str
     method: str
@@ -121,25 +121,25 @@ class RequestLog(list[LoggedRequest]):
         """The requests of one operation.
 
         :param operation: method and path, such as `"POST /v2/disbursement/fiat"` or `"GET /v1/deposit/{id}"`.
-        :param times: the exact number of them; at least one when not given.
-        :raises AssertionError: there are more or fewer; the text lists all requests.
+        :param times: the exact number of requests; by default one or more.
+        :raises AssertionError: there are more or fewer requests; the text lists all requests.
         """
         method, _, path = operation.partition(" ")
         shape = re.compile(re.sub(r"\\{\w+\\}", "[^/]+", re.escape(path)))
-        found = [one for one in self if one["method"] == method and shape.fullmatch(one["target"].partition("?")[0])]
-        if len(found) != times if times is not None else not found:
-            wanted = "any" if times is None else times
-            came = ", ".join(f"{one['method']} {one['target']}" for one in self) or "none"
-            raise AssertionError(f"expected {wanted} of {operation}, and there were {len(found)}; requests: {came}")
-        return found
+        calls = [one for one in self if one["method"] == method and shape.fullmatch(one["target"].partition("?")[0])]
+        if len(calls) != times if times is not None else not calls:
+            expected = "any" if times is None else times
+            log = ", ".join(f"{each['method']} {each['target']}" for each in self) or "none"
+            raise AssertionError(f"expected {expected} of {operation}, and there were {len(calls)}; requests: {log}")
+        return calls
 
 
 @dataclass(frozen=True, kw_only=True)
 class RequestedPayout:
-    """A payout as the service has it: a bank transfer, or a transfer of tokens."""
+    """A payout in the service: a bank transfer, or a transfer of tokens."""
 
     reference: str | None
-    """The reference that the service was given."""
+    """The reference in the shop's call."""
 
     amount: Decimal
     currency: str
@@ -156,7 +156,7 @@ class RequestedPayout:
 
 @dataclass(frozen=True, kw_only=True)
 class SandboxAccount:
-    """A merchant account of the sandbox, which sees nothing of the others."""
+    """A merchant account of the sandbox, which sees nothing of other accounts."""
 
     name: str
     client_id: str
@@ -176,7 +176,7 @@ class SandboxAccount:
 
     @property
     def payouts(self) -> list[RequestedPayout]:
-        """All that this account asked the service to pay out, oldest first."""
+        """The payouts that this account requested from the service, oldest first."""
         return self._sandbox._payouts(f"disbursements?account={self.name}")
 
 
@@ -184,7 +184,7 @@ class SandboxControl:
     """The control interface of a sandbox that runs as a program of its own, on this machine or another one.
 
     :param base_url: the sandbox's address; a world's address ends with `/w/` and its name.
-    :param control_token: the token that was given to it, or that it shows at its start.
+    :param control_token: the sandbox's control token, which it also prints at its start.
     """
 
     def __init__(self, base_url: str, control_token: str) -> None:
@@ -199,31 +199,31 @@ class SandboxControl:
         return self.account("default").config
 
     def account(self, name: str) -> SandboxAccount:
-        """A merchant account by its name, which is made when it is first asked for.
+        """A merchant account by its name; it is created by the first call.
 
         It has credentials, recipients and payment methods of its own. Its webhooks reach the shop of `deliver_to`.
 
         :param name: 1 to 40 letters, digits, dots, hyphens and underscores of ASCII; `default` is the account of
             `config`.
-        :raises AssertionError: it cannot be made; the text says why.
+        :raises AssertionError: the account cannot be created; the text says why.
         """
         status, answer = self._ask("GET", f"accounts/{quote(str(name), safe='')}", {})
         if status == 200:
-            shown = json.loads(answer)
+            account = json.loads(answer)
         else:
-            shown = self.control("POST", "accounts", name=name, webhook_url=self._webhook_url)
+            account = self.control("POST", "accounts", name=name, webhook_url=self._webhook_url)
         return SandboxAccount(
-            name=shown["name"],
-            client_id=shown["clientId"],
-            client_secret=shown["clientSecret"],
-            access_token=shown["accessToken"],
+            name=account["name"],
+            client_id=account["clientId"],
+            client_secret=account["clientSecret"],
+            access_token=account["accessToken"],
             _sandbox=self,
         )
 
     def pick(self, checkout_id: str, payment_method: str | None = None) -> PaymentStep:
         """Pick a payment method as the customer, by default the first enabled one.
 
-        :returns: `paymentMethod` with its code, and `deposit` as the service shows it.
+        :returns: `paymentMethod` with its code, and `deposit` in the service's form.
         :raises AssertionError: the sandbox refused it, for instance because the page has closed; the text says why.
         """
         return self._deposit(checkout_id, "pick", paymentMethod=payment_method)
@@ -231,12 +231,12 @@ class SandboxControl:
     def pay(
         self, checkout_id: str, amount: Decimal | int | str | float | None = None, *, after_minutes: Decimal | float = 0
     ) -> PaymentStep:
-        """Pay as the customer, by default the exact amount; a payment method is picked first if none was.
+        """Pay as the customer, by default the exact amount; if no payment method was picked, pick one first.
 
-        :param amount: the amount, in the currency that the customer pays in.
-        :param after_minutes: the time that the money takes once a method is picked; the clock of sandbox and shop moves
-            forward by it. The page closes after 15 minutes, so 16 makes a late payment.
-        :returns: `paymentMethod` with its code, and `deposit` as the service shows it.
+        :param amount: the amount, in the currency in which the customer pays.
+        :param after_minutes: the time that the money takes after a method is picked; the clock of sandbox and shop
+            moves forward by it. The page closes after 15 minutes, so 16 makes a late payment.
+        :returns: `paymentMethod` with its code, and `deposit` in the service's form.
         :raises AssertionError: the sandbox refused it; the text says why.
         """
         exact, minutes = None if amount is None else _exact("amount", amount), _exact("after_minutes", after_minutes)
@@ -250,38 +250,38 @@ class SandboxControl:
         """Pay two pages of one order as the customer, each exactly, to test that the shop notices the second payment.
 
         :returns: the two results of `pay`.
-        :raises AssertionError: the sandbox refused one of them; the text says why.
+        :raises AssertionError: the sandbox refused a payment; the text says why.
         """
         return self.pay(first_id), self.pay(second_id)
 
     def pay_part(
         self, paycheckout: PayCheckout, order_id: str, amount: Decimal | int | str | float | None = None
     ) -> CheckoutMixin:
-        """Pay a part of an order as its customer, on the page that its pay button leads to; the shop then knows of it.
+        """Pay a part of an order as its customer, on the page of its pay button, and let the shop read the deposit.
 
         :param paycheckout: the shop's extension; needs an application context, as its own `start` does.
-        :param amount: the amount; by default what that page asks for, such as a deposit.
-        :returns: the checkout, `part`, or `paid` when nothing is left.
+        :param amount: the amount; by default the amount that the page asks for, such as a deposit.
+        :returns: the checkout: `part`, or `paid` if nothing is left to pay.
         """
         checkout_id = paycheckout.start(order_id).checkout_id
         self.pay(checkout_id, amount)
         return paycheckout.settle(checkout_id)
 
     def pay_rest(self, paycheckout: PayCheckout, order_id: str) -> CheckoutMixin:
-        """Pay all that is left of an order as its customer, in the instalments that the shop asks for.
+        """Pay the rest of an order as its customer, in the instalments that the shop asks for.
 
         :param paycheckout: the shop's extension; needs an application context, as its own `start` does.
-        :returns: the checkout that paid the order; or the first payment that the shop does not take.
+        :returns: the checkout that paid the order, or the first payment that the shop does not accept.
         """
         while True:
-            paid = self.pay_part(paycheckout, order_id)
-            if paid.status != "part":
-                return paid
+            checkout = self.pay_part(paycheckout, order_id)
+            if checkout.status != "part":
+                return checkout
 
     def fail(self, checkout_id: str) -> PaymentStep:
-        """Refuse the payment as the bank; a payment method is picked first if none was.
+        """Refuse the payment as the bank; if no payment method was picked, pick one first.
 
-        :returns: `paymentMethod` with its code, and the failed `deposit` as the service shows it.
+        :returns: `paymentMethod` with its code, and the failed `deposit` in the service's form.
         :raises AssertionError: the sandbox refused it, for instance because it is paid; the text says why.
         """
         # Ignore a refusal: the method may be picked already, and other faults are reported by the failure itself.
@@ -289,10 +289,10 @@ class SandboxControl:
         return self._deposit(checkout_id, "fail")
 
     def abandon(self, checkout_id: str) -> datetime:
-        """Leave the page as the customer, without picking a method, and advance the clock until that is final.
+        """Leave the page as the customer, without picking a method, and advance the clock until this is final.
 
-        That is two minutes after the page's end. Two reads at least a minute apart then abandon the checkout: call
-        `reconcile`, `advance(minutes=1)` and `reconcile` again.
+        The clock then shows two minutes after the page's end. Two reads at least a minute apart abandon the checkout:
+        call `reconcile`, `advance(minutes=1)` and `reconcile` again.
 
         :returns: the new time, as aware UTC.
         :raises AssertionError: a method was picked, or there is no such checkout; the text says why.
@@ -308,20 +308,20 @@ class SandboxControl:
         title: str = "A payment request",
         **details: Any,
     ) -> RequestMixin:
-        """Make a payment request of the shop and commit it; it is started and paid like an order, by its `order_id`.
+        """Make and commit a payment request of the shop, which is started and paid like an order, by its `order_id`.
 
         :param paycheckout: the shop's extension; needs an application context. Other parameters as for its `request`.
         """
-        made = paycheckout.request(total, title=title, **details)
+        payment_request = paycheckout.request(total, title=title, **details)
         paycheckout.session.commit()
-        return made
+        return payment_request
 
     def reconcile(self, paycheckout: PayCheckout) -> ReconcileReport:
         """Run `paycheckout.reconcile()` until nothing is due and nothing changes, without moving the clock.
 
         :param paycheckout: the shop's extension; needs an application context, as its own `reconcile` does.
         :returns: the sum of all rounds.
-        :raises AssertionError: 100 rounds were not enough; the text contains the last one's report.
+        :raises AssertionError: 100 rounds were not enough; the text contains the report of the last round.
         """
         from flask_paycheckout.rounds.reconcile import ReconcileReport
 
@@ -339,10 +339,10 @@ class SandboxControl:
         return datetime.fromisoformat(self.control("GET", "clock")["now"])
 
     def advance(self, minutes: Decimal | float = 16, *, seconds: Decimal | float = 0) -> datetime:
-        """Move the clock of sandbox and shop forward; the sandbox then does all that has become due.
+        """Move the clock of sandbox and shop forward; the sandbox then does everything that has become due.
 
         :returns: the new time, as aware UTC.
-        :raises AssertionError: it is no time, or goes back; the text says why.
+        :raises AssertionError: the value is no time, or would set the clock back; the text says why.
         """
         by = _exact("minutes", minutes) * 60 + _exact("seconds", seconds)
         answer = self.control("POST", "clock", advanceSeconds=by)
@@ -357,33 +357,33 @@ class SandboxControl:
         :param times: the number of calls that fail.
         :param details: the kind's own fields, such as `statusCode` of an error or `seconds` of a delay; and `account`,
             the name of the only account whose calls or webhooks fail.
-        :raises AssertionError: the operation or kind does not exist; the text lists those that do.
+        :raises AssertionError: the operation or kind does not exist; the text lists the existing ones.
         """
         self.control("POST", "faults", operation=operation, kind=kind, times=times, **details)
 
     def change_unknowns(self, **values: str | None) -> None:
         """Change switches of the sandbox while the test runs: `change_unknowns(webhook_payload="full")`.
 
-        :param values: values by the switches' names; None returns one to its value at the start.
-        :raises AssertionError: the switch or value does not exist; the text lists those that do.
+        :param values: values by the switches' names; None resets a switch to its value at the start.
+        :raises AssertionError: the switch or value does not exist; the text lists the existing ones.
         """
-        # Not `control`, which leaves out None.
+        # `control` would leave out None.
         self._taken("POST", "unknowns", values)
 
     def snapshot(self) -> bytes:
         """The whole state of the sandbox, with its clock and switches, for `restore`.
 
-        :raises AssertionError: it would be larger than 32 MiB.
+        :raises AssertionError: the snapshot would be larger than 32 MiB.
         """
         return self._taken("GET", "snapshot", {})
 
     def restore(self, snapshot: bytes) -> datetime:
         """Return to the state of a snapshot, of this sandbox or of another one.
 
-        The time of sandbox and shop goes on from the snapshot's time. The shop's own database stays as it is.
+        The time of sandbox and shop continues from the snapshot's time. The shop's own database stays unchanged.
 
         :returns: the new time, as aware UTC.
-        :raises AssertionError: it is damaged, or of another version.
+        :raises AssertionError: the snapshot is damaged, or of another version.
         """
         return datetime.fromisoformat(json.loads(self._taken("POST", "restore", snapshot))["now"])
 
@@ -399,9 +399,9 @@ class SandboxControl:
         return RequestLog(reversed(self.control("GET", "requests")))
 
     def deliver_to(self, url: str) -> None:
-        """Send this address all undelivered webhooks of every account now, and every later one at once.
+        """Send all undelivered webhooks of every account to this address now, and every later webhook at once.
 
-        Those that a fault dropped or holds back stay so.
+        Webhooks that a fault dropped or delays are not sent.
         """
         self._webhook_url = url
         for account in self.control("GET", "accounts"):
@@ -411,51 +411,51 @@ class SandboxControl:
     def _deliver(self) -> None:
         for webhook in self.webhooks:
             answers = [attempt["answer"] for attempt in webhook["attempts"]]
-            # A fault of the test has dropped, or holds back, a webhook that nobody tried to send.
+            # A webhook without attempts was dropped, or is delayed, by a fault of the test.
             if webhook["state"] == "no_endpoint" or (answers and not any(answers)):
                 self.control("POST", f"webhooks/{webhook['id']}/redeliver")
 
     @property
     def payouts(self) -> list[RequestedPayout]:
-        """All that the service was asked to pay out, by any account, oldest first."""
+        """The payouts that all accounts requested from the service, oldest first."""
         return self._payouts("disbursements")
 
     def _payouts(self, path: str) -> list[RequestedPayout]:
         from flask_paycheckout.sandbox.world.exact_json import read_json
 
-        # Not `control`, whose floats would round amounts.
+        # `control` would round amounts to floats.
         listed = read_json(self._taken("GET", path, {}))
         names = "reference", "amount", "currency", "to", "status"
         return [
-            RequestedPayout(**{name: one[name] for name in names}, disbursement_id=one["disbursementId"])
-            for one in listed
+            RequestedPayout(**{name: each[name] for name in names}, disbursement_id=each["disbursementId"])
+            for each in listed
         ]
 
     def finish(
         self, payout: RequestedPayout | PayoutMixin | str, status: Literal["completed", "failed"]
     ) -> RequestedPayout:
-        """Complete a pending payout as the bank or network, or let it fail.
+        """Complete a pending payout, or make it fail, as the bank or network.
 
         The service sends a webhook if the switch `disbursement_progress_webhook` is `sent`.
 
         :param payout: one of `payouts`, a payout of the shop, or the service's reference of either.
-        :returns: the payout as it is now.
+        :returns: the payout in its new state.
         :raises AssertionError: there is no such payout, or it is not pending any more; the text says why.
         """
         disbursement_id = self._disbursement_id(payout)
         self.control("POST", f"disbursements/{disbursement_id}/finish", status=status)
-        return next(one for one in self.payouts if one.disbursement_id == disbursement_id)
+        return next(each for each in self.payouts if each.disbursement_id == disbursement_id)
 
     def _disbursement_id(self, payout: RequestedPayout | PayoutMixin | str) -> str:
         if isinstance(payout, RequestedPayout):
             return payout.disbursement_id
         reference = getattr(payout, "service_reference", payout)
         payouts = self.payouts
-        for one in payouts:
-            if one.reference == reference:
-                return one.disbursement_id
-        known = ", ".join(repr(one.reference) for one in payouts) or "none"
-        raise AssertionError(f"the service has no payout with the reference {reference!r}; it has these: {known}")
+        for each in payouts:
+            if each.reference == reference:
+                return each.disbursement_id
+        references = ", ".join(repr(each.reference) for each in payouts) or "none"
+        raise AssertionError(f"the service has no payout with the reference {reference!r}; it has these: {references}")
 
     def control(self, method: str, path: str, **body: Any) -> Any:
         """Call the control interface, with fields in camelCase or snake_case; fields that are None are left out.
@@ -466,29 +466,30 @@ class SandboxControl:
         """
         from flask_paycheckout.client.bodies import wire_name
 
-        given = {}
+        fields = {}
         for name, value in body.items():
             if value is not None:
-                # JSON has no word for what is no number: a float would be sent as null, which counts as left out.
-                given[wire_name(name)] = _exact(name, value) if isinstance(value, float | Decimal) else value
+                # JSON has no NaN or infinity: such a float would be sent as null, which counts as left out.
+                fields[wire_name(name)] = _exact(name, value) if isinstance(value, float | Decimal) else value
         if method == "GET":
-            path = f"{path}?{urlencode(given)}".rstrip("?")
-        return json.loads(self._taken(method, path, given))
+            path = f"{path}?{urlencode(fields)}".rstrip("?")
+        return json.loads(self._taken(method, path, fields))
 
-    def _taken(self, method: str, path: str, given: Mapping[str, Any] | bytes) -> bytes:
-        status, answer = self._ask(method, path, given)
+    def _taken(self, method: str, path: str, content: Mapping[str, Any] | bytes) -> bytes:
+        status, answer = self._ask(method, path, content)
         if status not in (200, 201):
             raise AssertionError(f"{method} /_sandbox/{path}: {status} {answer.decode(errors='replace')}")
         return answer
 
-    def _ask(self, method: str, path: str, given: Mapping[str, Any] | bytes) -> tuple[int, bytes]:
+    def _ask(self, method: str, path: str, content: Mapping[str, Any] | bytes) -> tuple[int, bytes]:
         import msgspec
 
         # Decimals as exact JSON numbers, which Flask's own encoder would write as strings.
-        written = given if isinstance(given, bytes) else msgspec.json.Encoder(decimal_format="number").encode(given)
+        encoder = msgspec.json.Encoder(decimal_format="number")
+        encoded = content if isinstance(content, bytes) else encoder.encode(content)
         headers = {"X-Sandbox-Control": self._token, "Content-Type": "application/json"}
         return self._send_control(
-            method, f"{self.base_url}/_sandbox/{path}", headers, b"" if method == "GET" else written
+            method, f"{self.base_url}/_sandbox/{path}", headers, b"" if method == "GET" else encoded
         )
 
     def _send_control(self, method: str, url: str, headers: Mapping[str, str], body: bytes) -> tuple[int, bytes]:
@@ -507,7 +508,7 @@ def _of_checkout(checkout_id: str, act: str) -> str:
 
 
 def _exact(field: str, number: object) -> Decimal:
-    """A number with all of its digits. :raises AssertionError: it is none."""
+    """A number with all of its digits. :raises AssertionError: the value is no number."""
     try:
         exact = Decimal(str(number))
     except InvalidOperation:
@@ -520,7 +521,7 @@ def _exact(field: str, number: object) -> Decimal:
 class Sandbox(SandboxControl):
     """The payments service in process.
 
-    :param base_url: the address that it is reached by.
+    :param base_url: the address of the service.
     :param options: options of `flask_paycheckout.sandbox.create_sandbox`, such as `unknowns={"fiat_list": "array"}`.
     """
 
@@ -558,9 +559,9 @@ class Sandbox(SandboxControl):
         return self._clock()
 
     def deliver_to(self, client: FlaskClient | str) -> None:
-        """Send this shop all undelivered webhooks now, and every later one at once.
+        """Send all undelivered webhooks to this shop now, and every later webhook at once.
 
-        Those that a fault dropped or holds back stay so.
+        Webhooks that a fault dropped or delays are not sent.
 
         :param client: the shop's test client; or the address of its webhook, for a shop that listens on a socket.
         """
@@ -592,7 +593,7 @@ class Sandbox(SandboxControl):
 
 @dataclass(frozen=True)
 class Signalled:
-    """One signal as a receiver got it."""
+    """One signal that a receiver got."""
 
     name: str
     """The signal's name, such as `order_paid`."""
@@ -601,8 +602,8 @@ class Signalled:
     """None for a payout that belongs to no order."""
 
     checkout_id: str | None
-    """The checkout that changed; of a refund, the one whose money goes back; None for another payout, and for a
-    reminder of a request that nobody has begun to pay."""
+    """The id of the checkout that changed, or that a refund pays back; None for other payouts, and for the reminder of
+    a payment request without a checkout."""
 
     event_id: str
     extra: dict[str, Any]
@@ -634,9 +635,9 @@ def paycheckout_sandbox_server() -> Iterator[Sandbox]:
 
     class Quiet(WSGIRequestHandler):
         def log_request(self, *_: object) -> None:
-            """Nobody reads it."""
+            """Log nothing."""
 
-    # The address of the sandbox has the port, which is known once the server is there.
+    # The sandbox's address contains the port, which is known only after the server is made.
     server = make_server("127.0.0.1", 0, lambda *called: sandbox.app(*called), threaded=True, request_handler=Quiet)
     sandbox = Sandbox(base_url=f"http://127.0.0.1:{server.port}")
     thread = Thread(target=server.serve_forever, args=(0.05,))
@@ -654,7 +655,7 @@ def paycheckout_signals() -> Iterator[Signals]:
     """The signals that any app sent during the test, in order."""
     from flask_paycheckout.signals import BY_NAME
 
-    seen = Signals()
+    signals = Signals()
 
     def recorder(name: str) -> Callable[..., None]:
         def record(
@@ -670,11 +671,11 @@ def paycheckout_signals() -> Iterator[Signals]:
             order_id = order_id if request is None else request.order_id
             checkout_id = None if checkout is None else checkout.checkout_id
             of, reference = (checkout_id, None) if payout is None else (payout.refund_of, payout.reference)
-            seen.append(Signalled(name, order_id, of, event_id, extra, reference))
+            signals.append(Signalled(name, order_id, of, event_id, extra, reference))
 
         return record
 
-    with ExitStack() as connected:
+    with ExitStack() as stack:
         for name, signal in BY_NAME.items():
-            connected.enter_context(signal.connected_to(recorder(name)))
-        yield seen
+            stack.enter_context(signal.connected_to(recorder(name)))
+        yield signals
