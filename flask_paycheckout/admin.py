@@ -58,14 +58,14 @@ def _shown(view: object, text: str, column: str) -> str:
 
 
 def _lines(view: object, context: object, payout: PayoutMixin, column: str) -> Markup:
-    # Each fact in its own line: a receiver's name could be read as the bank's, too.
+    # Each fact has its own line, because a receiver's name could be mistaken for the bank's.
     return Markup("<br>").join(map(visible, (payout.destination or "").split("\n")))
 
 
 class _ReadOnlyView(ModelView):  # type: ignore[misc]  # Flask-Admin has no types
     can_create = can_edit = can_delete = False
     can_view_details = True
-    # Without a row count, which takes longer than the page itself on a large table.
+    # No row count, which takes longer than the page itself on a large table.
     simple_list_pager = True
     column_default_sort = ("id", True)
     column_sortable_list = ()
@@ -79,7 +79,7 @@ class _ReadOnlyView(ModelView):  # type: ignore[misc]  # Flask-Admin has no type
         super().__init__(model, db, **options)
 
     def is_accessible(self) -> bool:
-        """Whether the permission function names a person who may look."""
+        """Whether the permission function names a person with the ability `look`."""
         person = person_of(self._permission, runtime().call_shop)
         return person is not None and "look" in person.may
 
@@ -155,11 +155,11 @@ def payment_views(
     """
     models = models_in(database_of(db, metadata).metadatas[None])
 
-    def made(view: type[_View], model: type, name: str) -> _View:
+    def view_of(view: type[_View], model: type, name: str) -> _View:
         return view(model, db, permission, name=name, category=category, endpoint=f"paycheckout_{name.lower()}")
 
     return (
-        made(CheckoutView, models.Checkout, "Checkouts"),
-        made(EventView, models.Event, "Events"),
-        made(PayoutView, models.Payout, "Payouts"),
+        view_of(CheckoutView, models.Checkout, "Checkouts"),
+        view_of(EventView, models.Event, "Events"),
+        view_of(PayoutView, models.Payout, "Payouts"),
     )

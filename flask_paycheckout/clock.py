@@ -17,12 +17,12 @@ def utc_now() -> datetime:
 
 
 def as_utc(value: datetime) -> datetime:
-    """Convert a time to aware UTC; a naive one counts as UTC, as SQLite returns stored times without a zone."""
+    """Convert a time to aware UTC; a naive time counts as UTC, because SQLite returns stored times without a zone."""
     return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
 
 
 def utc_clock(clock: Clock) -> Clock:
-    """A clock whose times are aware UTC: the given one, if it gives such times.
+    """A clock whose times are aware UTC: this clock, if its times are, else one that converts them.
 
     SQLite would store the local digits of another time zone as if they were UTC.
     """
@@ -30,15 +30,15 @@ def utc_clock(clock: Clock) -> Clock:
 
 
 def doubled(failures: int, first: timedelta, longest: timedelta) -> timedelta:
-    """The pause after this many failures in a row: `first` at first, doubled after each, `longest` at most."""
+    """The pause after this many consecutive failures: `first` after the first, then doubled, `longest` at most."""
     return min(first * (1 << min(max(failures - 1, 0), 12)), longest)
 
 
 def moment_after(now: datetime, expires: datetime | timedelta) -> datetime:
     """The time that a caller gives as `expires`: an aware time, or the time from now.
 
-    :raises TypeError: it is neither.
-    :raises ValueError: it has no time zone, or is later than every date.
+    :raises TypeError: the value is neither of them.
+    :raises ValueError: the time has no time zone, or is later than every date.
     """
     try:
         end: object = now + expires if isinstance(expires, timedelta) else expires

@@ -5,22 +5,22 @@
       UncommittedChanges     db.session holds uncommitted changes of the shop
       OrderNotPayable        the shop's order_total returned None, or a total of zero
       AmountRefused          the service refuses this checkout, such as an amount outside its limits
-      OrderSettled           money for this order has arrived already: it is paid or held
+      OrderSettled           money for this order has already arrived: it is paid or held
       UnknownCheckout        no checkout with this id is stored
       TransitionRefused      the table of states has no such transition
-        PayoutRefused        ... of this payout, or it changed since the person saw it
-        WithdrawalRefused    ... of this payment request
+        PayoutRefused        ... for this payout, or it changed since the person saw it
+        WithdrawalRefused    ... for this payment request
       ReceiverFailed         an atomic receiver raised, so the whole change was rolled back
       UnknownPayout          no payout with this reference is stored
       UnknownRequest         no payment request with this reference is stored
       PayoutConflict         the reference belongs to a payout with other content
       NothingToRefund        no money of this checkout arrived, or it is not settled yet
-      RefundTooLarge         refunds would be more than what arrived
+      RefundTooLarge         the refunds would exceed the payment
       UnsafeCheckoutUrl      the service returned a URL outside the allowed origins
       StartContended         the order kept changing while a checkout was being made
       TooManyAttempts        the order has reached its limit of open payment pages
 
-Failed calls of the service raise `flask_paycheckout.client.PaymentsError` instead.
+Failed calls to the service raise `flask_paycheckout.client.PaymentsError` instead.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class PayCheckoutError(Exception):
     """Base class of the extension's exceptions. They can be copied, and pickled, as task queues do."""
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # Python would call the class with the message, where an error makes that of other arguments.
+        # Python would call the class with the message, but some errors make the message of other arguments.
         return _again, (type(self), self.args, vars(self))
 
 
@@ -80,15 +80,15 @@ class OrderNotPayable(PayCheckoutError):
 
 
 class AmountRefused(PayCheckoutError, Invalid, ValueError):
-    """The service refuses this very checkout, such as an amount outside the limits of every payment method."""
+    """The service refuses this checkout, for example an amount outside the limits of every payment method."""
 
     def __init__(self, order_id: str, due: object, refusal: RequestRefused) -> None:
         Invalid.__init__(self, refusal.operation, refusal.status_code, refusal.error, refusal.message)
         self.order_id = order_id
         self.due = due
-        """The total that was asked for."""
+        """The total of the refused checkout."""
 
-        # Pickle calls the class with these.
+        # Pickle calls the class with these arguments.
         self.args = (order_id, due, refusal)
 
     def __str__(self) -> str:
@@ -169,7 +169,7 @@ class PayoutConflict(PayCheckoutError):
 
     reference: str
     difference: str
-    """The first thing that differs, without its value, such as `amount`, `currency` or `destination`."""
+    """The name of the first value that differs, such as `amount`, `currency` or `destination`."""
 
     def __str__(self) -> str:
         return (
@@ -191,7 +191,7 @@ _PAYOUT_STATUS = {
 
 
 def payout_status_text(status: str) -> str:
-    """The state of a payout for people, with its verb."""
+    """The state of a payout in words, with a verb."""
     return _PAYOUT_STATUS.get(status, f"is {status}")
 
 
@@ -226,13 +226,13 @@ class PayoutRefused(TransitionRefused):
         self.evidence = evidence
         self.remedy = remedy
         cannot, waits = _CANNOT.get(evidence, "it cannot be changed"), (status, evidence) in _APPROVABLE
-        # A payout that waits for approval could be approved: the remedy says what is against it.
+        # The state of a waiting payout would allow an approval, so the remedy has the reason.
         since = "" if waits else f", since it {payout_status_text(status)}"
         Exception.__init__(self, f"payout {reference!r}: {cannot}{since}. {remedy}")
 
 
 class WithdrawalRefused(TransitionRefused):
-    """The payment request is paid or withdrawn already, so that it cannot be withdrawn."""
+    """The payment request cannot be withdrawn, because it is already paid or withdrawn."""
 
     def __init__(self, reference: str, status: str) -> None:
         self.reference = reference
@@ -243,7 +243,7 @@ class WithdrawalRefused(TransitionRefused):
 
 @dataclass(eq=False)
 class NothingToRefund(PayCheckoutError):
-    """No money of this checkout arrived, or what arrived is not settled yet."""
+    """No money of this checkout arrived, or its payment is not settled yet."""
 
     checkout_id: str
     status: str
@@ -265,7 +265,7 @@ class NothingToRefund(PayCheckoutError):
 
 @dataclass(eq=False)
 class RefundTooLarge(PayCheckoutError):
-    """Together, the refunds of this checkout would be more than what arrived."""
+    """Together, the refunds of this checkout would exceed its payment."""
 
     checkout_id: str
     amount: Decimal
@@ -296,7 +296,7 @@ class UnsafeCheckoutUrl(PayCheckoutError):
 
 @dataclass(eq=False)
 class StartContended(PayCheckoutError):
-    """The order kept changing, or stayed locked by another transaction, while its checkout was made; safe to retry."""
+    """The order kept changing, or another transaction held its lock, while its checkout was made; safe to retry."""
 
     order_id: str
     _: KW_ONLY
@@ -315,7 +315,7 @@ _LOCKED = (
 
 @dataclass(eq=False)
 class TooManyAttempts(PayCheckoutError):
-    """The order has reached its limit of checkouts that may still be paid; each change of its total makes another."""
+    """The order has reached its limit of checkouts that can still be paid; each change of its total makes another."""
 
     order_id: str
     open_attempts: int

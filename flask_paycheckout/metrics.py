@@ -8,10 +8,10 @@
 With PAYCHECKOUT_METRICS_TOKEN set, `GET /paycheckout/metrics` answers requests that carry it as
 `Authorization: Bearer <token>`. Without it there is no such page, and the metrics join a registry of the
 shop's own. Counters and histograms cover this process, or, with PROMETHEUS_MULTIPROC_DIR, all processes that
-share that folder. Gauges are read from the database when somebody scrapes, seldom enough to cost it little.
+share that folder. Gauges are read from the database during a scrape, and cached to limit the load.
 
 No label is an id: operations, signals, states and outcomes have few values each, and accounts beyond the first 50
-share one.
+share one label.
 """
 
 from __future__ import annotations
@@ -47,13 +47,13 @@ from flask_paycheckout.wiring.logs import about
 __all__ = ["OTHERS", "collector", "init_app"]
 
 OTHERS = "(others)"
-"""The label of all accounts that have none of their own."""
+"""The label of all accounts without a label of their own."""
 
 _KEY = "paycheckout_metrics"
 _BUCKETS = (0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 15, 30)
-# Seconds that a scrape waits for another one; Prometheus gives up after ten.
+# The seconds that a scrape waits for another scrape; Prometheus gives up after ten.
 _PATIENCE = 5.0
-# The share of the time in which gauges may be read: reading them for a second keeps them for twenty.
+# Gauges are cached for this many times the duration of their last read.
 _SHARE = 20
 _MULTIPROCESS = ("PROMETHEUS_MULTIPROC_DIR", "prometheus_multiproc_dir")
 
@@ -67,22 +67,23 @@ def init_app(
 ) -> None:
     """Collect the metrics of an app; call it after `paycheckout.init_app(app, db)`.
 
-    :param registry: collects them together with the shop's own, for instance `prometheus_client.REGISTRY`; by default
-        they have a registry of their own. Two apps in one process need one each.
-    :param accounts: the merchant accounts with a label of their own: their names, or how many, the first in
-        alphabetical order. All others share the label `(others)`.
-    :param cache: the least seconds between two reads of the database; longer while it answers slowly.
-    :raises ConfigurationError: `paycheckout.init_app` was not called before, or this function was already.
+    :param registry: the registry that collects them together with the shop's own metrics, for instance
+        `prometheus_client.REGISTRY`; by default they have a registry of their own. Two apps in one process need two
+        registries.
+    :param accounts: the merchant accounts with a label of their own: their names, or their number, counted in
+        alphabetical order. All other accounts share the label `(others)`.
+    :param cache: the minimum seconds between two reads of the database; longer while it answers slowly.
+    :raises ConfigurationError: `paycheckout.init_app` was not called before, or this function was called already.
     """
-    found = runtime(app)
+    shop = runtime(app)
     if _KEY in app.extensions:
         raise ConfigurationError(f"The metrics of {app.name!r} are collected already. Call metrics.init_app once.")
     registry = CollectorRegistry() if registry is None else registry
-    database = app.extensions[_KEY] = _Database(found, accounts, cache)
+    database = app.extensions[_KEY] = _Database(shop, accounts, cache)
     registry.register(database)
-    found.observers.add(_Counting(registry))
-    if found.settings.metrics_token:
-        _add_view(app, found.settings.url_prefix, registry, database)
+    shop.observers.add(_Counting(registry))
+    if shop.settings.metrics_token:
+        _add_view(app, shop.settings.url_prefix, registry, database)
 
 
 def collector(app: Flask) -> Collector:
@@ -90,10 +91,10 @@ def collector(app: Flask) -> Collector:
 
     :raises ConfigurationError: `init_app` was not called for this app.
     """
-    found = app.extensions.get(_KEY)
-    if not isinstance(found, _Database):
+    gauges = app.extensions.get(_KEY)
+    if not isinstance(gauges, _Database):
         raise ConfigurationError(f"The metrics of {app.name!r} are not collected. Call metrics.init_app(app).")
-    return found
+    return gauges
 
 
 # The view
@@ -103,8 +104,8 @@ def _add_view(app: Flask, url_prefix: str, registry: CollectorRegistry, database
     blueprint = Blueprint(_KEY, __name__, url_prefix=url_prefix)
 
     def view() -> Response:
-        scheme, _, given = request.headers.get("Authorization", "").partition(" ")
-        if scheme.lower() != "bearer" or not is_one_of(given.strip(), runtime().settings.metrics_token):
+        scheme, _, token = request.headers.get("Authorization", "").partition(" ")
+        if scheme.lower() != "bearer" or not is_one_of(token.strip(), runtime().settings.metrics_token):
             response = Response("a token is needed\n", 401, mimetype="text/plain")
             response.headers["WWW-Authenticate"] = "Bearer"
             return response
@@ -116,7 +117,7 @@ def _add_view(app: Flask, url_prefix: str, registry: CollectorRegistry, database
 
 
 def _scraped(registry: CollectorRegistry, database: _Database) -> CollectorRegistry:
-    """The registry of one scrape: of this process, or of all that share a folder."""
+    """The registry of one scrape: this process's, or one of all processes that share a folder."""
     if not any(os.environ.get(name) for name in _MULTIPROCESS):
         return registry
     shared = CollectorRegistry()
@@ -129,15 +130,15 @@ def _scraped(registry: CollectorRegistry, database: _Database) -> CollectorRegis
 
 
 class _Counted(NamedTuple):
-    """How observations of one kind are counted."""
+    """The metrics of one kind of observations."""
 
     name: str
     text: str
     labels: Mapping[str, Iterable[str]]
-    """The labels with their values, shown before they count, since `increase()` does not see a series' first value."""
+    """The labels with their values, exported from zero, because `increase()` ignores the first value of a series."""
 
     seconds: tuple[str, str] | None = None
-    """Name and text of a histogram of their seconds by the first label."""
+    """The name and text of a histogram of their seconds, by the first label."""
 
 
 _COUNTED = {
@@ -202,7 +203,7 @@ _COUNTED = {
 
 
 class _Counting:
-    """Counts what happens in this process."""
+    """Counts the observations of this process."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         self._counters: dict[Observed, Counter] = {}
@@ -246,19 +247,19 @@ class _Kept:
     """The gauges that one process keeps."""
 
     gauges: Gauges | None = None
-    """None when the last read failed."""
+    """None if the last read failed."""
 
     until: float = float("-inf")
     """The time, by the app's elapsed seconds, until which these gauges need not be read again."""
 
     reading: threading.Lock = field(default_factory=threading.Lock)
-    """Held by the scrape that reads."""
+    """Held by the scrape that reads the database."""
 
 
 class _Database(Collector):
-    """Gauges that are read when somebody scrapes, by one scrape at a time, and kept for a while.
+    """Gauges that are read by one scrape at a time, and then cached.
 
-    Other scrapes wait for a few seconds, so that a database that hangs holds up one thread of the server only.
+    Other scrapes wait at most five seconds, so that a database that hangs blocks only one thread of the server.
     """
 
     def __init__(self, shop: Runtime, accounts: int | Sequence[str], cache: float) -> None:
@@ -268,33 +269,33 @@ class _Database(Collector):
         self._here = PerProcess(_Kept)
 
     def describe(self) -> Iterable[GaugeMetricFamily]:
-        """The gauges without values, so that a registry asks the database nothing when they are registered."""
+        """The gauges without values, so that registering them does not query the database."""
         return _families(None)
 
     def collect(self) -> Iterable[GaugeMetricFamily]:
-        """The gauges as they are now, or were a moment ago; without a database only the one that says so."""
+        """The present or cached gauges; without a database, only the gauge that reports this."""
         return _families(self._gauges())
 
     def _gauges(self) -> Gauges | None:
-        kept = self._here()
-        if not kept.reading.acquire(timeout=_PATIENCE):
+        state = self._here()
+        if not state.reading.acquire(timeout=_PATIENCE):
             return None
         try:
-            if self._shop.elapsed() >= kept.until:
-                self._read(kept)
-            return kept.gauges
+            if self._shop.elapsed() >= state.until:
+                self._read(state)
+            return state.gauges
         finally:
-            kept.reading.release()
+            state.reading.release()
 
-    def _read(self, kept: _Kept) -> None:
-        began, kept.gauges = time.perf_counter(), None
+    def _read(self, state: _Kept) -> None:
+        began, state.gauges = time.perf_counter(), None
         try:
-            kept.gauges = read_gauges(self._shop.look(), self._accounts)
+            state.gauges = read_gauges(self._shop.look(), self._accounts)
         except Exception:
             self._shop.log.exception(
                 "reads of metrics", "the gauges could not be read from the database", extra=about()
             )
-        kept.until = self._shop.elapsed() + max(self._cache, _SHARE * (time.perf_counter() - began))
+        state.until = self._shop.elapsed() + max(self._cache, _SHARE * (time.perf_counter() - began))
 
 
 def _families(gauges: Gauges | None) -> Iterator[GaugeMetricFamily]:
@@ -310,10 +311,10 @@ def _families(gauges: Gauges | None) -> Iterator[GaugeMetricFamily]:
     payouts = family("payouts", "Stored payouts and refunds.", "account", "status")
     alarms = family("alarms", "How many things each kind of alarm of the report counts.", "kind", "severity")
     if gauges is not None:
-        for counts, counted in ((checkouts, gauges.checkouts), (payouts, gauges.payouts)):
-            # An account that is called like the others' label must not make a series twice.
+        for counts, by_account in ((checkouts, gauges.checkouts), (payouts, gauges.payouts)):
+            # An account whose name equals the shared label must not create the series twice.
             labelled: Sums[tuple[str, str]] = Sums()
-            for account, states in counted.items():
+            for account, states in by_account.items():
                 for state, count in states.items():
                     labelled[OTHERS if account is None else account, state] += count
             for labels, count in labelled.items():

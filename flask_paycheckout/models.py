@@ -1,4 +1,4 @@
-"""The mapped classes on one shop's database: checkouts, events, payouts, their bookings, and payment requests."""
+"""The mapped classes of one shop's database: checkouts, events, payouts, their bookings, and payment requests."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from flask_paycheckout.payouts.payout_model import PayoutMixin
 
 
 def make_models(database: ShopDatabase) -> Models:
-    """Make the mapped classes in the shop's metadata, or take the shop's own subclasses of the mixins."""
+    """Make the mapped classes in the shop's metadata, or use the shop's own subclasses of the mixins."""
     checkout = mapped(database, CheckoutMixin, "PayCheckoutCheckout")
-    # A shop that has put its checkouts on another bind need not say so of each other table.
+    # The other tables follow the bind of the checkouts, so a shop sets it only once.
     bind_key = getattr(checkout, "__bind_key__", None)
     models = Models(
         checkout,
@@ -41,9 +41,9 @@ def make_models(database: ShopDatabase) -> Models:
 def models_in(metadata: MetaData) -> Models:
     """The mapped classes that `make_models` has made in this metadata.
 
-    :raises ConfigurationError: there are none.
+    :raises ConfigurationError: the metadata has no such classes.
     """
-    found = metadata.info.get(__name__)
-    if not isinstance(found, Models):
+    models = metadata.info.get(__name__)
+    if not isinstance(models, Models):
         raise ConfigurationError("The payment tables are made by paycheckout.init_app(app, db). Call it first.")
-    return found
+    return models

@@ -12,9 +12,9 @@ T = TypeVar("T")
 
 
 class PerProcess(Generic[T]):
-    """State that a forked process begins anew, since its parent's locks may be held by threads that it does not have.
+    """State that a forked process creates anew, because threads that it does not have may hold its parent's locks.
 
-    :param make: makes the state, at the first use in each process; called at once by two threads, one result counts.
+    :param make: makes the state at the first use in each process. Two threads may call it at once; one result is kept.
     """
 
     def __init__(self, make: Callable[[], T]) -> None:
@@ -24,14 +24,14 @@ class PerProcess(Generic[T]):
     def __call__(self) -> T:
         """The state of the current process."""
         state = self._states.get(os.getpid())
-        # Atomic `setdefault` instead of a lock, which another thread could hold at the moment of a fork.
+        # `setdefault` is atomic. A lock could be held by another thread at the moment of a fork.
         return self._states.setdefault(os.getpid(), self._make()) if state is None else state
 
 
 class Guarded(Generic[T]):
     """State of one process that one thread at a time may use.
 
-    :param make: makes the state, at the first use in each process.
+    :param make: makes the state at the first use in each process.
     """
 
     def __init__(self, make: Callable[[], T]) -> None:
@@ -39,7 +39,7 @@ class Guarded(Generic[T]):
 
     @contextmanager
     def held(self) -> Iterator[T]:
-        """Yield the state, which other threads wait for until the `with` block ends."""
+        """Yield the state; other threads wait until the `with` block ends."""
         lock, state = self._here()
         with lock:
             yield state

@@ -1,4 +1,4 @@
-"""The runtime of an app: every collaborator of the extension, made from the app's wiring when it is first used."""
+"""The runtime of an app: every service of the extension, made from the app's wiring when it is first used."""
 
 from __future__ import annotations
 
@@ -89,23 +89,23 @@ if TYPE_CHECKING:
 
 KEY = "paycheckout"
 STATUSES = "flask_paycheckout.statuses"
-"""The key of the statuses of orders that a web request has asked for, in its WSGI environment."""
+"""The key of the order statuses that a web request has queried, in its WSGI environment."""
 
-# The name in the runtime of what parameters of services have as their types.
+# The names in the runtime, by the type of a service's parameter.
 _NAMES = {field.type: field.name for field in fields(Wiring)}
 
-# The settings that an `Account` may have of its own for its pages and links.
+# The settings that an `Account` may override for its pages and links.
 _OF_ACCOUNT = ("public_url", "shop_name", "logo", "accent", "contact", "seller", "languages", "time_zone")
 
 Made = TypeVar("Made")
 
 
 class made_once(Generic[Made]):  # noqa: N801 - used like `property`
-    """A service that is made at first use, and then kept; threads that come at once get the same object.
+    """A service that is made at first use, and then kept; concurrent threads get the same object.
 
-    Without a lock, unlike `functools.cached_property` of Python 3.11: another thread may hold it when a process forks.
+    It uses no lock, unlike `functools.cached_property` of Python 3.11: another thread may hold it when a process forks.
 
-    :param make: its class, where `Runtime.make` finds all that it takes; else a method that makes it.
+    :param make: the service's class, if `Runtime.make` can find all of its arguments; else a method that makes it.
     """
 
     def __init__(self, make: Callable[..., Made]) -> None:
@@ -124,7 +124,7 @@ class made_once(Generic[Made]):  # noqa: N801 - used like `property`
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Runtime(Wiring):
-    """The wiring of one app's extension, and the collaborators made of them, which pages, commands and tasks call."""
+    """The wiring of one app's extension, and the services made from it, which pages, commands and tasks call."""
 
     clients: Clients
 
@@ -132,17 +132,17 @@ class Runtime(Wiring):
     """The client of the PAYCHECKOUT_ settings."""
 
     queue: Callable[[str], None]
-    """Takes the checkout id of a deferred webhook, whose read is stored as due already."""
+    """Queues the read of a deferred webhook, given its checkout id; the read is already stored as due."""
 
     owner_url: Callable[[Alarm], str]
-    """The address of the owner's page where an alarm is dealt with; "" without such pages."""
+    """Returns the address of the owner's page that deals with an alarm; "" without such pages."""
 
     @made_once
     def wiring(self) -> Wiring:
         return self
 
     def make(self, kind: Callable[..., Made], **others: Any) -> Made:
-        """Make a service: a parameter gets the collaborator, or the part of the wiring, that has its very type.
+        """Make a service; each parameter gets the service, or the part of the wiring, with exactly its type.
 
         :param others: the other arguments, by name.
         """
@@ -152,9 +152,9 @@ class Runtime(Wiring):
         return kind(**others)
 
     def viewed(self, by: str, subject: str, order_id: str | None) -> None:
-        """Record that a person is shown what tells of persons, who sees it also when that cannot be stored.
+        """Record that a person views personal data; if this cannot be stored, a warning is logged.
 
-        :param subject: the order id or the payout's reference that it is about, else the name of the page or command.
+        :param subject: the order id or the payout's reference, else the name of the page or command.
         """
         try:
             record_hourly(self.engine(), self.models.deeds, self.clock(), by, "viewed", subject, order_id)
@@ -163,21 +163,21 @@ class Runtime(Wiring):
             self.log.warning("views", line, visible(subject), first_line(error), extra=about(order_id))
 
     def linked(self, by: str, payout: PayoutMixin) -> None:
-        """Record that a person was shown the link on which the receiver of a payout says where it goes.
+        """Record that a person was shown the link to a payout's claim page.
 
-        In the shop's own transaction, where that has changed something: it may be what makes the payout.
+        If the shop's session has uncommitted changes, the deed joins its transaction, which may create the payout.
         """
         connection = self.sessions.open_connection() if self.sessions.uncommitted() else None
         deed = self.models.deeds, self.clock(), by, "linked", payout.reference
         if connection is None:
-            # A session that has only read would keep the deed waiting, where each of its transactions takes the lock.
+            # If each transaction of the shop takes SQLite's lock, an open one that has only read would block the deed.
             self.sessions.refuse_uncommitted("claim_url")
             record_hourly(self.engine(), *deed, payout.order_id)
         else:
             record_deed(connection, *deed, order_id=payout.order_id)
 
     def order_statuses(self, order_ids: list[str]) -> dict[str, str]:
-        """The status of each order; inside a transaction of `db.session`, as that transaction sees it."""
+        """The status of each order; inside a transaction of `db.session`, from that transaction's view."""
         return self.checkouts.order_statuses(order_ids, self.sessions.open_connection())
 
     installation = made_once(Installation)
@@ -219,7 +219,7 @@ class Runtime(Wiring):
         return self.settings.checkout_origins if own is None or own.checkout_origins is None else own.checkout_origins
 
     def settings_of(self, account: str | None) -> Settings:
-        """The settings by which a merchant account's pages and links are made; the shop's while it is unknown.
+        """The settings for a merchant account's pages and links; the shop's settings while the account is unavailable.
 
         :param account: None for the shop's settings.
         """
@@ -228,14 +228,14 @@ class Runtime(Wiring):
         try:
             own = self.accounts.find(account)
         except AccountUnavailable as error:
-            told = "links and pages of account %r are the shop's: %s", account, error
-            self.log.warning("settings of accounts", *told, extra=about(account=account))
+            message = "links and pages of account %r are the shop's: %s", account, error
+            self.log.warning("settings of accounts", *message, extra=about(account=account))
             own = None
-        given = {name: value for name in _OF_ACCOUNT if (value := getattr(own, name, None)) is not None}
-        return replace(self.settings, **given) if given else self.settings
+        values = {name: value for name in _OF_ACCOUNT if (value := getattr(own, name, None)) is not None}
+        return replace(self.settings, **values) if values else self.settings
 
     def settings_of_order(self, order_id: str) -> Settings:
-        """The settings by which an order's pages and links are made: its merchant account's."""
+        """The settings for an order's pages and links: the settings of its merchant account."""
         if not self.several_accounts():
             return self.settings
         try:
@@ -323,9 +323,9 @@ class Runtime(Wiring):
     explain = made_once(Explain)
 
     def look(self, account: str | None = None) -> Look:
-        """The rows, and the time, from which alarms are found.
+        """The tables and the time with which alarms are found.
 
-        :param account: only what is about this merchant account.
+        :param account: only alarms about this merchant account; None for all.
         """
         return Look(self.engine(), self.models, self.clock(), account, self.merchants)
 
@@ -340,7 +340,7 @@ class Runtime(Wiring):
 
     @made_once
     def due_payouts(self) -> DuePayouts:
-        # Elapsed time goes by the app's clock where a test has given it one.
+        # Elapsed time follows the app's clock if a test has set one.
         database_clock = DatabaseClock(self.engine, None if self.elapsed is time.monotonic else self.clock)
         return self.make(DuePayouts, database_clock=database_clock)
 
@@ -361,41 +361,41 @@ class Runtime(Wiring):
 
 
 def runtime(app: Flask = current_app) -> Runtime:
-    """The runtime of an app, by default of the current one.
+    """The runtime of an app, by default the current app.
 
     :raises ConfigurationError: `init_app` was not called for this app.
     """
-    found = app.extensions.get(KEY)
-    if not isinstance(found, Runtime):
+    shop = app.extensions.get(KEY)
+    if not isinstance(shop, Runtime):
         raise ConfigurationError(
             f"PayCheckout is not set up on {app.name!r}. Call paycheckout.init_app(app, db) first, where it is made."
         )
-    return found
+    return shop
 
 
 def for_writing(call: str) -> Runtime:
     """The runtime of the current app, for a call that writes on a connection of its own, not on the session's.
 
-    :param call: named in the error.
+    :param call: the name of the call for the error.
     :raises UncommittedChanges: `db.session` holds changes that are not committed, and SQLite has one writer.
     """
-    found = runtime()
-    found.sessions.refuse_uncommitted(call)
+    shop = runtime()
+    shop.sessions.refuse_uncommitted(call)
     if has_request_context():
-        # The pay buttons of this request ask again.
+        # The pay buttons of this request must query the statuses again.
         request.environ.pop(STATUSES, None)
-    return found
+    return shop
 
 
 def for_reading(call: str) -> Runtime:
     """The runtime of the current app, for a call that reads; end an open transaction of the shop that would block it.
 
-    :param call: named in the error.
-    :raises UncommittedChanges: that transaction has written something.
+    :param call: the name of the call for the error.
+    :raises UncommittedChanges: that transaction has written.
     """
-    found = runtime()
-    found.sessions.allow_reading(call)
-    return found
+    shop = runtime()
+    shop.sessions.allow_reading(call)
+    return shop
 
 
 def make_runtime(
@@ -412,7 +412,7 @@ def make_runtime(
     """Make the runtime of one app.
 
     :param transport: the httpx transport that replaces the client's own.
-    :param clock: the clock that a test gives the app, which sets elapsed time too; None for the machine's.
+    :param clock: the clock that a test gives the app, which also sets elapsed time; None for the machine's clock.
     :raises ConfigurationError: the client refuses the service's address.
     """
     require_line_kinds(settings.account_codes)
@@ -430,7 +430,7 @@ def make_runtime(
 
 
 def _elapsed_by(clock: Clock) -> Callable[[], float]:
-    """Elapsed seconds, by a clock that a test moves."""
+    """Elapsed seconds by a clock that a test moves."""
     return lambda: clock().timestamp()
 
 
@@ -440,21 +440,21 @@ def _engine_of(app: Flask, sessions: ShopSessions, settings: Settings, models: M
     @cache
     def engine() -> Engine:
         # At first use, because the shop may set up its database after this extension.
-        found = sessions.engine()
-        # Before the session begins a savepoint in which something is asked for.
-        watch(found, strict=app.debug or app.testing)
-        held = sessions.open_connection() if has_app_context() else None
-        # Before a connection, which another database may refuse.
-        refuse_unsupported(app, models, settings, found)
-        # That of the shop's session may be the last one of the pool.
-        with nullcontext(held) if held is not None else found.connect() as connection:
-            refuse_unsupported(app, models, settings, found, connection)
-            if found.dialect.name == "postgresql":
+        bound = sessions.engine()
+        # Watch the engine before the session begins a savepoint.
+        watch(bound, strict=app.debug or app.testing)
+        open_connection = sessions.open_connection() if has_app_context() else None
+        # Check before connecting, because an unsupported database may refuse the connection.
+        refuse_unsupported(app, models, settings, bound)
+        # Use the session's open connection, because it may be the last one of the pool.
+        with nullcontext(open_connection) if open_connection is not None else bound.connect() as connection:
+            refuse_unsupported(app, models, settings, bound, connection)
+            if bound.dialect.name == "postgresql":
                 schema = connection.exec_driver_sql("SELECT current_schema()").scalar_one()
                 sessions.require_same("schema", str(schema))
-            if held is None and isinstance(found.pool, QueuePool):
-                # Not left in the pool: a program may fork after it has made its app.
+            if open_connection is None and isinstance(bound.pool, QueuePool):
+                # Do not leave the connection in the pool, because a program may fork after it has made its app.
                 connection.detach()
-        return found
+        return bound
 
     return engine

@@ -1,4 +1,4 @@
-"""Functions of the shop, such as receivers and callbacks: one call for all of them, which looks at what came back."""
+"""Functions of the shop, such as receivers and callbacks: all are called in one way, which checks their result."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ CallShop = Callable[..., Any]
 
 
 class Door(NamedTuple):
-    """The way in which somebody does something now."""
+    """The way in which a person acts now."""
 
     name: str = "call"
     """`page`, `command` or `call`, which is code of the shop."""
@@ -28,7 +28,7 @@ class Door(NamedTuple):
     """The person at the page, or the system's user who runs the command; empty for a call."""
 
     viewed: Callable[[], object] = lambda: None
-    """Records that this person is shown what tells of persons."""
+    """Records that this person views personal data."""
 
 
 CALL = Door()
@@ -47,12 +47,12 @@ def through(door: Door) -> Iterator[None]:
 
 
 def present_door() -> Door:
-    """The door through which a person does something now."""
+    """The door through which a person acts now."""
     return _door.get()
 
 
 def personal(value: Value) -> Value:
-    """A value that tells of a person, unchanged; whoever is at the page or command is recorded as its viewer."""
+    """Personal data, unchanged; the person at the page or command is recorded as its viewer."""
     _door.get().viewed()
     return value
 
@@ -60,8 +60,8 @@ def personal(value: Value) -> Value:
 def shop_caller(ensure_sync: Callable[[Callable[..., Any]], Callable[..., Any]]) -> CallShop:
     """A function that calls the functions of one app's shop.
 
-    A coroutine function is run to its end, inside a running event loop in a thread of its own with a copy of the
-    context. It raises `TypeError` for an awaitable or generator that came back, because nothing in it has run.
+    A coroutine function is run to its end; inside a running event loop, in a thread of its own with a copy of the
+    context. A returned awaitable or generator raises `TypeError`, because nothing in it has run.
 
     :param ensure_sync: the app's method of this name.
     """
@@ -72,7 +72,7 @@ def shop_caller(ensure_sync: Callable[[Callable[..., Any]], Callable[..., Any]])
             run = ensure_sync(_called(function))
             if _in_event_loop():
                 run = partial(_in_own_thread, run)
-        # A page or a command may deliver an event, but what its receiver calls is not done by the person.
+        # A page or a command may deliver an event, but the person does not do the deeds of its receivers.
         with through(CALL):
             return _finished(function, run(*arguments, **keywords))
 
@@ -80,9 +80,9 @@ def shop_caller(ensure_sync: Callable[[Callable[..., Any]], Callable[..., Any]])
 
 
 def refuse_generator(function: Function) -> Function:
-    """Return a function that can be called; calling a generator function runs nothing of it.
+    """Return the function unless it is a generator function, whose call would run nothing.
 
-    :raises TypeError: it is a generator function, or an asynchronous one, or cannot be called.
+    :raises TypeError: it is a generator function, also an asynchronous one, or not callable.
     """
     if not callable(function):
         raise TypeError(f"a function is needed here, not {type(function).__name__}")
@@ -117,7 +117,7 @@ def _finished(function: Callable[..., Any], result: Any) -> Any:
 
 
 def _in_event_loop() -> bool:
-    # Imported when needed, since it is large and most shops have no coroutine functions.
+    # Imported when needed, because it is large and most shops have no coroutine functions.
     import asyncio
 
     try:

@@ -1,12 +1,12 @@
 """The signals. Each has the Flask app as its sender and the keywords `order_id`, `checkout` and `event_id`.
 
-Those of payouts have `payout` in place of `checkout`, and an `order_id` of None when the payout belongs to no order;
-signals of payment requests have `request` in place of `order_id`.
+Signals of payouts have `payout` instead of `checkout`, and an `order_id` of None if the payout belongs to no order;
+signals of payment requests have `request` instead of `order_id`.
 
 Receivers run after the commit that recorded the change, in an application context of their own. Changes that they make
 through `db.session`, without committing, are committed together with the mark "delivered": such effects happen exactly
-once. Other effects happen at least once with the same `event_id`; pass that on as an idempotency key. Reconcile runs a
-receiver that raised again, and no other.
+once. Other effects happen at least once with the same `event_id`; pass it on as an idempotency key. If a receiver
+raises an error, reconcile runs that receiver again, and no other receiver.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ _HELD_BY_SENDER = "paycheckout_receivers"
 class Signal(NamedSignal):
     """A signal that keeps strong references, so that a receiver connected inside an app factory is not lost.
 
-    A factory that runs again, as in a shop's tests, connects its receivers again; each replaces the one that the
-    earlier run connected. With several apps in one process, connect to one of them: `@order_paid.connect_via(app)`.
+    A factory that runs again, as in a shop's tests, connects its receivers again; each replaces the receiver of the
+    earlier run. With several apps in one process, connect to one app: `@order_paid.connect_via(app)`.
     """
 
     def __init__(self, name: str, doc: str | None = None) -> None:
         super().__init__(name, doc)
-        # For each kind the receivers that are connected to all apps, each with the number of apps made before it.
+        # By kind, the receivers connected to all apps, each with the number of apps made before it.
         self._connected: dict[_Kind, list[tuple[Callable[..., Any], int]]] = {}
 
     def connect(self, receiver: Function, sender: Any = ANY, weak: bool = False) -> Function:
@@ -44,7 +44,7 @@ class Signal(NamedSignal):
 
         :param sender: the app whose events to receive; by default every app in the process.
         :param weak: keep only a weak reference.
-        :raises TypeError: it is a generator function, which a call would not run.
+        :raises TypeError: the receiver is a generator function, whose call would run nothing.
         """
         refuse_generator(receiver)
         if weak:
@@ -61,7 +61,7 @@ class Signal(NamedSignal):
 
     @contextmanager
     def connected_to(self, receiver: Callable[..., Any], sender: Any = ANY) -> Iterator[None]:
-        """Connect the receiver while the `with` block runs; it replaces no other, and is not replaced."""
+        """Connect the receiver while the `with` block runs; it replaces no receiver, and is not replaced."""
         super().connect(refuse_generator(receiver), sender, weak=False)
         try:
             yield
@@ -69,7 +69,7 @@ class Signal(NamedSignal):
             self.disconnect(receiver)
 
     def disconnect(self, receiver: Callable[..., Any], sender: Any = ANY) -> None:
-        """Stop calling the receiver, or, with a sender, stop calling it for that one."""
+        """Stop calling the receiver; with a sender, only for that sender."""
         super().disconnect(receiver, sender)
         if sender is ANY:
             self._forget(receiver)
@@ -85,7 +85,7 @@ class Signal(NamedSignal):
                 self.disconnect(receiver)
 
     def _connect_to(self, sender: Any, receiver: Function) -> Function:
-        # The app holds the reference, so that its receivers, whose closures often hold the app, are freed with it.
+        # The app holds the reference, so that its receivers, whose closures often refer to the app, are freed with it.
         held = getattr(sender, "extensions", None)
         try:
             super().connect(receiver, sender, weak=isinstance(held, dict))
@@ -268,4 +268,4 @@ BY_NAME: dict[str, Signal] = {
 }
 
 NEEDS_RECEIVER = "order_paid"
-"""The signal without whose receiver a shop learns of no payment; every other one may go unheard."""
+"""The signal that needs a receiver, because a shop learns of payments by it; other signals need none."""

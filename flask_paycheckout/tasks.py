@@ -1,10 +1,10 @@
 """Celery tasks for `settle`, `reconcile` and `send_payouts`.
 
 The shop's Celery app must be in `app.extensions["celery"]`, made as Flask's documentation shows: with a task class that
-opens an application context. Workers know the tasks when its `include` or `imports` lists this module.
+opens an application context. Workers know the tasks if its `include` or `imports` lists this module.
 
 Payments are found without the tasks too. The read of a queued `settle` is stored as due before the task is queued, so
-reconcile makes it when the broker, the queue or the worker fails.
+reconcile makes it if the broker, the queue or the worker fails.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ RECONCILE = "flask_paycheckout.reconcile"
 SEND_PAYOUTS = "flask_paycheckout.send_payouts"
 
 _PATIENCE = 1.0
-# One try with a second for each step: a webhook's sender waits for the answer, and without the task nothing is lost.
-# The names come from Redis and AMQP; each transport ignores the other's.
+# One try, with a timeout of a second for each step: a webhook's sender waits for the answer, and without the task
+# nothing is lost. Some names are Redis's and some AMQP's; each transport ignores the other names.
 _ONE_QUICK_TRY = {
     "max_retries": 1,
     "interval_start": 0,
@@ -47,7 +47,7 @@ _ONE_QUICK_TRY = {
 @shared_task(  # type: ignore[untyped-decorator]  # Celery has no types
     name=SETTLE,
     ignore_result=True,
-    # Acknowledged after the task, so that the task of a killed worker runs again.
+    # Acknowledge after the task, so that the task of a killed worker runs again.
     acks_late=True,
     reject_on_worker_lost=True,
     # Shorter than the time for which an event's lease is renewed, so that no other process delivers the same event
@@ -58,7 +58,7 @@ _ONE_QUICK_TRY = {
 def settle(checkout_id: str, webhook: bool = False) -> str | None:
     """Read one deposit and apply the result, like `PayCheckout.settle`; returns the checkout's status.
 
-    When the service does not answer, the task does not try again: the next read is stored as due for reconcile.
+    If the service does not answer, the task does not retry: the next read is stored as due for reconcile.
 
     :param webhook: whether a webhook caused this read.
     """
@@ -74,7 +74,7 @@ def settle(checkout_id: str, webhook: bool = False) -> str | None:
 @shared_task(  # type: ignore[untyped-decorator]  # Celery has no types
     name=RECONCILE,
     ignore_result=True,
-    # A round that hangs must not occupy a worker forever; the next round does what it leaves undone.
+    # A round that hangs must not occupy a worker forever; the next round does the rest of its work.
     time_limit=900,
 )
 def reconcile(limit: int | None = None) -> dict[str, Any]:
@@ -85,13 +85,13 @@ def reconcile(limit: int | None = None) -> dict[str, Any]:
 @shared_task(  # type: ignore[untyped-decorator]  # Celery has no types
     name=SEND_PAYOUTS,
     ignore_result=True,
-    # The claims of a killed round end, and the next round looks up what it was sending.
+    # The claims of a killed round expire, and the next round looks up the payouts that it was sending.
     time_limit=900,
 )
 def send_payouts() -> dict[str, int]:
     """Send and follow payouts, like `PayCheckout.send_payouts`, and return the counts. Rounds may overlap.
 
-    `reconcile` does it too; this is for a shop that sends payouts on workers of their own.
+    `reconcile` does this too; this task is for a shop with separate workers for payouts.
     """
     return asdict(_shop("send_payouts()").payout_sender.run()[0])
 
@@ -101,7 +101,7 @@ def queue_settle(celery_app: Celery, checkout_id: str) -> None:
 
     :raises Exception: the broker could not be reached; the type depends on its transport.
     """
-    # A connection of its own, since the connections of the shop's pool have the shop's time limits.
+    # A connection of our own, because the connections in the shop's pool have the shop's timeouts.
     opened = celery_app.connection_for_write(connect_timeout=_PATIENCE, transport_options=_ONE_QUICK_TRY)
     with opened as connection:
         celery_app.tasks[SETTLE].apply_async((checkout_id, True), connection=connection, retry=False)

@@ -17,35 +17,35 @@ from flask_paycheckout.clock import as_utc
 PRUNED_TEXT = "PRUNED: the earlier history was removed; flask paycheckout deeds tells who decided"
 PRUNED_EVENTS_TEXT = "PRUNED: earlier events were removed after their delivery"
 
-# The most characters of an error that are stored.
+# The maximum number of characters of a stored error.
 _MAX_ERROR = 500
-# Characters that are drawn as nothing: all of Unicode's property Default_Ignorable_Code_Point, and the empty braille.
+# Invisible characters: Unicode's property Default_Ignorable_Code_Point, and the empty braille pattern.
 _UNSEEN_CHARACTERS = (
     "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u2800\u3164"
     "\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufff8\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
 )
 _UNSEEN, _SEEN = re.compile(f"[{_UNSEEN_CHARACTERS}]+"), re.compile(rf"[^\s{_UNSEEN_CHARACTERS}]")
-# Unicode's spaces in a line.
+# Unicode's spaces within a line.
 _SPACES = re.compile("[ \u00a0\u1680\u2000-\u200a\u202f\u205f\u3000]+")
-# Blanks of Asian keyboards, and those before the marks of French. One between two signs is a part of a name or of a
-# sentence; more of them could push the rest of a line out of sight.
+# Blanks of Asian keyboards, and blanks before French punctuation. A single blank between two characters is a part of a
+# name or sentence; several could push the rest of a line out of sight.
 _BLANK = rf"(?<=[^\s{_UNSEEN_CHARACTERS}])[\u3000\u00a0\u202f](?=[^\s{_UNSEEN_CHARACTERS}])"
-# Joiners of Persian and Indic scripts, and of emoji, where one may also stand behind a selector of the emoji's form. In
-# Latin text they would only let two names look alike.
+# Joiners of Persian and Indic scripts, and of emoji, in which a joiner may also follow a variation selector. In Latin
+# text, joiners would only make different names look alike.
 _JOINED = "[^\x00-\x7f\\s{}]".format(_UNSEEN_CHARACTERS.replace("\ufe0f", "\ufe0e"))
 _JOINER = rf"(?<={_JOINED})[\u200c\u200d](?={_JOINED})"
 _TYPED = re.compile(f"{_BLANK}|{_JOINER}")
 _UNSEEN_BUT_JOINERS = re.compile(f"({_JOINER})|[{_UNSEEN_CHARACTERS}]")
-# The addresses that pages link to: http(s), or a path of the shop.
+# The addresses to which pages link: http(s), or a path of the shop.
 _ADDRESS = re.compile(r"(https?://|/(?!/))[^\s\x00-\x1f\\]*", re.IGNORECASE)
-# A spreadsheet runs a cell that begins like this; some also look behind spaces, and read the wide forms of Asian fonts.
-# Some split a line at commas, semicolons and tabs, whichever the file has between its columns. An apostrophe, which a
-# spreadsheet takes for the mark of a text, is doubled, so that each cell can be read back.
+# Spreadsheets run a cell that begins with such a character as a formula; some skip leading spaces, and accept the wide
+# forms of Asian fonts. Some split a line at commas, semicolons and tabs, regardless of the file's own delimiter. An
+# apostrophe, by which spreadsheets mark a text, is doubled, so that each cell can be read back.
 _FORMULA = re.compile(r"(^|[,;\t\r\n])(?=\s*[=+\-@\uff1d\uff0b\uff0d\uff20\u2212]|')")
 
 
 Show = Callable[[Decimal, str], str]
-"""Formats an amount with its currency: plainly for terminals and files, in the reader's notation for pages."""
+"""Formats an amount with its currency: plainly for terminals and files, or in the reader's notation for pages."""
 
 
 def plain_sum(amount: Decimal, currency: str) -> str:
@@ -59,20 +59,20 @@ def moment_text(moment: datetime) -> str:
 
 
 def account_text(account: str) -> str:
-    """A merchant account's name to stand behind a subject; nothing for the account of the settings."""
+    """A merchant account's name, to follow a subject; empty for the account of the settings."""
     return f" (account {account})" if account else ""
 
 
 def payout_sum_text(payout: Any, show: Show = plain_sum) -> str:
-    """The sum that a payout sends, and what that counts of a payment in another currency."""
-    sent = stored_sum_text(payout.exact_amount, payout.currency, show)
+    """The sum that a payout sends, and the sum that it counts as of a payment in another currency."""
+    amount = stored_sum_text(payout.exact_amount, payout.currency, show)
     if payout.counts_currency in (None, payout.currency):
-        return sent
-    return f"{sent} for {stored_sum_text(payout.exact_counts, payout.counts_currency, show)}"
+        return amount
+    return f"{amount} for {stored_sum_text(payout.exact_counts, payout.counts_currency, show)}"
 
 
 def stored_sum_text(stored: str, currency: str, show: Show = plain_sum) -> str:
-    """A stored amount with its currency; a text that is no number, which another program wrote, as it is."""
+    """A stored amount with its currency; a text that is no number, from another program, is marked as such."""
     try:
         return show(Decimal(stored), currency)
     except InvalidOperation:
@@ -80,7 +80,7 @@ def stored_sum_text(stored: str, currency: str, show: Show = plain_sum) -> str:
 
 
 def amount_text(stored: str) -> str:
-    """A stored amount in digits; a text that is no number, which another program wrote, as it is."""
+    """A stored amount in digits; a text that is no number, from another program, is marked as such."""
     try:
         return f"{Decimal(stored):f}"
     except InvalidOperation:
@@ -88,11 +88,11 @@ def amount_text(stored: str) -> str:
 
 
 def one_line(name: str, text: str, longest: int) -> str | None:
-    """A text that people typed, for one line of a page, without blanks at its ends; None for an empty one.
+    """A text that a person typed, for one line of a page, without blanks at its ends; None if it is empty.
 
-    :param name: of the argument, for the errors.
-    :raises TypeError: it is not a string.
-    :raises ValueError: it is too long, or has characters that are not printed: line breaks, marks of direction.
+    :param name: the name of the argument, for the errors.
+    :raises TypeError: the text is not a string.
+    :raises ValueError: the text is too long, or has characters that are not printed: line breaks, marks of direction.
     """
     if not isinstance(text, str):
         raise TypeError(f"{name} must be a string, not {type(text).__name__}")
@@ -105,26 +105,23 @@ def one_line(name: str, text: str, longest: int) -> str | None:
 
 
 def is_printed(text: str) -> bool:
-    """Whether a text is shown as it is: in one line, and without characters that are not drawn, or that turn it."""
+    """Whether a text is one line without invisible characters, and without characters that change its direction."""
     return _TYPED.sub(" ", text).isprintable()
 
 
 def trimmed(text: str) -> str:
-    """A text without blanks at its ends: spaces, and characters that are drawn as nothing."""
+    """A text without spaces and invisible characters at its ends."""
     first, last = _SEEN.search(text), _SEEN.search(text[::-1])
     return text[first.start() : len(text) - last.start()] if first and last else ""
 
 
 def drawn(text: str) -> str:
-    """A text as a reader sees it: without characters that are drawn as nothing, and with one space for many blanks.
-
-    Joiners stay where scripts need them.
-    """
+    """A text as it looks: without invisible characters, except joiners that scripts need, and with single spaces."""
     return _SPACES.sub(" ", _UNSEEN_BUT_JOINERS.sub(r"\1", text)).strip()
 
 
 def unjoined(text: str) -> str:
-    """A text to compare with others: as it is drawn, and without joiners, which few people type."""
+    """A text for comparisons: as it looks, and without joiners, which few people type."""
     return _UNSEEN.sub("", drawn(text))
 
 
@@ -134,45 +131,45 @@ def is_address(text: str) -> bool:
 
 
 def storable(text: str) -> str:
-    """A text that every database takes, with NUL and halves of characters escaped."""
+    """A text that every database accepts, with NUL and unpaired surrogates escaped."""
     return text.replace("\0", "\\x00").encode("utf-8", "backslashreplace").decode()
 
 
 def first_line(error: BaseException) -> str:
-    """The type of an error with the first line of its message, bounded, in a text that every database takes.
+    """The type of an error and the first line of its message, of limited length, as a text that every database accepts.
 
-    Of an error of the database it is the driver's line, without SQLAlchemy's statement and PostgreSQL's refused row.
+    For a database error it is the driver's line, without SQLAlchemy's statement and PostgreSQL's refused row.
     """
     try:
-        told = getattr(error, "orig", None) or error
-        message = str(reply_of(told).get("M") or told).partition("\n")[0]
+        cause = getattr(error, "orig", None) or error
+        message = str(reply_of(cause).get("M") or cause).partition("\n")[0]
     except Exception as fault:
-        # Errors of the shop may fail even at that.
+        # An error of the shop may not even have a working message.
         message = f"its message raised {type(fault).__name__}"
     return storable(f"{type(error).__name__}: {message}")[:_MAX_ERROR]
 
 
 def reply_of(error: BaseException | None) -> dict[str, str]:
-    """The fields of the server's reply, which an error of pg8000 has in place of a message; empty for other errors."""
+    """The fields of the server's reply, which pg8000's errors have instead of a message; empty for other errors."""
     argument = next(iter(getattr(error, "args", ())), None)
     return argument if isinstance(argument, dict) else {}
 
 
 def csv_text(text: str) -> str:
-    """A text for a cell of a CSV file, with control characters escaped, which no spreadsheet takes for a formula."""
+    """A text for a cell of a CSV file, with control characters escaped, which spreadsheets do not run as a formula."""
     return _FORMULA.sub(r"\1'", visible(text))
 
 
 def visible(line: str) -> str:
     """A line for a terminal, a log or a page, with control and format characters escaped.
 
-    Names, statuses and errors can contain text of strangers: an escape sequence could clear the screen, a line break
-    forge a line, and a mark of direction let a name be read as another one.
+    Names, statuses and errors can contain untrusted text: an escape sequence could clear the screen, a line break could
+    forge a line, and a mark of direction could make a name look like another one.
     """
     if line.isprintable():
-        # Plain text also of a string that a template would take for markup.
+        # Return plain text, also for a string that templates treat as markup.
         return str(line)
-    typed = {found.start() for found in _TYPED.finditer(line)}
+    typed = {match.start() for match in _TYPED.finditer(line)}
     return "".join(
         char if char.isprintable() or place in typed else char.encode("unicode_escape", "surrogatepass").decode()
         for place, char in enumerate(line)
@@ -180,9 +177,9 @@ def visible(line: str) -> str:
 
 
 def table_lines(rows: Sequence[Sequence[str]], left: int) -> list[str]:
-    """Lay out rows as lines of a table, the first of which names the columns.
+    """Format rows as lines of a table; the first row names the columns.
 
-    :param left: how many columns hold text, aligned to the left; the others hold numbers.
+    :param left: the number of columns with text, aligned to the left; the other columns have numbers.
     """
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     cells = [
@@ -193,7 +190,7 @@ def table_lines(rows: Sequence[Sequence[str]], left: int) -> list[str]:
 
 
 def plain(value: Any) -> Any:
-    """Convert nested values to those that JSON has: times become ISO 8601 text, amounts exact text."""
+    """Convert nested values to JSON values: times become ISO 8601 text, amounts exact text."""
     if isinstance(value, datetime):
         return value.isoformat()
     if isinstance(value, Decimal):
@@ -206,22 +203,22 @@ def plain(value: Any) -> Any:
 
 
 MAX_ID = 255
-"""The most characters of an order id or a checkout id."""
+"""The maximum number of characters of an order id or a checkout id."""
 
 _REQUEST = "request:"
 
-# Control characters, halves of surrogate pairs, line and paragraph separators. PostgreSQL refuses some of them, and in
-# a log each could forge a line or hide one.
+# Control characters, unpaired surrogates, line and paragraph separators. PostgreSQL refuses some of them, and in a log
+# each could forge or hide a line.
 REFUSED = frozenset({"Cc", "Cs", "Zl", "Zp"})
 
 
 def require_order_id(order_id: object, name: str = "order_id") -> str:
-    """Return a valid order id as a plain text: a member of an enumeration of the shop's is written by its name.
+    """Return a valid order id as a plain text: a member of the shop's own enumeration would be formatted by its name.
 
-    :param name: of the argument, for the errors.
-    :raises TypeError: it is not a string.
-    :raises ValueError: it is empty, longer than `MAX_ID` characters, or contains a control character, a line break or
-        half of a surrogate pair. The message gives the character's number and never quotes the id.
+    :param name: the name of the argument, for the errors.
+    :raises TypeError: the id is not a string.
+    :raises ValueError: the id is empty, longer than `MAX_ID` characters, or contains a control character, a line break
+        or half of a surrogate pair. The message gives the character's number and never quotes the id.
     """
     if not isinstance(order_id, str):
         remedy = "write str(order.id), in a template order.id|string"
@@ -236,7 +233,7 @@ def require_order_id(order_id: object, name: str = "order_id") -> str:
 
 
 def is_order_id(text: object) -> bool:
-    """Whether this is a valid order id; a caller may give anything, such as a checkout in the place of its id."""
+    """Whether this is a valid order id; a caller may pass any object, such as a checkout instead of its id."""
     return isinstance(text, str) and _fault(text) is None
 
 
@@ -256,8 +253,8 @@ def _fault(text: str) -> str | None:
 def require_account_name(name: object) -> str:
     """Return a valid account name as a plain text; "" is the account of the settings.
 
-    :raises TypeError: it is not a string.
-    :raises ValueError: it is longer than 255 characters, or contains control characters.
+    :raises TypeError: the name is not a string.
+    :raises ValueError: the name is longer than 255 characters, or contains control characters.
     """
     if not isinstance(name, str):
         raise TypeError(f"account must be a string, not {type(name).__name__}; '' is the account of the settings")
@@ -272,11 +269,11 @@ def order_of_request(reference: str) -> str:
 
 
 def request_of(order_id: str) -> str | None:
-    """The reference of the payment request whose order id this is; None for an order of the shop."""
+    """The reference of the payment request with this order id; None for an order of the shop."""
     return order_id.removeprefix(_REQUEST) if order_id.startswith(_REQUEST) else None
 
 
 def order_text(order_id: str) -> str:
-    """An order or a payment request as sentences name it, such as `order o-1` or `request logo`."""
+    """The name of an order or a payment request in sentences, such as `order o-1` or `request logo`."""
     request = request_of(order_id)
     return f"order {order_id}" if request is None else f"request {request}"

@@ -1,6 +1,6 @@
 """The total of an order, with either the customer's or the shop's amount fixed.
 
-A shop returns `Pay` when the customer pays exactly this amount, or `Receive` when the shop receives exactly that.
+A shop returns `Pay` if the customer pays exactly this amount, or `Receive` if the shop receives exactly this amount.
 `Pay` is sent as the service's `inputAmount`, `Receive` as its `outputAmount`; the service takes exactly one of them.
 """
 
@@ -20,16 +20,16 @@ _NUMBER = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)(e[+-]?[0-9]+)?|[+-]?(s?
 _MAYBE_THOUSANDS = re.compile(r"[1-9][0-9]{0,2}[.,][0-9]{3}")
 _EXPONENT = re.compile(r"[0-9]e", re.I)
 
-# More than any order costs; the limit keeps hostile numbers from becoming megabytes of digits.
+# More digits than any order's price has; the limit prevents hostile numbers with megabytes of digits.
 _MAX_DIGITS = 40
 
 EXACT = Context(prec=600)
 """Arithmetic with more digits than any sum has; the caller's own decimal context could round."""
 
-# Longer than any number that the client accepts.
+# Longer than any number that the client accepts, in digits.
 _MAX_TEXT = 255
 
-# Codes that the standard has withdrawn: money in them may be stored, or under way.
+# Codes that the standard has withdrawn; money in these currencies may be stored, or under way.
 _WITHDRAWN = dict.fromkeys(("ANG", "BGN", "CUC", "HRK", "SLL", "ZWL"), 2)
 
 
@@ -46,7 +46,7 @@ class NothingToPay(ValueError):
 
 @cache
 def _minor_units() -> dict[str, int | None]:
-    """The decimals of each ISO 4217 code; None where the standard gives none (gold, test codes)."""
+    """The decimals of each ISO 4217 code; None if the standard defines none (gold, test codes)."""
     # Imported late: parsing the standard's table takes longer than importing the rest of this package.
     import iso4217
 
@@ -73,24 +73,24 @@ def decimals_of(currency: str) -> int | None:
 
 
 plain_code = str.__str__
-"""The code of a currency as a text of its own: a member of an enumeration of the shop's is written by its name."""
+"""Returns a currency's code as a plain text: a member of the shop's own enumeration would be formatted by its name."""
 
 
 def is_token(currency: str) -> bool:
-    """Whether a currency is a token, paid to wallets, and not one of bank accounts."""
-    # By its form: a stored code may be one that the standard does not have any more.
+    """Whether a currency is a token, which is paid to wallets, and no currency of bank accounts."""
+    # Decided by the form, because the standard may have withdrawn a stored code.
     return "-" in currency
 
 
 def exact_decimal(name: str, amount: Decimal | int | str, currency: str | None, places: int | None) -> Decimal:
-    """An amount as an exact Decimal of zero or more: the one check of whatever money a caller gives.
+    """An amount as an exact Decimal of zero or more: the only check of money that callers pass.
 
-    :param name: of the argument, for the errors.
-    :param currency: for the errors.
-    :param places: the most decimals that the currency has; None where nobody here knows.
+    :param name: the name of the argument, for the errors.
+    :param currency: the currency, for the errors.
+    :param places: the maximum number of decimals of the currency; None if it is unknown.
     :raises TypeError: the amount is a float or another type.
-    :raises ValueError: not a number, not finite, negative, more than 40 digits, or more decimals than `places`, where
-        zeros at the end are none.
+    :raises ValueError: not a number, not finite, negative, more than 40 digits, or more decimals than `places`;
+        trailing zeros do not count as decimals.
     """
     of = "" if currency is None else f" in {currency}"
     if isinstance(amount, bool) or not isinstance(amount, (Decimal, int, str)):
@@ -112,7 +112,7 @@ def exact_decimal(name: str, amount: Decimal | int | str, currency: str | None, 
     if places is not None and exponent < -places and exact.adjusted() < _MAX_DIGITS:
         rounded = exact.quantize(Decimal(1).scaleb(-places), context=EXACT)
         if rounded == exact:
-            # Zeros at the end are no decimals; a column `NUMERIC(12, 4)` adds them.
+            # Trailing zeros do not count as decimals; a column `NUMERIC(12, 4)` adds them.
             exact, exponent = rounded, -places
     if exact.adjusted() >= _MAX_DIGITS or exponent < -_MAX_DIGITS or len(exact.as_tuple().digits) > _MAX_DIGITS:
         raise ValueError(f"{name}{of} has more than {_MAX_DIGITS} digits")
@@ -127,22 +127,22 @@ def exact_decimal(name: str, amount: Decimal | int | str, currency: str | None, 
 def positive_amount(amount: Decimal | int | str, currency: str, name: str = "amount") -> Decimal:
     """The amount as an exact, positive Decimal with the currency's own number of decimals.
 
-    :param name: of the argument, for the errors.
+    :param name: the name of the argument, for the errors.
     :raises TypeError: the amount is a float or another type.
     :raises ValueError: zero, negative, not finite, more decimals than the currency has, or an unknown currency.
     """
     places = decimals_of(currency)
     exact = exact_decimal(name, amount, currency, places)
     if exact == 0:
-        told = f"{name} {str(exact)[:40]} in {currency} is not positive: there is nothing to pay"
-        raise NothingToPay(told, currency)
+        message = f"{name} {str(exact)[:40]} in {currency} is not positive: there is nothing to pay"
+        raise NothingToPay(message, currency)
     if places is None:
         return Decimal(format(exact, "f"))
     return exact.quantize(Decimal(1).scaleb(-places), context=EXACT)
 
 
 def number_of(text: str | None) -> Decimal | None:
-    """Parse a stored number, or one of the shop's; None for what is no amount of money, such as 1e9999."""
+    """Parse a number that is stored or from the shop; None if it cannot be an amount of money, such as 1e9999."""
     try:
         number = Decimal("NaN" if text is None else text)
     except InvalidOperation:
@@ -154,7 +154,7 @@ def number_of(text: str | None) -> Decimal | None:
 
 @dataclass(frozen=True, slots=True)
 class Amount:
-    """A sum of money, as the service reported it."""
+    """A sum of money that the service reported."""
 
     amount: Decimal
     """The exact amount, with as many decimals as the service sent."""
@@ -167,7 +167,7 @@ class Amount:
 
 
 def amount_of(amount: str | None, currency: str | None) -> Amount | None:
-    """The amount in two columns; None where one is missing, or holds what is no number."""
+    """The amount in two columns; None if a column is empty, or the amount is no number."""
     if not currency:
         return None
     number = number_of(amount)
@@ -179,21 +179,21 @@ def whole_units(amount: Decimal, currency: str) -> Decimal:
     try:
         places = decimals_of(currency)
     except ValueError:
-        # The service's own code, which no one here knows.
+        # A code of the service that is unknown here.
         places = None
     whole = amount if places is None else amount.quantize(Decimal(1).scaleb(-places), ROUND_DOWN, EXACT)
-    # As it was written, where nothing is left out.
+    # Keep the original notation if rounding changes nothing.
     return amount if whole == amount else whole
 
 
 def typed_amount(text: str, name: str = "amount") -> str:
-    """A number as a person types it, on a page or in a command, with a point before its decimals.
+    """A number that a person typed, on a page or in a command, with a point before its decimals.
 
-    A comma is a decimal mark, too, whatever the language.
+    In every language, a comma counts as a decimal mark too.
 
-    :param name: of the field or option, for the errors.
-    :raises ValueError: it is empty; may be thousands, because three digits follow its only mark; or has an exponent,
-        which a person types by mistake.
+    :param name: the name of the field or option, for the errors.
+    :raises ValueError: the text is empty; may mean thousands, because three digits follow its only mark; or has an
+        exponent, which a person types by mistake.
     """
     number = text.strip()
     if not number:
@@ -209,7 +209,7 @@ def typed_amount(text: str, name: str = "amount") -> str:
 
 
 def amount_to_type(amount: Decimal) -> str:
-    """An amount as `typed_amount` reads it: with a zero at the end where it could be taken for thousands."""
+    """An amount in the form that `typed_amount` reads: with a trailing zero if it could be mistaken for thousands."""
     text = f"{amount:f}"
     return f"{text}0" if _MAYBE_THOUSANDS.fullmatch(text) else text
 
@@ -220,10 +220,10 @@ class Pay:
 
     :param amount: Decimal, int or str; never a float.
     :param currency: ISO 4217 code, or a token id of the service.
-    :param receive_in: the currency that the shop receives, if it is another one; None for `currency`.
-    :param parts: several payments may pay it, each of any amount up to what is left.
-    :param now: the amount that the next checkout asks for, such as a deposit or an instalment; it may be paid in parts
-        then. Once less is left, what is left is asked for. Zero asks for all that is left.
+    :param receive_in: the currency that the shop receives; None for `currency`.
+    :param parts: whether several payments may pay the order, each of any amount up to the balance.
+    :param now: the amount that the next checkout asks for, such as a deposit or an instalment; the order may then be
+        paid in parts. If the balance is smaller, the checkout asks for the balance. Zero asks for the whole balance.
     :raises TypeError: the amount is a float or another type.
     :raises ValueError: zero, negative, not finite, more decimals than the currency has, or an unknown currency.
     """
@@ -249,7 +249,7 @@ class Pay:
         object.__setattr__(self, "currency", plain_code(currency))
         if receive_in is not None:
             decimals_of(receive_in)
-        # The same total, whether or not the shop writes the default out.
+        # Equal totals stay equal if the shop passes the default explicitly.
         object.__setattr__(self, "receive_in", None if receive_in in (None, currency) else plain_code(receive_in))
         object.__setattr__(self, "parts", parts or now is not None)
         due = None
@@ -267,7 +267,7 @@ class Receive:
 
     :param amount: Decimal, int or str; never a float.
     :param currency: ISO 4217 code, or a token id of the service.
-    :param pay_in: the currency that the customer pays in.
+    :param pay_in: the currency in which the customer pays.
     :raises TypeError: the amount is a float or another type.
     :raises ValueError: zero, negative, not finite, more decimals than the currency has, or an unknown currency.
     """
@@ -290,6 +290,6 @@ Total = Pay | Receive
 
 
 def plain_total(total: Total) -> Total:
-    """The same total as a plain `Pay` or `Receive`: an object of a subclass equals no stored total."""
+    """A total as a plain `Pay` or `Receive`, because an object of a subclass equals no stored total."""
     kind = Pay if isinstance(total, Pay) else Receive
     return kind(**{each.name: getattr(total, each.name) for each in fields(kind)})
