@@ -14,21 +14,21 @@
 Each part of the service is an attribute of the client, and has a page with an example:
 `python -m pydoc flask_paycheckout.client.resources.auth`, `.checkouts`, `.deposits`, `.fiat_disbursements`,
 `.crypto_disbursements`, `.recipients`, `.payments` and `.references`; the last two are deprecated by the service and
-warn. Records that are sent and received stand beside the calls that use them, and can be imported from here.
+warn. Records that are sent and received are defined beside the calls that use them, and can be imported from here.
 
-The examples run as they stand, with this client, against `python -m flask_paycheckout.sandbox --control-token control`.
-For the acts of customers and banks they use the sandbox's control interface:
+The examples run unchanged, with this client, against `python -m flask_paycheckout.sandbox --control-token control`.
+For the actions of customers and banks they use the sandbox's control interface:
 
     >>> import httpx
     >>> sandbox = httpx.Client(base_url="http://127.0.0.1:8790/_sandbox/", headers={"X-Sandbox-Control": "control"})
 
 Every response of the service is a JSON envelope `{statusCode, message, data}`, or `{statusCode, error, message}` for a
-refusal. The `statusCode` in the body decides, never the HTTP status. Amounts are exact `Decimal`s both ways,
-timestamps aware `datetime`s in UTC, ids opaque strings.
+refusal. The `statusCode` in the body decides, never the HTTP status. Amounts are exact `Decimal`s in both
+directions, timestamps are aware `datetime`s in UTC, and ids are opaque strings.
 
-Every call ends within the client's `timeout`, retries included, with a record or with an error: a
-`RequestRefused` when the service said no, a `TransportFailed` when no usable answer came, and of those an
-`OutcomeUnknown` when money may have moved all the same; `python -m pydoc flask_paycheckout.client.errors` has all.
+Every call ends within the client's `timeout`, including retries, with a record or with an error: a `RequestRefused` if
+the service refused it, or a `TransportFailed` without a usable answer, which is an `OutcomeUnknown` if money may have
+moved; `python -m pydoc flask_paycheckout.client.errors` lists all errors.
 """
 
 from __future__ import annotations
@@ -119,8 +119,8 @@ if TYPE_CHECKING:
 else:
     import lazy_loader
 
-    # Not from a stub: frozen programs, and images made smaller, have none. And without `__dir__`: `pydoc` would load
-    # all of these names and bury the text above under their pages.
+    # The names are not in a stub file, because frozen programs and minimized images have no stubs. `__dir__` is left
+    # out, because `pydoc` would load all names and bury the text above under their pages.
     __getattr__, _, __all__ = lazy_loader.attach(
         __name__,
         submod_attrs={

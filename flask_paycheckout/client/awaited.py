@@ -17,7 +17,7 @@ R = TypeVar("R")
 W = TypeVar("W", bound="Blocking | Awaited")
 """How a client waits."""
 
-# A moment more than httpx has for connecting, so that a connection that was never made is told as such.
+# Slightly more time than httpx has for connecting, so that a failed connection attempt is reported as such.
 _GRACE = 0.05
 
 
@@ -34,17 +34,17 @@ class Awaited:
     async def send(self, request: httpx.Request) -> httpx.Response:
         """The response to a request, with its whole body.
 
-        :raises TimeoutError: the call's time is over.
+        :raises TimeoutError: the call's deadline has passed.
         """
         async with asyncio.timeout(request.extensions[LIMITS].left() + _GRACE):
             return await self.http.send(request)
 
     async def sleep(self, pace: Pace, seconds: float) -> None:
-        """Let the loop do something else."""
+        """Suspend the call; the loop continues."""
         await asyncio.sleep(seconds)
 
     async def in_thread(self, call: Callable[[], R]) -> R:
-        """The result of a function, which may block a thread of its own."""
+        """The result of a blocking function, which runs in a thread of its own."""
         return await asyncio.to_thread(call)
 
     def run(self, coroutine: Coroutine[Any, Any, R]) -> Coroutine[Any, Any, R]:
@@ -52,7 +52,7 @@ class Awaited:
         return coroutine
 
     def each(self, records: AsyncGenerator[R, None]) -> AsyncGenerator[R, None]:
-        """The generator, for the caller to walk."""
+        """The generator, for the caller to iterate over."""
         return records
 
     async def close(self) -> None:
@@ -61,17 +61,17 @@ class Awaited:
 
 
 class _Connections(httpx.AsyncBaseTransport):
-    """Sends requests, and reads each response whole, as long as it stays within the request's `Limits`.
+    """Sends requests, and reads each response completely, within the request's `Limits`.
 
-    Kept connections are for requests that may be repeated, and a new one is for each other request: on a kept
-    connection, bytes left over from the response before could pass for a request's own.
+    Kept connections are used for requests that may be retried. Each other request gets a new connection: on a kept
+    connection, bytes left over from the previous response could be mistaken for its response.
 
-    :param given: a transport of the caller's own to send through; its maker closes it.
+    :param given: the caller's own transport, which the caller closes.
     """
 
     def __init__(self, given: httpx.AsyncBaseTransport | None) -> None:
         self._given = given
-        # The event loop of the connections: the first request's.
+        # The event loop of the first request, to which the connections belong.
         self._loop: asyncio.AbstractEventLoop | None = None
         if given is None:
             verify = httpx.create_ssl_context(trust_env=False)
@@ -80,7 +80,7 @@ class _Connections(httpx.AsyncBaseTransport):
             )
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        """Send, and give the response with its whole body."""
+        """Send the request, and return the response with its whole body."""
         limits = request.extensions[LIMITS]
         response = await (self._given.handle_async_request if self._given else self._send)(request)
         stream = response.stream
@@ -94,9 +94,9 @@ class _Connections(httpx.AsyncBaseTransport):
         return body.whole()
 
     async def _send(self, request: httpx.Request) -> httpx.Response:
-        """Send over the connections that fit the request.
+        """Send the request over kept connections or a new one.
 
-        :raises httpx.ConnectError: they belong to another event loop.
+        :raises httpx.ConnectError: the connections belong to another event loop.
         """
         loop = asyncio.get_running_loop()
         self._loop = self._loop or loop
@@ -105,9 +105,9 @@ class _Connections(httpx.AsyncBaseTransport):
         request.extensions = {**request.extensions, "trace": _watch}
         transport = self._kept if request.extensions[LIMITS].repeatable else self._fresh
         response = await transport.handle_async_request(request)
-        # A mock that answers in the place of httpx has no stream.
+        # A mock that replaces httpx has no stream.
         if getattr(response.extensions.get("network_stream"), "is_unanswered", False):
-            # This response was there before its request. Closed unread, it closes its connection.
+            # This response arrived before its request. Closing it unread closes its connection.
             await response.aclose()
             response = await self._fresh.handle_async_request(request)
         return response
@@ -115,14 +115,14 @@ class _Connections(httpx.AsyncBaseTransport):
     async def aclose(self) -> None:
         """Close the connections."""
         if self._given is None:
-            # Connections of an event loop that is closed have no use any more, and cannot be closed.
+            # Connections of a closed event loop are useless, and cannot be closed.
             with suppress(RuntimeError):
                 await self._kept.aclose()
             await self._fresh.aclose()
 
 
 async def _watch(event: str, info: dict[str, Any]) -> None:
-    """Let each new stream tell whether it was written to and not read from since then."""
+    """Make each new stream record whether it was written to and not read from since."""
     if event not in CONNECTED:
         return
     stream = info["return_value"]

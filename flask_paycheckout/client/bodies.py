@@ -33,9 +33,9 @@ _OPTIONS = get_type_hints(CallOptions)
 
 
 class Fields:
-    """Writes the values of a `TypedDict` or dataclass; its annotations say how, and their None what may be missing.
+    """Encodes the values of a `TypedDict` or dataclass by its annotations; a field with None may be left out.
 
-    An amount may be zero where it may be left out. A dataclass's field that `repr` does not show is kept hidden.
+    An optional amount may be zero. A dataclass's field that `repr` does not show stays hidden.
     """
 
     def __init__(self, declared: type[Any]) -> None:
@@ -44,13 +44,13 @@ class Fields:
         self._required = {name for name, kinds in self._kinds.items() if NoneType not in kinds}
         self._secret = {field.name for field in fields(declared) if not field.repr} if is_dataclass(declared) else ()
 
-    def query(self, given: Mapping[str, Any], page: int | None = None) -> str:
+    def query(self, filters: Mapping[str, Any], page: int | None = None) -> str:
         """The query string.
 
         :raises TypeError: there is no such filter, or its value has the wrong type.
         :raises ValueError: a count is not positive, an amount negative, a text not encodable.
         """
-        written = self._written(given, "", None)
+        written = self._written(filters, "", None)
         if page is not None:
             written["page"] = _count("page", page)
         return query_text(written)
@@ -59,8 +59,8 @@ class Fields:
         """The JSON object.
 
         :param given: the keyword arguments, or the dataclass.
-        :param place: goes before each name in a complaint.
-        :param currency: of the amounts.
+        :param place: the prefix of each name in an error message.
+        :param currency: the currency of the amounts.
         :raises TypeError: a field is missing or unknown, or its value has the wrong type.
         :raises ValueError: an amount is not positive or has too many decimals, a text is not encodable.
         """
@@ -95,16 +95,16 @@ fields_of = cache(Fields)
 
 
 def as_number(amount: Decimal) -> msgspec.Raw:
-    """`amount` as a plain JSON number, every digit kept: Decimal('1E+2') is sent as 100."""
+    """`amount` as a plain JSON number with all of its digits: Decimal('1E+2') is sent as 100."""
     return msgspec.Raw(f"{amount:f}".encode())
 
 
 def exact_amount(name: str, amount: Amount, currency: str | None = None, *, zero: bool = False) -> Decimal:
-    """The amount of the argument `name`, exactly as given.
+    """The exact amount of the argument `name`.
 
-    The decimals of a currency that ISO 4217 knows are held; of another one only the service knows them.
+    The decimals of ISO 4217 are enforced; only the service knows the decimals of other currencies.
 
-    :param zero: whether zero will do.
+    :param zero: whether zero is allowed.
     :raises TypeError: the amount is a float or another type.
     :raises ValueError: not a number, not finite, not positive, or more decimals than the currency has.
     """
@@ -115,9 +115,9 @@ def exact_amount(name: str, amount: Amount, currency: str | None = None, *, zero
 
 
 def whole_amount(name: str, amount: Amount) -> Decimal:
-    """The amount of the argument `name` where the service takes an integer only; see `exact_amount`.
+    """The amount of the argument `name` for a field in which the service accepts only an integer; see `exact_amount`.
 
-    :raises ValueError: also when there is a fraction.
+    :raises ValueError: also if the amount has a fraction.
     """
     exact = exact_amount(name, amount)
     if exact != exact.to_integral_value():
@@ -126,7 +126,7 @@ def whole_amount(name: str, amount: Amount) -> Decimal:
 
 
 def _places(currency: str) -> int | None:
-    """The decimals of an ISO 4217 currency; None for every other code, which the service judges."""
+    """The decimals of an ISO 4217 currency; None for every other code, which the service checks."""
     try:
         return decimals_of(currency)
     except ValueError:
@@ -140,10 +140,10 @@ def _object(kind: Any, name: str, value: object, currency: str | None = None) ->
 
 
 def text(name: str, value: str) -> str:
-    """`value` when it is a string that UTF-8 can carry.
+    """Return `value` if it is a string that UTF-8 can encode.
 
-    :raises TypeError: it is no string.
-    :raises ValueError: it holds half of a surrogate pair.
+    :raises TypeError: the value is no string.
+    :raises ValueError: the value contains an unpaired surrogate.
     """
     if not isinstance(value, str):
         raise TypeError(f"{name} must be a string, not {type(value).__name__}")
@@ -167,36 +167,37 @@ def _count(name: str, value: int) -> int:
 
 
 def texts(**values: str | None) -> JsonObject:
-    """Strings under their wire names; None leaves one out."""
+    """Strings under their wire names; values of None are left out."""
     return {wire_name(name): text(name, value) for name, value in values.items() if value is not None}
 
 
 def batch(
     name: str, items: Iterable[Any], kind: type[Any], currency: str | None = None
 ) -> tuple[list[JsonObject], tuple[str, ...]]:
-    """The objects of a batch's items, at least one and all of one kind, and the references that they carry.
+    """The JSON objects of a batch's items, at least one and all of one kind, and the items' references.
 
-    :param currency: of the amounts, where an item has no currency of its own.
-    :raises TypeError: an item is of another kind, or a field of it has the wrong type; the text names it.
-    :raises ValueError: there are none, or one cannot be sent; the text names it.
+    :param currency: the currency of the amounts, unless an item has a currency of its own.
+    :raises TypeError: an item is of another kind, or its field has the wrong type; the text names it.
+    :raises ValueError: there are no items, or an item cannot be sent; the text names it.
     """
-    taken = tuple(items)
-    if not taken:
+    records = tuple(items)
+    if not records:
         raise ValueError(f"{name} is empty")
     written = [
-        _object(kind, f"{name}[{index}]", item, getattr(item, "currency", currency)) for index, item in enumerate(taken)
+        _object(kind, f"{name}[{index}]", item, getattr(item, "currency", currency))
+        for index, item in enumerate(records)
     ]
-    return written, tuple(item.reference for item in taken if item.reference is not None)
+    return written, tuple(item.reference for item in records if item.reference is not None)
 
 
 def query_text(values: Mapping[str, object]) -> str:
-    """A query string with its question mark, of values of any kind; nothing without values, and None leaves one out."""
+    """A query string with its question mark, made of values of any kind except None; empty without values."""
     written = {name: _spelled(value) for name, value in values.items() if value is not None}
     return "?" + urlencode(written, safe="", quote_via=quote) if written else ""
 
 
 def _spelled(value: object) -> str:
-    """A value as a query spells it."""
+    """A value in the form of a query string."""
     if isinstance(value, bool):
         return "true" if value else "false"
     return f"{value:f}" if isinstance(value, Decimal) else str(value)

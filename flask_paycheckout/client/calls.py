@@ -1,6 +1,6 @@
-"""One call from start to end: sign and send, read the envelope, try again, name what failed.
+"""One call from start to end: sign and send, read the envelope, retry, and raise the error.
 
-Resources state what they call and what they expect; everything that all calls share happens here, once.
+Resources declare their operations and records; this module has everything that all calls share.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ _log = logging.getLogger("flask_paycheckout.client")
 T = TypeVar("T")
 
 Observe = Callable[[str, "PaymentsError | None", float], object]
-"""Called after each call with its operation, its error, and the seconds that it took."""
+"""Called after each call with its operation, its error, and its duration in seconds."""
 
-# The service serves another form of the call, or has no such thing.
+# The service has another form of the call, or no such resource.
 _NOT_THERE = (HTTPStatus.NOT_FOUND, HTTPStatus.METHOD_NOT_ALLOWED)
 _UNSENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)
 
@@ -48,13 +48,13 @@ _UNSENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)
 class Caller(Generic[W]):
     """Carries out operations for the resources of one client.
 
-    The methods differ in what they make of the answer. What is asked is told to all of them by the fields of `Call`.
+    The methods differ in the result that they read from the answer. Their keyword arguments are the fields of `Call`.
 
     :raises PaymentsError: see `errors`.
 
-    :ivar waiting: how the client waits.
+    :ivar waiting: blocks or awaits; see `waiting`.
     :ivar observe: see `Observe`.
-    :ivar owns_connections: whether closing the client closes them.
+    :ivar owns_connections: whether closing the client closes the connections.
     """
 
     waiting: W
@@ -64,7 +64,7 @@ class Caller(Generic[W]):
     owns_connections: bool = True
 
     def limited(self, timeout: float | None = None, retries: int | None = None) -> Caller[W]:
-        """The caller with other limits of a call; None keeps one."""
+        """This caller with other limits for a call; None keeps the present limit."""
         return replace(self, retries=self.retries.limited(timeout, retries))
 
     async def record(self, operation: Operation[R], **asked: Any) -> R:
@@ -88,17 +88,17 @@ class Caller(Generic[W]):
     ) -> Page[R]:
         """A page of a list.
 
-        :param before: the records of the page that it follows. A list may take no page: the interface names none for
-            that of banks.
+        :param before: the records of the previous page. They show a list that ignores the page number; the interface
+            names no page number for the list of banks.
         """
-        found, _ = await self.fetch(listing, filters, page)
-        if found.docs == before:
+        current, _ = await self.fetch(listing, filters, page)
+        if current.docs == before:
             raise TransportFailed(str(listing.operation), f"page {page} has the records of the page before")
-        return attach(found, READ_PAGE, lambda: self.page(listing, filters, found.page + 1, found.docs))
+        return attach(current, READ_PAGE, lambda: self.page(listing, filters, current.page + 1, current.docs))
 
     def iterate(self, listing: Listing[R], filters: Mapping[str, Any]) -> AsyncGenerator[R, None]:
         """The records of every page; see `paging.walk`."""
-        # A filter that is wrong is named here, not when the first record is wanted.
+        # Check the filters now, and not only when the first record is read.
         fields_of(listing.filters).query(filters)
         return walk(listing, lambda number: self.fetch(listing, filters, number), sort=filters.get("sort"))
 
@@ -110,9 +110,9 @@ class Caller(Generic[W]):
         *,
         may_be_blank: bool = True,
     ) -> tuple[Page[R], bool]:
-        """A page, and whether it came as a plain array, or as its first record alone.
+        """A page, and whether the answer was a plain array, or the page's first record alone.
 
-        :param may_be_blank: whether data without any field means, on the first page, that there is no record.
+        :param may_be_blank: whether an empty object as the first page means that there is no record.
         """
         reader = reader_of(listing.operation.answer)
         limit = filters.get("limit") or DEFAULT_LIMIT
@@ -123,35 +123,37 @@ class Caller(Generic[W]):
                 form = "array"
             elif listing.is_open and "docs" not in data:
                 data, form = [data] if data else [], "record"
-            found = page_of(data, reader) if form == "page" else page_of_array(reader.read_each(data), page or 1, limit)
-            for record in found.docs:
+            result = (
+                page_of(data, reader) if form == "page" else page_of_array(reader.read_each(data), page or 1, limit)
+            )
+            for record in result.docs:
                 response.kept_in(record)
-            return response.kept_in(found), form
+            return response.kept_in(result), form
 
         query = fields_of(listing.filters).query(filters, page)
-        found, form = await self._ask(listing.operation, read, query=query)
+        result, form = await self._ask(listing.operation, read, query=query)
         if form == "record":
-            if not (found.docs or may_be_blank) and found.page == 1:
-                # A look-up that finds nothing lets a payout be sent again, which needs a clearer answer than `{}`.
+            if not (result.docs or may_be_blank) and result.page == 1:
+                # A lookup without a result lets a payout be sent again, which needs a clearer answer than `{}`.
                 raise TransportFailed(str(listing.operation), "the answer does not say whether there are records")
-            if found.docs and limit > 1:
-                # Each answer shows one record: the page is read as so many pages of one.
+            if result.docs and limit > 1:
+                # Each answer has one record, so read the page as several pages with one record each.
                 docs: tuple[R, ...] = ()
-                for place in range((found.page - 1) * limit + 1, found.page * limit + 1):
+                for place in range((result.page - 1) * limit + 1, result.page * limit + 1):
                     single, _ = await self.fetch(listing, {**filters, "limit": 1}, place)
-                    # A service that shows one record whatever page is asked for, such as the one of an id, repeats it.
+                    # A service that ignores the page number, for example because of an id filter, repeats its record.
                     if single.docs in ((), docs[-1:]):
                         break
                     docs += single.docs
-                found = page_of_array(docs, found.page, limit)
-        return found, form != "page"
+                result = page_of_array(docs, result.page, limit)
+        return result, form != "page"
 
     async def data(self, operation: Operation[Any], **asked: Any) -> JsonObject | list[Any] | None:
-        """The response's `data`, as it is."""
+        """The response's `data`, unchanged."""
         return await self._ask(operation, lambda response: response.envelope().get("data"), **asked)
 
     async def pdf(self, operation: Operation[Any], **asked: Any) -> bytes:
-        """The body itself, when it is HTTP 200 and a PDF; otherwise the envelope decides."""
+        """The body itself, if the HTTP status is 200 and the body a PDF; otherwise the envelope decides."""
 
         def read(response: _Response) -> bytes:
             http = response.http
@@ -174,9 +176,9 @@ class Caller(Generic[W]):
         return result
 
     def _report(self, call: Call, error: PaymentsError | None, began: float) -> None:
-        """Tell who observes the calls."""
+        """Pass the call to the observer."""
         if self.observe is not None:
-            # An observer changes nothing: the call may have moved money.
+            # An observer's error must not change the result: the call may have moved money.
             with suppress(Exception):
                 self.observe(call.name, error, self.retries.pace.elapsed() - began)
 
@@ -185,9 +187,9 @@ class Caller(Generic[W]):
         retries, pace = self.retries, self.retries.pace
         signer = self.sender.signers.get(call.operation.access)
         token = signer if isinstance(signer, RenewedToken) else None
-        held = token and (token.held or await self.waiting.in_thread(partial(token.renew, None)))
+        token_in_use = token and (token.held or await self.waiting.in_thread(partial(token.renew, None)))
         number, until = 0, pace.elapsed() + retries.budget
-        missed: RequestRefused | None = None
+        refusal: RequestRefused | None = None
         while True:
             try:
                 return await self._attempt(call, read, until - pace.elapsed())
@@ -195,15 +197,15 @@ class Caller(Generic[W]):
                 failure = error
             if isinstance(failure, RequestRefused) and failure.status_code in _NOT_THERE:
                 if call.operation.sample is None:
-                    raise missed or failure
-                call, missed = call.in_other_form(), failure
+                    raise refusal or failure
+                call, refusal = call.in_other_form(), failure
             elif token is not None and isinstance(failure, Unauthorized) and failure.status_code == 401:
-                # It is certain: the service carried nothing out, so that a call which moves money is sent again too.
+                # The service certainly carried nothing out, so a call that moves money is retried too.
                 try:
-                    await self.waiting.in_thread(partial(token.renew, held))
+                    await self.waiting.in_thread(partial(token.renew, token_in_use))
                 except Exception as failed:
                     raise failure from failed
-                # Once in a call.
+                # Renew the token only once in a call.
                 token = None
                 if until - pace.elapsed() < SHORTEST_ATTEMPT:
                     raise failure
@@ -229,8 +231,8 @@ class Caller(Generic[W]):
         except Unreadable as unreadable:
             failure = call.failed(f"{unreadable} (HTTP {status})")
         except (httpx.RequestError, OSError, ValueError, TypeError, ArithmeticError) as error:
-            # When a transport or hook raises, the request may have been sent already.
-            # A transport of the caller's own may quote what it could not send.
+            # If a transport or hook raises an error, the request may have been sent already.
+            # The caller's own transport may quote the request in its error.
             text = hide(_error_text(error), request.extensions[SECRETS])
             failure = call.failed(text, request_sent=not isinstance(error, _UNSENT))
         if failure is not None:
@@ -239,20 +241,20 @@ class Caller(Generic[W]):
                 failure.http_status, failure.headers = status, ResponseHeaders(http.headers)
                 failure.retry_after = seconds_to_wait(http.headers.get("retry-after"), wall)
         took = 1000 * (pace.elapsed() - began)
-        # Neither the query, which may hold names and addresses, nor headers and body.
+        # Do not log the query, which may contain names and addresses, nor headers and body.
         _log.debug("%s %s: %s (%.0f ms)", call.operation.method, call.path, failure or f"HTTP {status}", took)
         if failure is None:
             return result
-        # Raised outside of the handlers, and without the frames that held the answer's words: those may repeat what was
-        # sent.
+        # Raised outside of the handlers, and without the frames that contain the answer's text, which may repeat
+        # secrets of the request.
         raise failure.with_traceback(None)
 
 
 class _Response:
     """The response to one attempt.
 
-    :ivar http: as httpx gives it.
-    :ivar info: as records tell of it.
+    :ivar http: the response of httpx.
+    :ivar info: the facts that its records keep.
     """
 
     def __init__(self, call: Call, http: httpx.Response) -> None:
@@ -261,14 +263,14 @@ class _Response:
         self.info = ResponseInfo(call.name, http.status_code, headers, call.requested_id)
 
     def kept_in(self, record: R) -> R:
-        """A record of this response."""
+        """Attach this response's facts to a record."""
         return attach(record, RESPONSE, self.info)
 
     def envelope(self) -> JsonObject:
         """The envelope of a success.
 
-        :raises RequestRefused: it is the envelope of a refusal.
-        :raises Unreadable: it is neither.
+        :raises RequestRefused: the body is the envelope of a refusal.
+        :raises Unreadable: the body is neither envelope.
         """
         envelope = envelope_of(self.http.content)
         status_code = status_code_of(envelope, self.operation.status_key)
@@ -284,7 +286,7 @@ class _Response:
 
 
 def _error_text(error: Exception) -> str:
-    """The failure in words, without the library's own text where that may quote the request."""
+    """The failure in words, without the library's own text if that may quote the request."""
     kind = type(error).__name__
     if isinstance(error, (httpx.TimeoutException, TimeoutError)):
         return f"no whole answer in time ({kind})"

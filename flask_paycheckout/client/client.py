@@ -1,4 +1,4 @@
-"""The clients: one object for the whole service, which blocks or is awaited."""
+"""The clients: one object for the whole service, with blocking or awaited methods."""
 
 from __future__ import annotations
 
@@ -43,13 +43,13 @@ AccessToken = str | Callable[[], str] | Signer
 _PATH = re.compile(f"{PATH}+")
 
 
-# The variables of the environment with a client's address, and its keys: id, secret and access token.
+# The environment variables with a client's address and keys: id, secret and access token.
 _ADDRESS = "PAYCHECKOUT_BASE_URL"
 _KEYS = ("PAYCHECKOUT_CLIENT_ID", "PAYCHECKOUT_CLIENT_SECRET", "PAYCHECKOUT_ACCESS_TOKEN")
 
 
 class _Client(Resource[W], Generic[W, Transport]):
-    """Everything that both clients have."""
+    """The common part of both clients."""
 
     def __init__(
         self,
@@ -69,11 +69,11 @@ class _Client(Resource[W], Generic[W, Transport]):
         if base_url is None and not (base_url := address):
             raise ValueError(f"base_url is missing: give the service's address, or set {_ADDRESS}")
         base_url = checked_base_url(base_url)
-        # The keys of the environment go to no other address.
+        # Never send the keys of the environment to another address.
         if client_id is client_secret is access_token is signer is None and address in (None, base_url, f"{base_url}/"):
             client_id, client_secret, access_token = (concealed(os.environ.get(name)) for name in _KEYS)
         signers = _signers(client_id, client_secret, access_token, signer)
-        # Signs by the clock that a transport brings along, so that a test which moves time moves both ends.
+        # Sign with the clock of the transport, if it has one, so that a test that moves time moves both ends.
         clock = getattr(transport, "clock", None)
         pace = Pace() if clock is None else Pace(wall=lambda: float(clock().timestamp()))
         budget = Retries(retries, timeout, pace)
@@ -90,7 +90,7 @@ class _Client(Resource[W], Generic[W, Transport]):
 
     @cached_property
     def auth(self) -> Auth[W]:
-        """Registering, and logging in with a one-time password."""
+        """Registration, and login with a one-time password."""
         return Auth(self._caller)
 
     @cached_property
@@ -134,14 +134,14 @@ class _Client(Resource[W], Generic[W, Transport]):
         return self._caller.sender.client_id
 
     def within(self, timeout: float) -> Self:
-        """A client with another time budget that shares this one's connections; closing either closes both.
+        """A client with another timeout that shares this client's connections; closing either closes both.
 
-        :param timeout: seconds that one call may take in all, retries and waits included.
+        :param timeout: the total seconds that one call may take, including retries and waits.
         """
         return self._sharing(retries=self._caller.retries.limited(timeout))
 
     def authorized(self, access_token: AccessToken) -> Self:
-        """A client with another access token that shares this one's connections; closing either closes both.
+        """A client with another access token that shares this client's connections; closing either closes both.
 
         :param access_token: as for the client itself.
         """
@@ -158,9 +158,9 @@ class _Client(Resource[W], Generic[W, Transport]):
         access_token: AccessToken | None = None,
         signer: Signer | None = None,
     ) -> Self:
-        """A client of the same service for another account, over this one's connections; closing it leaves them open.
+        """A client for another account of the same service, over this client's connections, which it does not close.
 
-        Parameters as for the client itself; nothing of this one's keys is used.
+        Parameters as for the client itself; none of this client's keys is used.
         """
         client_secret, access_token = concealed(client_secret), concealed(access_token)
         signers = _signers(client_id, client_secret, access_token, signer)
@@ -168,7 +168,7 @@ class _Client(Resource[W], Generic[W, Transport]):
         return self._sharing(sender=sender, owns_connections=False)
 
     def _sharing(self, **changed: Any) -> Self:
-        """A client of the same connections."""
+        """A client over the same connections."""
         other = type(self).__new__(type(self))
         Resource.__init__(other, replace(self._caller, **changed))
         return other
@@ -185,23 +185,23 @@ class _Client(Resource[W], Generic[W, Transport]):
         references: tuple[str, ...] = (),
         **options: Unpack[CallOptions],
     ) -> JsonObject | list[Any] | None:
-        """Makes a call that this client has no method for, with the same limits, errors and signature.
+        """Makes a call for which this client has no method, with the same limits, errors and signature.
 
-        A GET is tried again like every read. Every other call is sent once, as one that may move money.
+        A GET is retried like every read. Every other call is sent once, because it may move money.
 
         :param http_method: `GET`, `POST`, `PUT`, `PATCH` or `DELETE`.
-        :param path: below the base URL, such as `/v1/deposit/chk_1`; ids in it are quoted already.
-        :param query: under the service's own names; None leaves a value out.
-        :param body: under the service's own names; amounts are of type `Decimal` or `int`.
-        :param access: the credentials that it carries: the signature, the access token, or none.
-        :param references: what a call could be looked up by when its answer was lost.
+        :param path: the path below the base URL, such as `/v1/deposit/chk_1`; its ids must be quoted already.
+        :param query: values under the service's own names; None leaves a value out.
+        :param body: values under the service's own names; amounts are of type `Decimal` or `int`.
+        :param access: the credentials of the call: the signature, the access token, or none.
+        :param references: the references by which the transaction can be looked up if the answer is lost.
         :returns: the response's `data`, with an exact `Decimal` for each fraction; None without data.
         :raises ValueError: the path cannot be sent.
         :raises PaymentsError: see `errors`.
         """
         if not _PATH.fullmatch(path):
             raise ValueError("path must begin with a slash, hold quoted segments only, and neither query nor fragment")
-        # As it is sent, and so signed.
+        # The method is signed in the form in which it is sent.
         http_method = http_method.upper()
         operation = Operation(
             http_method, path, Record, may_move_money=http_method != "GET", access=Access[access.upper()]
@@ -218,26 +218,26 @@ class _Client(Resource[W], Generic[W, Transport]):
 class PaymentsClient(_Client[Blocking, httpx.BaseTransport]):
     """The payments service. Safe to share between threads, and usable on both sides of a fork.
 
-    Connections are opened when first needed and kept for the next call. Without credentials a client still makes the
-    calls that need none.
+    Connections are opened when first needed and kept for the next call. Without credentials, a client can still make
+    the calls that need none.
 
-    Without an address, the environment's `PAYCHECKOUT_BASE_URL` is taken; without any key, those in
-    `PAYCHECKOUT_CLIENT_ID`, `PAYCHECKOUT_CLIENT_SECRET` and `PAYCHECKOUT_ACCESS_TOKEN`, unless the address in the
-    environment is another one.
+    Without an address, the environment variable `PAYCHECKOUT_BASE_URL` is used. Without any key, the keys in
+    `PAYCHECKOUT_CLIENT_ID`, `PAYCHECKOUT_CLIENT_SECRET` and `PAYCHECKOUT_ACCESS_TOKEN` are used, unless
+    `PAYCHECKOUT_BASE_URL` has another address.
 
-    :param base_url: where the service is. A path in it goes before every call's path and is part of what is signed.
-    :param client_id: names the account in signed calls; goes together with `client_secret`.
+    :param base_url: the service's address. Its path, if any, precedes every call's path and is signed with it.
+    :param client_id: names the account in signed calls; required together with `client_secret`.
     :param client_secret: the key of the signature.
-    :param access_token: a login's token, for the calls that want it; or a function that returns it, which is asked when
-        the first token is needed and again, once in a call, when the service refuses the token with 401; or a `Signer`
-        that makes the headers in place of `Authorization: Bearer <token>`.
-    :param signer: signs in place of the built-in formula, and alone: it gives every header of the signature.
-    :param timeout: seconds that one call may take in all, retries and waits included.
-    :param retries: how often a failed read or `checkouts.create` is tried again within that time; every other call is
-        tried again where no connection was made, so that certainly nothing was sent. Every method takes `timeout=` and
-        `retries=` as well, for one call; `iterate` and `find` for the call of each page.
-    :param transport: an httpx transport to send through, for tests and special networks; its maker closes it.
-    :param app: name and version of the program, such as `my-shop/2.3`, for the `User-Agent` of its calls.
+    :param access_token: a login's token, for the calls that require it; or a function that returns it, which is called
+        when the first token is needed and again, once in a call, if the service refuses the token with 401; or a
+        `Signer` that makes other headers than `Authorization: Bearer <token>`.
+    :param signer: replaces the built-in signing; it must return every header of the signature.
+    :param timeout: the total seconds that one call may take, including retries and waits.
+    :param retries: the maximum number of retries of a failed read or `checkouts.create` within that time; every other
+        call is retried only if no connection was made, so that certainly nothing was sent. Every method also takes
+        `timeout=` and `retries=` for one call; `iterate` and `find` apply them to the call of each page.
+    :param transport: an httpx transport, for tests and special networks; the caller closes it.
+    :param app: the name and version of the program, such as `my-shop/2.3`, for the `User-Agent` header.
     :raises TypeError: an argument has the wrong type.
     :raises ValueError: an argument cannot be used; the text names it, and never shows a secret.
     """
@@ -246,7 +246,7 @@ class PaymentsClient(_Client[Blocking, httpx.BaseTransport]):
         return Blocking(url, transport)
 
     def next_page(self, page: Page[T]) -> Page[T] | None:
-        """The page of a list that follows one of its pages, read with the same filters; None after the last one.
+        """The page of a list that follows this page, read with the same filters; None after the last page.
 
         :raises PaymentsError: see `errors`.
         """
@@ -260,10 +260,10 @@ class PaymentsClient(_Client[Blocking, httpx.BaseTransport]):
 
 
 class AsyncPaymentsClient(_Client["Awaited", httpx.AsyncBaseTransport]):
-    """The payments service for `asyncio`: each method of `PaymentsClient`, awaited; `iterate` is walked by `async for`.
+    """The payments service for `asyncio`: each method of `PaymentsClient`, awaited; `iterate` is for `async for`.
 
-    Parameters as for `PaymentsClient`, but that `transport` is an asynchronous one. A client belongs to one event loop
-    and one process. A call that is cancelled may have been carried out, like one whose answer was lost.
+    Parameters as for `PaymentsClient`, except that `transport` is asynchronous. A client belongs to one event loop and
+    one process. A cancelled call may have been carried out, like a call whose answer was lost.
     """
 
     def _connect(self, url: httpx.URL, transport: httpx.AsyncBaseTransport | None) -> Awaited:
@@ -272,7 +272,7 @@ class AsyncPaymentsClient(_Client["Awaited", httpx.AsyncBaseTransport]):
         return Awaited(transport)
 
     async def next_page(self, page: Page[T]) -> Page[T] | None:
-        """The page of a list that follows one of its pages, read with the same filters; None after the last one.
+        """The page of a list that follows this page, read with the same filters; None after the last page.
 
         :raises PaymentsError: see `errors`.
         """
@@ -286,7 +286,7 @@ class AsyncPaymentsClient(_Client["Awaited", httpx.AsyncBaseTransport]):
 
 
 async def _following(page: Page[T]) -> Page[T] | None:
-    """The next page, or None after the last one."""
+    """The next page; None after the last page."""
     if not page.has_next_page:
         return None
     if (read := page.read_page) is None:
@@ -300,7 +300,7 @@ def observed(client: PaymentsClient, observe: Observe) -> PaymentsClient:
 
 
 def clock_of(client: PaymentsClient) -> Callable[[], float]:
-    """The clock whose time is signed, as Unix time in seconds."""
+    """The clock for signatures, as Unix time in seconds."""
     return client._caller.retries.pace.wall
 
 

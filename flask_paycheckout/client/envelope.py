@@ -1,8 +1,8 @@
-"""The service's envelope: what an answer's body says, without trusting any of it.
+"""The service's envelope: the content of an answer's body, none of which is trusted.
 
-Success: `{statusCode: 2xx, message, data}`. Refusal: `{statusCode: 4xx or 5xx, error, message}`. The HTTP status has
-no say. Parsing is strict JSON in UTF-8 with three exceptions, so that one odd field cannot hide a payment: a number too
-long to be money, the literals NaN and Infinity, and an object that names a key twice read as null.
+Success: `{statusCode: 2xx, message, data}`. Refusal: `{statusCode: 4xx or 5xx, error, message}`. The HTTP status is
+ignored. Parsing is strict JSON in UTF-8 with three exceptions, so that one odd field cannot hide a payment: a number
+too long to be money, the literals NaN and Infinity, and an object with a duplicate key are read as null.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from typing import Any, TypeGuard
 
 JsonObject = dict[str, Any]
 
-# More digits than any sum of money; beyond, a few bytes such as 1E999999999 could become megabytes when printed.
+# More digits than any sum of money has. Without a limit, a short number such as 1E999999999 could print as megabytes.
 _MAX_DIGITS = 100
 
 
 class Unreadable(Exception):
-    """The body is not what the service would send; the text says why."""
+    """The body is not in the service's form; the text says why."""
 
 
 def _object(pairs: list[tuple[str, Any]]) -> JsonObject | None:
@@ -31,8 +31,8 @@ def _whole_number(text: str) -> int | None:
 
 
 def exact_number(text: str) -> Decimal | None:
-    """The number that stands in a JSON text, exactly; None for one with more than 100 digits on either side."""
-    # Before parsing: a megabyte of digits is not worth the work.
+    """The exact number in a JSON text; None for a number with more than 100 digits before or after the point."""
+    # Checked before parsing, which would be slow for a megabyte of digits.
     if len(text) > _MAX_DIGITS + 20:
         return None
     try:
@@ -67,14 +67,14 @@ def envelope_of(body: bytes) -> JsonObject:
 
 
 def status_code_of(envelope: JsonObject, status_key: str = "statusCode") -> int:
-    """The status code that the body itself gives: 200 to 299 of a success, 400 to 599 of a refusal.
+    """The status code in the body: 200 to 299 for a success, 400 to 599 for a refusal.
 
-    Success must be said under `status_key`. A refusal always says `statusCode`, and counts under `status_key` too.
+    A success must have it under `status_key`. A refusal always has `statusCode`, and counts under `status_key` too.
 
     :raises Unreadable: the body is neither envelope.
     """
-    said, success = envelope.get("statusCode"), envelope.get(status_key)
-    for code in (said, success):
+    code_of_refusal, success = envelope.get("statusCode"), envelope.get(status_key)
+    for code in (code_of_refusal, success):
         if _is_code(code, 400, 600):
             return code
     if not _is_code(success, 200, 300):
@@ -83,14 +83,14 @@ def status_code_of(envelope: JsonObject, status_key: str = "statusCode") -> int:
 
 
 def _is_code(value: object, least: int, below: int) -> TypeGuard[int]:
-    # A bool is an int in Python, but 0 or 1: no status code either.
+    # A bool is an int in Python, but only 0 or 1, which are no status codes.
     return isinstance(value, int) and least <= value < below
 
 
 def data_of(envelope: JsonObject) -> JsonObject | list[Any]:
     """The `data` of a success.
 
-    :raises Unreadable: there is none.
+    :raises Unreadable: the success has no data.
     """
     data = envelope.get("data")
     if not isinstance(data, (dict, list)):
@@ -99,7 +99,7 @@ def data_of(envelope: JsonObject) -> JsonObject | list[Any]:
 
 
 def error_text(envelope: JsonObject, key: str) -> str | None:
-    """The text of a refusal under `key`; some validators send a list of sentences."""
+    """The text of a refusal under `key`, or its list of sentences, which some validators send, as one text."""
     value = envelope.get(key)
     if isinstance(value, list):
         value = "; ".join(item for item in value[:20] if isinstance(item, str))

@@ -1,8 +1,8 @@
-"""Errors: every call ends with a record or with one of these.
+"""Errors: every call ends with a record or with one of these errors.
 
     PaymentsError
       TransportFailed        no usable answer: connection, timeout, too large, not the envelope
-        OutcomeUnknown       ... of a call that may have moved money: look it up, never resend blindly
+        OutcomeUnknown       ... for a call that may have moved money: look it up, never resend blindly
       RequestRefused         the service's error envelope
         NotFound             404
         Unauthorized         401, 403
@@ -10,13 +10,13 @@
         RateLimited          429
         ServiceFault         5xx
 
-The numbers come from the body's `statusCode`. Errors can be pickled, print on one line, hold bounded text
-and never a secret.
+The numbers come from the body's `statusCode`. Errors can be pickled, print on one line, and contain text of
+limited length and never a secret.
 
-Every error says by itself what may be done next, so that no caller needs to know which class it has:
+Every error itself says what may be done next, so that no caller needs to know its class:
 
-    carried_out  "no" when the failed call certainly changed nothing, "unknown" when it may have been carried out
-    retryable    whether the same call may be made again, later: it does nothing twice, and may succeed
+    carried_out  "no" if the failed call certainly changed nothing, "unknown" if it may have been carried out
+    retryable    whether the same call may be retried later: it does nothing twice, and may succeed
 
                                                     a read         checkouts.create  another write
     no connection was made                          "no", True     "no", True        "no", True
@@ -24,9 +24,9 @@ Every error says by itself what may be done next, so that no caller needs to kno
     another 4xx in the service's envelope           "no", False    "no", False       "no", False
     5xx, a lost answer, or one that is unreadable   "no", True     "unknown", True   "unknown", False
 
-Writes are all calls but GET: disbursements and payments, but recipients and updates too. A checkout whose answer was
-lost is made anew, since nobody knows its address. A 401 may be over with a new access token, except where the call
-itself carries the password (`client.auth`). The answer of a proxy is unreadable, whatever its HTTP status.
+Writes are all calls except GET: disbursements and payments, and also recipients and updates. A checkout whose answer
+was lost is created again, because nobody knows its address. After a 401, a new access token may help, except if the
+call itself contains the password (`client.auth`). The answer of a proxy is unreadable, with any HTTP status.
 
     >>> try:
     ...     made = client.fiat_disbursements.create("USD", items).disburse_data
@@ -38,8 +38,8 @@ itself carries the password (`client.auth`). The answer of a proxy is unreadable
     ...     else:
     ...         ...  # it failed: correct what `error.message` names
 
-Both are about the failed call alone. A payout that was sent before, and whose first answer was lost, may be carried
-out although a second call is refused, for instance because its reference is used.
+Both describe only the failed call. A payout whose first call lost its answer may have been carried out, although a
+second call is refused, for instance because its reference is already used.
 """
 
 from __future__ import annotations
@@ -52,36 +52,36 @@ from flask_paycheckout.client.transport import ResponseHeaders
 CarriedOut = Literal["no", "unknown"]
 """Whether a call that failed may have been carried out."""
 
-# Refusals that pass: new credentials, or time.
+# Refusals that may be over later, with new credentials or after some time.
 _PASSING = (HTTPStatus.UNAUTHORIZED, HTTPStatus.TOO_MANY_REQUESTS)
 # Long enough for every message of the service, short enough for a log line.
 _MAX_TEXT = 300
-# References that an error's text names; its attribute holds all.
+# The maximum number of references in an error's text; its attribute has all.
 _NAMED = 5
 
 
 def _one_line(text: str | None) -> str | None:
-    """`text` without control characters, bounded; it may come from a stranger and ends in logs."""
+    """`text` in one line of limited length without control characters, because it is untrusted and will be logged."""
     if text is None:
         return None
-    kept = "".join(sign if sign.isprintable() else " " for sign in text)
-    line = " ".join(kept.split())
+    printable = "".join(sign if sign.isprintable() else " " for sign in text)
+    line = " ".join(printable.split())
     return line if len(line) <= _MAX_TEXT else line[: _MAX_TEXT - 3] + "..."
 
 
 class PaymentsError(Exception):
     """A call to the service that did not succeed; the root of every error here.
 
-    :ivar operation: the call, as `"GET /v1/deposit/{id}"`.
-    :ivar message: what is wrong, one line of at most 300 characters; None when the service gave none.
-    :ivar retry_after: seconds that the service asked to wait, or None.
-    :ivar carried_out: `"no"` when the call certainly changed nothing; `"unknown"` when it may have been carried out.
-    :ivar retryable: whether the same call may be made again, later: it does nothing twice, and may succeed.
-    :ivar http_status: of the response; None when none came.
-    :ivar headers: the response's headers by name, in any case; `repr` shows the names only. None when none came.
-    :ivar requested_id: the id or reference that the call asked for; None where it names none.
-    :ivar references: what a call that may have moved money carried to look it up by; empty for other calls.
-    :ivar lookup: how to look it up, a sentence's part; None when the operation has no advice of its own.
+    :ivar operation: the call, such as `"GET /v1/deposit/{id}"`.
+    :ivar message: the error in one line of at most 300 characters; None if the service gave no message.
+    :ivar retry_after: the seconds that the service asked to wait, or None.
+    :ivar carried_out: `"no"` if the call certainly changed nothing; `"unknown"` if it may have been carried out.
+    :ivar retryable: whether the same call may be retried later: it does nothing twice, and may succeed.
+    :ivar http_status: the HTTP status; None without a response.
+    :ivar headers: the response's headers by case-insensitive name; `repr` shows only names. None without a response.
+    :ivar requested_id: the id or reference in the call's path; None if it has none.
+    :ivar references: the references by which a call that may have moved money can be looked up; empty for other calls.
+    :ivar lookup: the advice how to look it up, a part of a sentence; None if the operation has no advice.
     """
 
     http_status: int | None = None
@@ -110,7 +110,7 @@ class PaymentsError(Exception):
 
     @property
     def summary(self) -> str:
-        """The call and the error in one line, without the advice for whoever made the call."""
+        """The call and the error in one line, without the advice for the caller."""
         return f"{self.operation}: {self._words()}".rstrip()
 
     def _words(self) -> str:
@@ -118,9 +118,9 @@ class PaymentsError(Exception):
 
 
 class TransportFailed(PaymentsError):
-    """No usable answer came: no connection, a timeout, an answer too large, encoded, or not the envelope.
+    """There was no usable answer: no connection, a timeout, or an answer that is too large, encoded, or no envelope.
 
-    :ivar request_sent: False when the service certainly saw nothing of the request, True when it may have.
+    :ivar request_sent: False if the service certainly received nothing of the request, True if it may have.
     """
 
     def __init__(
@@ -138,14 +138,14 @@ class TransportFailed(PaymentsError):
 
 
 class OutcomeUnknown(TransportFailed):
-    """The answer of a call that may have moved money was lost: the call may have been carried out.
+    """The answer to a call that may have moved money was lost: the call may have been carried out.
 
-    Look the transaction up before doing anything else; never send it again blindly.
+    Look the transaction up before doing anything else; never resend it blindly.
     """
 
     @property
     def reference(self) -> str | None:
-        """The reference to look the transaction up by, when the call had one; the first of `references`."""
+        """The first of `references`, by which the transaction can be looked up; None without a reference."""
         return next(iter(self.references), None)
 
 
@@ -153,7 +153,7 @@ class RequestRefused(PaymentsError):
     """The service answered with its error envelope.
 
     :ivar status_code: the body's `statusCode`.
-    :ivar error: the body's `error`, bounded like `message`; None when not given.
+    :ivar error: the body's `error`, with limited length like `message`; None if it is missing.
     """
 
     def __init__(
@@ -178,26 +178,26 @@ class RequestRefused(PaymentsError):
 
 
 class NotFound(RequestRefused):
-    """404: no such thing. For a deposit also a state: the customer has not picked a payment method yet."""
+    """404: no such resource. For a deposit it is also a state: the customer has not picked a payment method yet."""
 
 
 class Unauthorized(RequestRefused):
-    """401 or 403: the credentials are wrong, or not allowed to do this."""
+    """401 or 403: the credentials are wrong, or lack the permission."""
 
 
 class Invalid(RequestRefused):
-    """400, 409, 422 or another 4xx: the service will not do this as asked."""
+    """400, 409, 422 or another 4xx: the service refuses this request."""
 
 
 class RateLimited(RequestRefused):
-    """429: too many calls; `retry_after` gives the wait when the service named one."""
+    """429: too many calls; `retry_after` has the wait if the service named one."""
 
 
 class ServiceFault(RequestRefused):
-    """5xx: the service failed, and says so itself.
+    """5xx: the service itself reports a failure.
 
-    A call that moves money may still have been carried out; the error then says how to look it up, as
-    `OutcomeUnknown` does. It is no `OutcomeUnknown` because an answer came, with the service's own words.
+    A call that moves money may still have been carried out; the error then says how to look it up, like
+    `OutcomeUnknown`. It is no `OutcomeUnknown`, because there was an answer, with the service's own message.
     """
 
 

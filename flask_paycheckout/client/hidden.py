@@ -1,7 +1,7 @@
-"""Values that are not for logs: they work like any other, and do not show themselves when an object is printed.
+"""Values that must not appear in logs: they work like other values, but their `repr` is a mask.
 
-Printing happens where nobody meant it to: in reprs, in tracebacks with local variables, in error reports. What is
-sent or received as a secret is therefore kept in one of these types from the first line that touches it.
+Values are often printed unintentionally: in reprs, in tracebacks with local variables, in error reports. Each secret
+that is sent or received is therefore converted to one of these types by the first line that handles it.
 """
 
 from __future__ import annotations
@@ -13,19 +13,19 @@ from typing import Any, TypeVar
 T = TypeVar("T")
 
 _MASK = "***"
-# Much more than any error shows: a batch holds hundreds of secrets, and each is looked for.
+# In characters; much more than any error shows. A batch may have hundreds of secrets, each of which is searched for.
 _MOST_SEARCHED = 10_000
 
 
 class Hidden(str):
-    """A string whose `repr` is a mask; compared, joined and encoded it is the string itself."""
+    """A string whose `repr` is a mask; it compares, joins and encodes like the string itself."""
 
     def __repr__(self) -> str:
         return f"'{_MASK}'"
 
 
 class AccountNumber(Hidden):
-    """A bank account's number; always a string, also where the service sends a JSON number."""
+    """A bank account's number; always a string, even if the service sends a JSON number."""
 
 
 class Credentials(dict[str, Any]):
@@ -36,14 +36,14 @@ class Credentials(dict[str, Any]):
 
 
 class Sealed(bytes):
-    """A body as it is sent or received; its `repr` tells the size only."""
+    """A request's or response's body; its `repr` shows only the size."""
 
     def __repr__(self) -> str:
         return f"<{len(self)} bytes>"
 
 
 class _Several(tuple[Any, ...]):
-    """Secrets of which the caller gave a list or a tuple; its `repr` is a mask."""
+    """Secrets that the caller passed as a list or a tuple; the `repr` is a mask."""
 
     def __repr__(self) -> str:
         return repr(_MASK)
@@ -53,9 +53,9 @@ _CONCEALED: dict[type, type] = {str: Hidden, bytes: Sealed, dict: Credentials, l
 
 
 def concealed(value: T) -> T:
-    """`value` in a type whose `repr` is a mask; put in place of a secret argument before anything can fail.
+    """`value` in a type whose `repr` is a mask; it replaces a secret argument before anything can fail.
 
-    A list becomes a tuple. Numbers and functions stay as they are.
+    A list becomes a tuple. Numbers and functions stay unchanged.
     """
     for base, kind in _CONCEALED.items():
         if isinstance(value, base):
@@ -64,7 +64,7 @@ def concealed(value: T) -> T:
 
 
 def hidden_in(value: object) -> Iterator[Hidden]:
-    """Every hidden string in a JSON value; of an IBAN also the account number that it contains."""
+    """Every hidden string in a JSON value; for an IBAN also the account number that it contains."""
     if isinstance(value, Hidden):
         yield value
         compact = "".join(filter(str.isalnum, value))
@@ -76,10 +76,10 @@ def hidden_in(value: object) -> Iterator[Hidden]:
 
 
 def hide(text: str, secrets: Iterable[str]) -> str:
-    """The beginning of `text`, with a mask in the place of every secret.
+    """The beginning of `text`, in which a mask replaces every secret.
 
-    The longest is masked first, so that none leaves a rest behind. A service may repeat one with other separators and
-    capitals.
+    The longest secret is masked first, so that no part of it remains. A service may repeat a secret with other
+    separators and capitals.
     """
     text = text[:_MOST_SEARCHED]
     for secret in sorted({str(secret) for secret in secrets} - {""}, key=len, reverse=True):

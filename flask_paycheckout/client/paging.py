@@ -1,4 +1,4 @@
-"""Pages of a list, and walking from one to the next without ever walking in circles."""
+"""Pages of a list, and iteration over all pages, which always ends."""
 
 from __future__ import annotations
 
@@ -17,11 +17,12 @@ from flask_paycheckout.client.sending import Operation
 
 T = TypeVar("T")
 
-# A list that grows while it is read could be walked for ever.
+# Without a limit, a list that grows while it is read could be read forever.
 _MOST_PAGES = 100_000
-# Records move by a few places while a list is read; so many are known again.
+# The number of records that are remembered; records move only by a few places while a list is read.
 _MOST_KNOWN = 100_000
-# So many pages of known records in a row are new records that push them on; more are a list that circles.
+# The maximum number of consecutive pages with only known records, which new records may cause; more mean an endless
+# list.
 _MOST_IDLE = 1_000
 
 if TYPE_CHECKING:
@@ -29,9 +30,9 @@ if TYPE_CHECKING:
     _Fetch = Callable[[int], Awaitable[tuple["Page[T]", bool]]]
 
 DEFAULT_LIMIT = 10
-"""The page size of the service's lists when none is asked for."""
+"""The default page size of the service's lists."""
 
-# The name under which a page keeps how another one of its list is read.
+# The name under which a page keeps the function that reads the next page.
 READ_PAGE = "_read_page"
 
 
@@ -39,8 +40,8 @@ READ_PAGE = "_read_page"
 class Listing(Generic[R]):
     """A list of the service.
 
-    :ivar filters: the `TypedDict` of its filters, which `bodies.Fields` writes into the query.
-    :ivar id_of: the id by which a record is known again; one without an id is never passed over.
+    :ivar filters: the `TypedDict` of its filters, which `bodies.Fields` encodes in the query.
+    :ivar id_of: returns the id that identifies a record; a record without an id is never skipped.
     :ivar is_open: whether the interface leaves its form open: a page, an array, or the page's first record alone.
     """
 
@@ -51,7 +52,7 @@ class Listing(Generic[R]):
 
 
 class _Numbers(Record, frozen=True, kw_only=True):
-    """The numbers of a page: where it stands in its list."""
+    """The numbers of a page: its position in the list."""
 
     total_docs: int
     limit: int
@@ -66,19 +67,19 @@ class _Numbers(Record, frozen=True, kw_only=True):
 
 
 class Page(_Numbers, Generic[T], frozen=True, kw_only=True):
-    """One page of a list; iterating over it gives its records, and `len` their number.
+    """One page of a list; iterating over it returns its records, and `len` their number.
 
-    :ivar docs: the records on it, in the order asked for.
-    :ivar total_docs: how many the whole list has.
-    :ivar offset: how many come before this page.
+    :ivar docs: the records of this page, in the requested order.
+    :ivar total_docs: the number of records in the whole list.
+    :ivar offset: the number of records before this page.
     :ivar limit: the page size.
-    :ivar total_pages: how many pages of that size there are.
+    :ivar total_pages: the number of pages of that size.
     :ivar page: this page's number; the first is 1.
-    :ivar paging_counter: the position of the page's first record; the list's first has 1.
-    :ivar has_prev_page: whether a page comes before this one.
-    :ivar has_next_page: whether one follows.
-    :ivar prev_page: the number of the page before, or None.
-    :ivar next_page: the number of the page that follows, or None.
+    :ivar paging_counter: the position of the page's first record in the list; the first position is 1.
+    :ivar has_prev_page: whether there is a previous page.
+    :ivar has_next_page: whether there is a next page.
+    :ivar prev_page: the number of the previous page, or None.
+    :ivar next_page: the number of the next page, or None.
     """
 
     docs: tuple[T, ...]
@@ -91,14 +92,14 @@ class Page(_Numbers, Generic[T], frozen=True, kw_only=True):
 
     @property
     def read_page(self) -> ReadPage[T] | None:
-        """Reads the page that follows, for `client.next_page`; None for a page that was unpickled."""
+        """The function that reads the next page, for `client.next_page`; None for a page that was unpickled."""
         return self.__dict__.get(READ_PAGE)
 
 
 def page_of(data: object, reader: RecordReader[R]) -> Page[R]:
-    """The page that parsed `data` holds.
+    """The page in parsed `data`.
 
-    :raises Unreadable: it is no page, or one of its records cannot be read.
+    :raises Unreadable: the data is no page, or a record cannot be read.
     """
     if not isinstance(data, dict):
         raise Unreadable("the data is not a page")
@@ -108,12 +109,12 @@ def page_of(data: object, reader: RecordReader[R]) -> Page[R]:
 
 
 def page_of_array(docs: tuple[T, ...], number: int, limit: int) -> Page[T]:
-    """The page that a plain array is, given the page and the page size that were asked for.
+    """The page for a plain array, given the requested page number and page size.
 
-    An array says nothing about the rest of the list: `total_docs` and `total_pages` count what is known to be there.
-    One longer than the page size ignored the paging and is everything there is; a shorter one counts as the last page;
-    one of exactly the page size may be followed by another. `walk` does not rely on that and reads on until a page
-    brings nothing new, since the service may have a page size that is smaller than the one asked for.
+    An array says nothing about the rest of the list: `total_docs` and `total_pages` count only the known records. An
+    array longer than the page size is the whole list, because the service ignored the paging. A shorter array counts as
+    the last page. After an array of exactly the page size, there may be another page. `walk` does not rely on this: it
+    reads on until a page has nothing new, because the service's page size may be smaller than the requested one.
     """
     more = len(docs) == limit
     if len(docs) > limit:
@@ -141,21 +142,21 @@ async def walk(
     sort: Sort | None = None,
     only_grows: bool = False,
 ) -> AsyncGenerator[R, None]:
-    """Every record of a list once, one page at a time, each page read when its first record is wanted.
+    """Every record of a list once, one page at a time; each page is read when its first record is needed.
 
-    Whatever is in the list from the walk's beginning to its end is given. New records at the list's beginning only push
-    known ones onto the next page, which are passed over. A record that leaves lets those behind it move up, some of
-    them onto a page that was read already. So a page is followed by a second look at the one before it, unless the page
-    itself shows that nothing moved up: it begins with a known record, or the list is sorted by `-createdAt` and its
-    total did not fall. Records that moved up are given before the page's own.
+    Every record that is in the list from the walk's beginning to its end is returned. New records at the list's
+    beginning only push known records onto the next page, where they are skipped. If a record leaves the list, later
+    records move up, some of them onto a page that was read already. After each page, the previous page is therefore
+    read again, unless the page itself shows that nothing moved up: it begins with a known record, or the list is sorted
+    by `-createdAt` and its total did not decrease. Records that moved up are returned before the page's own records.
 
-    Sorted by `-updatedAt`, a record that is updated before its page is read moves to the beginning, and is missed.
+    With the order `-updatedAt`, a record that is updated before its page is read moves to the beginning, and is missed.
 
-    :param fetch: reads the page of a number, and tells whether it came as a plain array.
-    :param most_pages: the most pages that are read, of a list that goes on.
-    :param sort: the list's order; the service's default when not given.
-    :param only_grows: no record ever leaves the list: no page is looked at twice.
-    :raises TransportFailed: the pages would not come to an end.
+    :param fetch: reads the page with a number, and says whether the answer was a plain array.
+    :param most_pages: the maximum number of pages that are read from an endless list.
+    :param sort: the list's order; by default the service's.
+    :param only_grows: whether no record ever leaves the list, so that no page needs to be read again.
+    :raises TransportFailed: the pages do not end.
     """
     operation, id_of = listing.operation, listing.id_of
     known = OrderedDict[str, None]()
@@ -166,7 +167,7 @@ async def walk(
         kept_total, total = not is_array and page.total_docs >= total, page.total_docs
         if number > 1 and not only_grows and not _shows_no_move(page, known, id_of, sort, kept_total):
             behind = await _moved_up_to(number, fetch, known, id_of)
-            # An array that grows at its end has a new record behind its last page at each look: one look is enough.
+            # An array that grows at its end may have a new record after its last page each time: check it only once.
             if behind is not None and reads < most_pages and not ended:
                 number, ended = behind, not page.docs
                 continue
@@ -177,11 +178,11 @@ async def walk(
             raise TransportFailed(str(operation), f"the list does not end: {fault}")
         if goes_on and idle == 1 and number > furthest and await _is_first_again(page, fetch, id_of):
             if is_array:
-                # The list ignores the page that is asked for: it has been seen whole.
+                # The list ignores the page number, so all of it has been read.
                 break
             raise TransportFailed(str(operation), f"the list does not end: page {number} is the first one again")
         known |= dict.fromkeys(filter(None, map(id_of, new)))
-        # The oldest are forgotten, so that a long list takes no more memory than a short one.
+        # Forget the oldest records, so that the memory for a long list is limited.
         while len(known) > _MOST_KNOWN:
             known.popitem(last=False)
         for record in new:
@@ -193,7 +194,7 @@ async def walk(
 
 
 def _fault(page: Page[Any], idle: int, reads: int, most_pages: int) -> str | None:
-    """The reason why a list that goes on behind a page is not followed, or None."""
+    """The reason why a list with another page is not read further, or None."""
     if not page.docs:
         return f"page {page.page} is empty and names a next page"
     if idle > _MOST_IDLE:
@@ -204,12 +205,12 @@ def _fault(page: Page[Any], idle: int, reads: int, most_pages: int) -> str | Non
 def _shows_no_move(
     page: Page[T], known: dict[str, None], id_of: Callable[[T], str | None], sort: Sort | None, kept_total: bool
 ) -> bool:
-    """Whether a page shows by itself that no unread record moved up from it."""
+    """Whether a page itself shows that no unread record moved up from it."""
     if sort in ("updatedAt", "-updatedAt"):
-        # A known record may stand anywhere.
+        # A known record may be anywhere.
         return False
     if sort == "-createdAt" and kept_total:
-        # As many came before everything else as left, or more.
+        # At least as many new records were added at the beginning as others left.
         return True
     return bool(page.docs) and id_of(page.docs[0]) in known
 
@@ -224,7 +225,7 @@ async def _moved_up_to(
     first = None
     for before in range(number - 1, 0, -1):
         docs = (await fetch(before))[0].docs
-        unknown = [found for record in docs if (found := id_of(record)) is not None and found not in known]
+        unknown = [record_id for record in docs if (record_id := id_of(record)) is not None and record_id not in known]
         if unknown:
             first = before
         if docs and id_of(docs[0]) not in unknown:
@@ -233,6 +234,6 @@ async def _moved_up_to(
 
 
 async def _is_first_again(page: Page[T], fetch: _Fetch[T], id_of: Callable[[T], str | None]) -> bool:
-    """Whether a page of known records is what the first page is now; if not, new records have come before them."""
+    """Whether a page of known records equals the present first page; if not, new records were added before them."""
     first, _ = await fetch(1)
     return [id_of(record) for record in first.docs] == [id_of(record) for record in page.docs]

@@ -1,9 +1,9 @@
-"""Records of the service, and the reader that makes them: lenient about all fields but the required ones.
+"""Records of the service, and the reader that makes them, which is strict only about required fields.
 
-The annotation of a field says what it may hold. A value of another kind counts as missing, so that one malformed field
-never hides the others. A missing field gets its default: None, an empty tuple for lists, or `GIVEN`. Without a default
-the record is `Unreadable`, as after a `ValueError` of its own `__post_init__`. A list without a default is read whole
-or not at all: none of its records may silently go missing.
+The annotation of a field decides which values it accepts. A value of another kind counts as missing, so that one
+malformed field never hides the others. A missing field gets its default: None, an empty tuple for lists, or `GIVEN`.
+Without a default the record is `Unreadable`, as after a `ValueError` of its own `__post_init__`. A list without a
+default is read completely or not at all, because none of its records may silently be missing.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from flask_paycheckout.client.errors import TransportFailed
 from flask_paycheckout.client.hidden import AccountNumber, Credentials, Hidden
 from flask_paycheckout.client.transport import ResponseHeaders
 
-# The words that the interface names for a field; a record's field may hold another one all the same.
+# The values that the interface names for a field; a record's field may also have another value.
 DepositStatus = Literal["pending", "completed"]
 DisbursementStatus = Literal["pending", "failed", "completed"]
 PaymentStatus = Literal["pending", "processed", "completed", "failed"]
@@ -32,7 +32,7 @@ BlockchainType = Literal["EVM", "STELLAR"]
 UsNetwork = Literal["ach", "wire"]
 
 Sort = Literal["createdAt", "-createdAt", "updatedAt", "-updatedAt"]
-"""Oldest first, and with a `-` newest first; the service's default is `createdAt`."""
+"""The order of a list: oldest first, or with a `-` newest first; the service's default is `createdAt`."""
 
 R = TypeVar("R", bound="Record")
 
@@ -41,26 +41,26 @@ RESPONSE, EXTRA = "_response", "_extra"
 
 
 GIVEN: Any = msgspec.UNSET
-"""The default of a field that the interface always gives, and that is therefore never None.
+"""The default of a field that the interface always has, and that is therefore never None.
 
-A record without it counts all the same: it may be the only evidence that money moved. Reading the field then raises a
-`TransportFailed`.
+A record without the field is still accepted, because it may be the only evidence that money moved. Reading the field
+then raises `TransportFailed`.
 """
 
 
 def given_as(wire_name: str) -> Any:
-    """`GIVEN` for a field whose name on the wire is not the attribute's in camelCase."""
+    """`GIVEN` for a field whose wire name is not the attribute's name in camelCase."""
     return msgspec.field(default=GIVEN, name=wire_name)
 
 
 @dataclass(frozen=True, slots=True)
 class ResponseInfo:
-    """The HTTP response that a record came in.
+    """The HTTP response that contained a record.
 
-    :ivar operation: the call, as `"GET /v1/deposit/{id}"`.
-    :ivar http_status: of the response; the body's `statusCode` decides about success.
-    :ivar headers: its headers.
-    :ivar requested_id: the id or reference that the call asked for; None where it names none.
+    :ivar operation: the call, such as `"GET /v1/deposit/{id}"`.
+    :ivar http_status: the HTTP status; the body's `statusCode` decides about success.
+    :ivar headers: the response's headers.
+    :ivar requested_id: the id or reference in the call's path; None if it has none.
     """
 
     operation: str
@@ -70,10 +70,10 @@ class ResponseInfo:
 
 
 class Record(msgspec.Struct, frozen=True, dict=True, rename="camel"):
-    """A record of the service. Records with equal fields are equal, whatever their `response` and `extra`."""
+    """A record of the service. Records with equal fields are equal; `response` and `extra` are not compared."""
 
     if not TYPE_CHECKING:
-        # A type checker would take every attribute to exist.
+        # Hidden from type checkers, which would assume that every attribute exists.
         def __getattribute__(self, name: str) -> Any:
             value = object.__getattribute__(self, name)
             if value is msgspec.UNSET:
@@ -83,23 +83,23 @@ class Record(msgspec.Struct, frozen=True, dict=True, rename="camel"):
 
     @property
     def response(self) -> ResponseInfo | None:
-        """The call that it came from, HTTP status and headers of the response, and the id that was asked for.
+        """The call that returned the record, the HTTP status and headers of the response, and the requested id.
 
-        None for a record that is part of another one, that was unpickled, or that the service did not send.
+        None for a record inside another record, a record that was unpickled, or one that the service did not send.
         """
         return self.__dict__.get(RESPONSE)
 
     @property
     def extra(self) -> dict[str, Any]:
-        """The fields that this client does not know, under the service's names; empty for a record that was unpickled.
+        """The fields that this client does not know, by the service's names; empty for a record that was unpickled.
 
-        A number with a fraction is a `Decimal`. An object or array of more than 16 levels is left out.
+        A number with a fraction is a `Decimal`. An object or array with more than 16 levels is left out.
         """
         extra: dict[str, Any] = self.__dict__.get(EXTRA, {})
         return extra
 
     def to_dict(self) -> dict[str, Any]:
-        """The record as plain data, under the names of its attributes.
+        """The record as plain data, by the names of its attributes.
 
         Amounts are exact `Decimal`s, times aware `datetime`s in UTC, records dictionaries, and tuples lists. Secrets
         are strings as well, whose `repr` still shows a mask; JSON shows them. A missing field is None.
@@ -119,16 +119,16 @@ class Activity(Record, frozen=True):
 
 
 def attach(record: R, name: str, value: object) -> R:
-    """Keep with a record what is none of its fields."""
+    """Attach a value to a record that is none of its fields."""
     record.__dict__[name] = value
     return record
 
 
 def if_sent(record: Record, *names: str) -> Any:
-    """A field of a record, or of a record in it, by its names; None where the service left it or that record out."""
+    """The value of a field, or of a field of an inner record, by the path of names; None if a part is missing."""
     value: Any = record
     for name in names:
-        # Its own reader refuses a missing field.
+        # The record's own attribute access would raise an error for a missing field.
         value = None if value in (None, msgspec.UNSET) else object.__getattribute__(value, name)
     return None if value is msgspec.UNSET else value
 
@@ -153,7 +153,7 @@ _MAX_DEPTH = 16
 
 
 class RecordReader(Generic[R]):
-    """Makes records of one type; built once, used for every answer."""
+    """Makes records of one type; built once and used for every answer."""
 
     def __init__(self, record: type[R]) -> None:
         self._record = record
@@ -163,9 +163,9 @@ class RecordReader(Generic[R]):
         }
 
     def read(self, data: object) -> R:
-        """The record that `data` holds.
+        """The record in `data`.
 
-        :raises Unreadable: `data` is not an object, or a field that the record needs is missing or of another kind.
+        :raises Unreadable: `data` is not an object, or a required field is missing or of another kind.
         """
         if not isinstance(data, dict):
             raise Unreadable("the data is not an object")
@@ -188,16 +188,16 @@ class RecordReader(Generic[R]):
         return attach(record, EXTRA, {name: data[name] for name in unknown if _shallow(data[name], _MAX_DEPTH)})
 
     def read_or_none(self, data: object) -> R | None:
-        """The record, or None where `read` would raise."""
+        """The record; None if `read` would raise an error."""
         try:
             return self.read(data)
         except Unreadable:
             return None
 
     def read_each(self, data: object) -> tuple[R, ...]:
-        """The records of a list in which each one counts.
+        """The records of a list in which every record is required.
 
-        :raises Unreadable: `data` is no list, or an item is none of these records; the text names its place.
+        :raises Unreadable: `data` is no list, or an item cannot be read; the text has its index.
         """
         if not isinstance(data, list):
             raise Unreadable("the data has no list where one belongs")
@@ -214,7 +214,7 @@ reader_of = cache(RecordReader)
 
 
 def _text(value: object) -> str | None:
-    """A string that any database stores: no NUL, no half of a surrogate pair."""
+    """A string that every database can store: without NUL and unpaired surrogates."""
     if not isinstance(value, str) or "\0" in value:
         return None
     try:
@@ -225,7 +225,7 @@ def _text(value: object) -> str | None:
 
 
 def _amount(value: object) -> Decimal | None:
-    """A JSON number, exactly; never a string, a boolean or anything else that looks like money."""
+    """The exact value of a JSON number; None for a string, a boolean or any other value."""
     if type(value) is int:
         return Decimal(value)
     return value if isinstance(value, Decimal) else None
@@ -237,22 +237,22 @@ def _only(kind: type[Any]) -> _Read:
 
 
 def _text_or_number(value: object) -> str | None:
-    """A string, or the number that the service sends in its place."""
+    """A string, or a number that the service sends instead of a string."""
     return str(value) if type(value) is int else _text(value)
 
 
 def _as(kind: type[Any], read: _Read) -> _Read:
-    """Reads values, and makes them of a kind whose `repr` shows nothing."""
+    """Reads values, and converts them to a type whose `repr` is a mask."""
 
     def read_hidden(value: object) -> Any:
-        found = read(value)
-        return None if found is None else kind(found)
+        content = read(value)
+        return None if content is None else kind(content)
 
     return read_hidden
 
 
 def _moment(value: object) -> datetime | None:
-    """An ISO 8601 time as an aware datetime in UTC; the service's times are UTC when they do not say."""
+    """An ISO 8601 time as an aware datetime in UTC; a time without a zone is UTC."""
     if not isinstance(value, str):
         return None
     try:
@@ -263,7 +263,7 @@ def _moment(value: object) -> datetime | None:
 
 
 def _object(value: object) -> JsonObject | None:
-    """An object whose content the interface leaves open; None when it is too deep to be printed or stored."""
+    """An object whose content the interface leaves open; None if it is nested too deeply to be printed or stored."""
     return value if isinstance(value, dict) and _shallow(value, _MAX_DEPTH) else None
 
 
@@ -291,7 +291,7 @@ _READERS: dict[Any, _Read] = {
 def _reader_of(annotation: Any, required: bool) -> _Read:
     """The function that reads values of a field.
 
-    :param annotation: its type, such as `Decimal | None` or `tuple[Activity, ...]`.
+    :param annotation: the field's type, such as `Decimal | None` or `tuple[Activity, ...]`.
     """
     if get_origin(annotation) in (Union, types.UnionType):
         (annotation,) = {*get_args(annotation)} - {type(None)}
@@ -300,9 +300,9 @@ def _reader_of(annotation: Any, required: bool) -> _Read:
         return _whole_list(reader_of(item)) if required else _usable_items(_reader_of(item, False))
     if isinstance(annotation, type) and issubclass(annotation, Record):
         return reader_of(annotation).read_or_none
-    # A test that stops time may have put a class of its own in the place of datetime.
-    known = filter(_READERS.__contains__, (get_origin(annotation) or annotation).__mro__)
-    return _READERS[next(known)]
+    # Search the base classes too, because a test that stops time may replace datetime by a class of its own.
+    kinds = filter(_READERS.__contains__, (get_origin(annotation) or annotation).__mro__)
+    return _READERS[next(kinds)]
 
 
 def _whole_list(reader: RecordReader[Any]) -> _Read:
@@ -312,6 +312,6 @@ def _whole_list(reader: RecordReader[Any]) -> _Read:
 def _usable_items(read: _Read) -> _Read:
     def read_usable(value: object) -> tuple[Any, ...]:
         items = value if isinstance(value, list) else ()
-        return tuple(found for one in items if (found := read(one)) is not None)
+        return tuple(usable for item in items if (usable := read(item)) is not None)
 
     return read_usable

@@ -1,4 +1,4 @@
-"""A part of the service: its methods are written once, for a client that blocks and for one that is awaited."""
+"""A part of the service: its methods are written once, for blocking and for asynchronous clients."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ Later = TypeVar("Later", covariant=True)
 
 
 class Resource(Generic[W]):
-    """A part of the service: methods that block on a `PaymentsClient`, and are awaited on an `AsyncPaymentsClient`."""
+    """A part of the service: its methods block on a `PaymentsClient`, and are awaited on an `AsyncPaymentsClient`."""
 
     def __init__(self, caller: Caller[W]) -> None:
         self._caller = caller
@@ -54,14 +54,14 @@ def method(call: Callable[Concatenate[Any, P], Coroutine[Any, Any, T]]) -> Metho
 
 
 def each(call: Callable[Concatenate[Any, P], AsyncGenerator[T, None]]) -> Method[P, Iterator[T], AsyncIterator[T]]:
-    """A method of a resource that returns an asynchronous generator, and gives one record after the other."""
+    """A method of a resource that iterates over records, written as an asynchronous generator."""
     return cast("Method[P, Iterator[T], AsyncIterator[T]]", _with_options(call, attrgetter("each")))
 
 
 def _with_options(call: Callable[..., Any], waiter: Callable[[Any], Any]) -> Callable[..., Any]:
-    """A method that takes the options of `waiting.CallOptions`, and hands the others of its arguments on.
+    """A method that takes the options of `waiting.CallOptions`, and passes its other arguments on.
 
-    :param waiter: gives the function with which a client waits for the result.
+    :param waiter: returns the function with which a client waits for the result.
     """
 
     @wraps(call)

@@ -1,4 +1,4 @@
-"""The signed requests of the attempts of a call, below one base URL."""
+"""The signed requests for the attempts of a call, below one base URL."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ from flask_paycheckout.client.signing import Signer, UnusableHeaders, header_val
 from flask_paycheckout.client.transport import LIMITS, Limits, httpx
 
 SECRETS = "flask_paycheckout.secrets"
-"""The request extension with the secrets that were sent: in the body, and in the headers that a signer added."""
+"""The request extension with the secrets of the request: in the body, and in the headers that a signer added."""
 
 PATH = r"(/(?!\.{0,2}(/|$))[A-Za-z0-9._~!$&'()*+,;=:@%-]+)"
-"""A segment of a path, as it is sent."""
+"""A segment of a path in the form in which it is sent."""
 
 _ADDRESS = re.compile(rf"(?i:https?)://([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(:[0-9]+)?{PATH}*")
 
-# The signature's id and time are none.
+# The headers of a signature that contain no secret: the client id and the time.
 _HARMLESS = {"x-client-id", "x-timestamp"}
 
 MEBIBYTE = 1024 * 1024
@@ -41,11 +41,11 @@ _MAX_ID = 500
 
 
 class Access(Enum):
-    """Which credentials a call carries.
+    """The kind of a call's credentials.
 
-    The interface lists three kinds. What it does not show is the form of two of them: how a signature is computed and
-    what stands in the `Authorization` header. Both assumptions live in `signing` (`HmacSigner`, and `BearerToken` for
-    `Authorization: Bearer <token>`) and nowhere else, so that the right forms, once known, replace them there.
+    The interface lists three kinds, but does not show the form of two: the formula of a signature, and the value of the
+    `Authorization` header. Both assumptions are only in `signing` (`HmacSigner`, and `BearerToken` for `Authorization:
+    Bearer <token>`), so that the right forms, once known, replace them there.
     """
 
     SIGNED = "client_id and client_secret, or a signer"
@@ -57,17 +57,17 @@ class Operation(msgspec.Struct, Generic[R], frozen=True):
     """One call of the service.
 
     :ivar method: the HTTP verb.
-    :ivar path: the path below the base URL; an id's place is written as `{id}`.
-    :ivar answer: the record, or kind of records, in a success's `data`.
-    :ivar again: whether sending it twice does no more harm than once; by default a GET does none.
-    :ivar may_move_money: when its answer is lost, the caller gets `OutcomeUnknown`.
-    :ivar access: the credentials it carries.
-    :ivar max_bytes: the largest answer that is read.
-    :ivar status_key: where a successful body carries its status code; login and verify-login say `status`.
+    :ivar path: the path below the base URL, with `{id}` for an id.
+    :ivar answer: the type of the record, or records, in a success's `data`.
+    :ivar again: whether the call is idempotent, so that it may be retried; by default only a GET is.
+    :ivar may_move_money: whether the caller gets `OutcomeUnknown` if the answer is lost.
+    :ivar access: the credentials of the call.
+    :ivar max_bytes: the maximum size of its answer.
+    :ivar status_key: the key of the status code in a successful body; login and verify-login have `status`.
     :ivar accept: the media types that its answer may have.
-    :ivar sample: the path in the interface's sample request, where it differs; tried where `path` is not there.
-    :ivar lookup: for a call that may move money, what to do when its answer was lost; follows "before sending it
-        again," in the error's text.
+    :ivar sample: the path in the interface's sample request, if it differs; tried if the service does not know `path`.
+    :ivar lookup: the advice for a lost answer of a call that may move money; follows "before sending it again," in the
+        error's text.
     """
 
     method: str
@@ -84,7 +84,7 @@ class Operation(msgspec.Struct, Generic[R], frozen=True):
 
     @property
     def repeatable(self) -> bool:
-        """Whether failed attempts are repeated."""
+        """Whether failed attempts are retried."""
         return self.method == "GET" if self.again is None else self.again
 
     def __str__(self) -> str:
@@ -92,13 +92,13 @@ class Operation(msgspec.Struct, Generic[R], frozen=True):
 
 
 def segment(value: str) -> str:
-    """An id as exactly one path segment, whatever it holds.
+    """An id, quoted as exactly one path segment.
 
-    :raises TypeError: it is not a string.
-    :raises ValueError: it cannot be one segment, is longer than 500 characters, or not encodable.
+    :raises TypeError: the id is not a string.
+    :raises ValueError: the id cannot be a segment, is longer than 500 characters, or not encodable.
     """
     text("an id", value)
-    # Clients and servers drop these even when they are quoted, and would address another resource.
+    # Clients and servers remove these segments even if they are quoted, and would address another resource.
     if value in ("", ".", ".."):
         raise ValueError(f"{value!r} cannot be an id: it has no path of its own")
     if len(value) > _MAX_ID:
@@ -107,7 +107,7 @@ def segment(value: str) -> str:
 
 
 def _plain(value: object) -> str:
-    """A string of another class, such as a hidden one, as it is sent."""
+    """A string of a subclass, such as a hidden string, as a plain string."""
     if not isinstance(value, str):
         raise TypeError(f"{type(value).__name__} is no JSON")
     return str.__str__(value)
@@ -120,10 +120,10 @@ _encode = msgspec.json.Encoder(enc_hook=_plain, decimal_format="number").encode
 class Call:
     """One call of an operation, which each of its attempts sends.
 
-    :ivar requested_id: the id in the path's place.
-    :ivar query: the query string with its question mark, as `bodies.Fields.query` makes it.
-    :ivar body: the JSON object to send; amounts as `bodies.as_number` makes them.
-    :ivar references: what a lost call could be looked up by.
+    :ivar requested_id: the id in the path.
+    :ivar query: the query string with its question mark, from `bodies.Fields.query`.
+    :ivar body: the JSON object to send; its amounts are from `bodies.as_number`.
+    :ivar references: the references by which a lost call can be looked up.
     """
 
     operation: Operation[Any]
@@ -134,7 +134,7 @@ class Call:
 
     @cached_property
     def name(self) -> str:
-        """The operation, as results and errors name it."""
+        """The operation's name in results and errors."""
         return str(self.operation)
 
     @cached_property
@@ -142,7 +142,7 @@ class Call:
         """The path below the base URL, without the query.
 
         :raises TypeError: the id is not a string.
-        :raises ValueError: it cannot be a path segment.
+        :raises ValueError: the id cannot be a path segment.
         """
         path = self.operation.path
         return path if self.requested_id is None else path.replace("{id}", segment(self.requested_id))
@@ -158,7 +158,7 @@ class Call:
         return kind(self.name, why, request_sent=request_sent)
 
     def complete(self, failure: PaymentsError) -> None:
-        """Add to an attempt's error what only the call knows."""
+        """Add the facts of the call to an attempt's error."""
         operation = self.operation
         failure.requested_id = self.requested_id
         if failure.carried_out == "unknown":
@@ -166,7 +166,7 @@ class Call:
             if operation.may_move_money:
                 failure.references, failure.lookup = self.references, operation.lookup
         if operation.access is Access.OPEN and isinstance(failure, Unauthorized):
-            # The call itself carried the credentials.
+            # The call itself contained the credentials, so a retry cannot succeed.
             failure.retryable = False
 
 
@@ -174,10 +174,9 @@ class Call:
 class Sender:
     """An account of the service at one base URL, which signs the requests that it sends.
 
-    :ivar base_url: where the service is, checked; a path in it goes before every call's path and is part of what is
-        signed.
+    :ivar base_url: the service's checked address; its path, if any, precedes every call's path and is signed with it.
     :ivar client_id: the client id of signed calls.
-    :ivar signers: who signs calls of each kind of access.
+    :ivar signers: the signer for each kind of access.
     :ivar user_agent: the header of every request.
     """
 
@@ -189,10 +188,10 @@ class Sender:
     def request(self, call: Call, left: float, wall: float) -> httpx.Request:
         """The request of one attempt.
 
-        :param left: seconds until the attempt must have ended.
+        :param left: the seconds until the attempt's deadline.
         :param wall: Unix time in seconds, for the signature.
         :raises ValueError: the client has no credentials for this call.
-        :raises TransportFailed: its signer failed.
+        :raises TransportFailed: the signer failed.
         """
         operation, secrets, content = call.operation, set[Hidden](), Sealed()
         if call.body is not None:
@@ -207,12 +206,12 @@ class Sender:
         if operation.access is not Access.OPEN:
             if (signer := self.signers.get(operation.access)) is None:
                 raise ValueError(f"{operation} needs {operation.access.value}: give them to the PaymentsClient")
-            # The target as it goes on the wire.
+            # Sign the target in the form in which it is sent.
             signed = self._signed(call, signer, url.raw_path.decode("ascii"), content, int(wall))
             headers |= signed
             for name, value in signed.items():
                 if name.lower() not in _HARMLESS:
-                    # The token of `Bearer <token>` is a secret by itself, too.
+                    # In `Bearer <token>`, the token alone is a secret too.
                     secrets.update((Hidden(value), Hidden(value.rpartition(" ")[2])))
         limits = Limits(time.monotonic() + left, operation.max_bytes, operation.repeatable)
         extensions = {LIMITS: limits, SECRETS: secrets, "timeout": httpx.Timeout(left).as_dict()}
@@ -224,10 +223,10 @@ class Sender:
         except UnusableHeaders as error:
             fault = str(error)
         except Exception as error:
-            # Without its message, which may quote the key.
+            # Leave out the message, which may quote the key.
             place = traceback.extract_tb(error.__traceback__)[-1]
             fault = f"the signer raised {type(error).__name__} at {Path(place.filename).name}:{place.lineno}"
-        # Outside of the handlers, so that the error is not its context.
+        # Raised outside of the handlers, so that the signer's error does not become its context.
         failure = call.failed(fault, request_sent=False)
         call.complete(failure)
         raise failure
@@ -235,15 +234,15 @@ class Sender:
 
 @lru_cache
 def _url(text: str) -> httpx.URL:
-    # Most calls go to the same few.
+    # Cached, because most calls use the same few URLs.
     return httpx.URL(text)
 
 
 def checked_base_url(base_url: str) -> str:
-    """The base URL without a slash at its end.
+    """The base URL without a trailing slash.
 
-    :raises TypeError: it is no string.
-    :raises ValueError: it cannot be used; the text never quotes the URL, which may hold a password.
+    :raises TypeError: the URL is no string.
+    :raises ValueError: the URL cannot be used; the text never quotes the URL, which may contain a password.
     """
     address = text("base_url", base_url).rstrip("/")
     try:
@@ -261,11 +260,11 @@ def checked_base_url(base_url: str) -> str:
 
 
 def user_agent(app: str | None) -> str:
-    """The header's value.
+    """The value of the `User-Agent` header.
 
-    :param app: name and version of the program, as in `my-shop/2.3`.
-    :raises TypeError: it is no string.
-    :raises ValueError: it cannot stand in the header.
+    :param app: the name and version of the program, such as `my-shop/2.3`.
+    :raises TypeError: `app` is no string.
+    :raises ValueError: `app` contains characters that the header must not contain.
     """
     own = f"flask-paycheckout/{version('flask-paycheckout')}"
     return own if app is None else f"{own} {header_value('app', app)}"

@@ -1,7 +1,7 @@
-"""Signatures and tokens: headers that prove which account a request comes from.
+"""Signatures and tokens: headers that prove which account sends a request.
 
-The service's formula for `X-Signature` and its form of the `Authorization` header are not shown in its interface.
-What stands here is a documented placeholder; an object with the same `sign` method replaces it.
+The service's interface shows neither its formula for `X-Signature` nor its form of the `Authorization` header. This
+module has a documented placeholder; an object with the same `sign` method replaces it.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ class Signer(Protocol):
     def sign(self, method: str, target: str, body: bytes, timestamp: int) -> Mapping[str, str]:
         """Headers for this request.
 
-        :param method: in capitals, as `"POST"`.
-        :param target: path plus `?query`, exactly as sent, with the base URL's own path in front.
-        :param body: the raw body; empty when there is none.
+        :param method: the HTTP method in capitals, such as `"POST"`.
+        :param target: the path and `?query`, exactly as sent, beginning with the base URL's own path.
+        :param body: the raw body; empty if there is none.
         :param timestamp: Unix time in whole seconds.
         """
         ...
@@ -45,7 +45,7 @@ class HmacSigner:
     `METHOD \\n TARGET \\n TIMESTAMP \\n lowercase hex SHA-256 of the raw body`.
 
     :raises TypeError: the id or the secret is not a string.
-    :raises ValueError: either is empty, or the id cannot stand in a header.
+    :raises ValueError: either is empty, or the id contains characters that a header must not contain.
     """
 
     def __init__(self, client_id: str, client_secret: str) -> None:
@@ -67,13 +67,13 @@ class HmacSigner:
 class BearerToken:
     """Sends the access token of a login as `Authorization: Bearer <token>`.
 
-    The interface shows the header with a masked value only. Should the service want another word before the token, or
-    the token alone, `PaymentsClient(access_token=BearerToken(token, scheme=""))` sends that.
+    The interface shows only a masked value of the header. If the service expects another word before the token, or the
+    token alone, pass `PaymentsClient(access_token=BearerToken(token, scheme=""))`.
 
     :param access_token: the token; `RenewedToken` takes a function that returns one.
     :param scheme: the word before the token; empty for the token alone.
     :raises TypeError: the token is not a string.
-    :raises ValueError: the token is empty or cannot stand in a header.
+    :raises ValueError: the token is empty, or contains characters that a header must not contain.
     """
 
     def __init__(self, access_token: str, scheme: str = "Bearer") -> None:
@@ -87,13 +87,13 @@ class BearerToken:
 
 
 class RenewedToken:
-    """Sends the access token that a function returns, and asks it again when the service refuses the token.
+    """Sends the access token that a function returns, and calls it again if the service refuses the token.
 
-    The function is called when the first token is needed, and after a 401, at most once in a call. Of threads that are
-    refused together one asks, and the others take its token. It is what `PaymentsClient(access_token=function)` makes;
-    an `AsyncPaymentsClient` calls the function in a thread of its own.
+    The function is called when the first token is needed, and after a 401, at most once in a call. If several threads
+    are refused together, one calls the function, and the others use its token. `PaymentsClient(access_token=function)`
+    makes this object; an `AsyncPaymentsClient` calls the function in a thread of its own.
 
-    :param ask: returns the token, such as one that a program stored, or that a new login gave.
+    :param ask: returns the token, for example a stored token, or the token of a new login.
     :param scheme: the word before the token; empty for the token alone.
     """
 
@@ -101,22 +101,22 @@ class RenewedToken:
         if not callable(ask):
             raise TypeError(f"ask must be a function that returns an access token, not {type(ask).__name__}")
         self._ask, self._scheme = ask, scheme
-        # The token in use: a new one is another object, even if it is an equal token.
+        # The token in use. A new token is another object, even if its text is equal.
         self.held: BearerToken | None = None
-        # One for each process: after a fork, nobody would release a lock that another thread held.
+        # One lock for each process: after a fork, nobody would release a lock that another thread held.
         self._lock = PerProcess(Lock)
 
     def sign(self, method: str, target: str, body: bytes, timestamp: int) -> dict[str, str]:
         """The one header.
 
-        :raises Exception: what the function raises; also a `TypeError` or `ValueError` for what is no token.
+        :raises Exception: the function's error; `TypeError` or `ValueError` if it returned no usable token.
         """
         return (self.held or self.renew(None)).sign(method, target, body, timestamp)
 
     def renew(self, refused: object) -> BearerToken:
-        """Another token, unless another thread got one since.
+        """Get another token, unless another thread has got one meanwhile.
 
-        :param refused: `held`, as it was before the call that was refused.
+        :param refused: the value of `held` before the refused call.
         :raises TimeoutError: another thread has been asking for a minute.
         """
         lock = self._lock()
@@ -131,7 +131,7 @@ class RenewedToken:
 
 
 class WebhookRefused(ValueError):
-    """A webhook whose signature is missing, wrong or too old; the text says which, and holds nothing of the webhook."""
+    """A webhook whose signature is missing, wrong or too old; the text says which, and never quotes the webhook."""
 
 
 def verify_webhook(
@@ -143,45 +143,45 @@ def verify_webhook(
     tolerance: float = 300.0,
     clock: Callable[[], float] = time.time,
 ) -> None:
-    """Checks the signature of a webhook. Whether the service signs webhooks is not shown in its interface.
+    """Checks the signature of a webhook. The service's interface does not show whether it signs webhooks.
 
     `X-Signature` is the lowercase hex HMAC-SHA256, under the client secret, of the raw body; or of `X-Timestamp` (Unix
     seconds), a dot and the raw body. These are the forms of the sandbox's switch `webhook_signature`.
 
-    :param headers: of the request, with names in any case.
-    :param body: as it arrived, before anything read it as JSON.
-    :param signed: what the signature covers.
-    :param tolerance: seconds by which the timestamp may be older or newer than now.
-    :param clock: gives the Unix time.
-    :raises WebhookRefused: the signature does not hold.
+    :param headers: the request's headers, with case-insensitive names.
+    :param body: the raw body, before it is parsed as JSON.
+    :param signed: the part of the request that the signature covers.
+    :param tolerance: the seconds by which the timestamp may be older or newer than now.
+    :param clock: returns the Unix time.
+    :raises WebhookRefused: the signature is missing, wrong or too old.
     :raises TypeError: the secret is not a string.
     :raises ValueError: the secret is empty.
     """
     client_secret = concealed(client_secret)
     expected = _keyed(client_secret)
-    given = {name.lower(): value for name, value in headers.items()}
-    # A misspelt form must not be the weaker one.
+    fields = {name.lower(): value for name, value in headers.items()}
+    # A misspelt value must not select the weaker form.
     if signed != "body":
-        timestamp = given.get("x-timestamp", "")
+        timestamp = fields.get("x-timestamp", "")
         if not _TIMESTAMP.fullmatch(timestamp):
             raise WebhookRefused("the webhook has no usable X-Timestamp")
         if abs(clock() - int(timestamp)) > tolerance:
             raise WebhookRefused("the webhook's X-Timestamp is not of now")
         expected.update(f"{timestamp}.".encode())
     expected.update(body)
-    if not hmac.compare_digest(expected.hexdigest().encode(), given.get("x-signature", "").encode(errors="replace")):
+    if not hmac.compare_digest(expected.hexdigest().encode(), fields.get("x-signature", "").encode(errors="replace")):
         raise WebhookRefused("the webhook's X-Signature is missing or wrong")
 
 
 def _keyed(client_secret: str) -> hmac.HMAC:
-    """The keyed state of a signature; under an empty secret, everybody could sign."""
+    """The keyed state of a signature; an empty secret is refused, because everybody could sign with it."""
     if not text("client_secret", client_secret):
         raise ValueError("client_secret is empty")
     return hmac.new(client_secret.encode(), digestmod=hashlib.sha256)
 
 
 def header_value(name: str, value: Any) -> str:
-    """`value` when it can stand in a header; the complaint names `name` and never shows the value."""
+    """Return `value` if a header may contain it; the error message names `name` and never shows the value."""
     if isinstance(value, str) and _HEADER_VALUE.fullmatch(value):
         return value
     if not text(name, value):
@@ -190,13 +190,13 @@ def header_value(name: str, value: Any) -> str:
 
 
 class UnusableHeaders(ValueError):
-    """A signer gave no headers that can be sent; the message says why, and quotes no value."""
+    """A signer returned no headers that can be sent; the message says why, and quotes no value."""
 
 
 def signed_headers(signer: Signer, method: str, target: str, body: bytes, timestamp: int) -> Mapping[str, str]:
-    """The headers that `signer` makes, each checked to stay on its line.
+    """The headers that `signer` makes, checked to contain no line breaks.
 
-    :raises UnusableHeaders: they are no mapping of strings, or a header's name or value is not plain ASCII.
+    :raises UnusableHeaders: the result is no mapping of strings, or a header's name or value is not plain ASCII.
     """
     headers: object = signer.sign(method, target, body, timestamp)
     if not isinstance(headers, Mapping):

@@ -1,10 +1,11 @@
-"""Limits of time and size around the transports that carry requests for `httpx.Client`.
+"""Limits of time and size for the transports of `httpx.Client`.
 
-One deadline covers connecting, sending, waiting and every chunk of the response, so that a server that drips one byte
-at a time cannot stretch a call. Bodies are capped while they stream, redirects and compressed responses refused.
+One deadline covers connecting, sending, waiting and every chunk of the response, so that a server that sends single
+bytes slowly cannot prolong a call. The size of a body is limited while it is read; redirects and compressed responses
+are refused.
 
-What the deadline does not cover: the operating system's name lookup, and a `transport` of the caller's own while it
-blocks inside one read.
+The deadline covers neither the operating system's DNS lookup nor a single blocking read of the caller's own
+`transport`.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from __future__ import annotations
 import time
 from typing import NamedTuple
 
-# The only place that names the HTTP library: whatever else works with it imports it from here.
+# The only module that names the HTTP library; all others import it from here.
 try:
     import httpx as httpx
 except ImportError:
@@ -26,18 +27,18 @@ LIMITS = "flask_paycheckout.limits"
 """The request extension with the request's `Limits`."""
 
 CONNECTED = ("connection.connect_tcp.complete", "connection.start_tls.complete")
-"""The events in a trace of httpx that give a new stream."""
+"""The events in a trace of httpx with a new stream."""
 
-# Seconds. Many servers drop an idle connection after five; ours must be the first to let go.
+# In seconds. Many servers close an idle connection after five, so the client must close it earlier.
 KEPT_FOR = 4.0
 
 
 class Limits(NamedTuple):
-    """Time and size that one request may take.
+    """The deadline and the maximum size for one request.
 
-    :ivar until: the end of the call, as `time.monotonic` tells time.
-    :ivar max_bytes: the largest body that is read.
-    :ivar repeatable: whether the request may be sent again.
+    :ivar until: the deadline of the call, by `time.monotonic`.
+    :ivar max_bytes: the maximum size of the body.
+    :ivar repeatable: whether the request may be retried.
     """
 
     until: float
@@ -45,33 +46,33 @@ class Limits(NamedTuple):
     repeatable: bool = False
 
     def left(self) -> float:
-        """Seconds until the end of the call; a little when it is over, since 0 would mean not to wait at all."""
+        """The seconds until the deadline; at least 0.001, because 0 would mean not to wait at all."""
         return max(self.until - time.monotonic(), 0.001)
 
 
 def pool_limits(most_kept: int | None) -> httpx.Limits:
-    """The limits of a pool of httpx, which keeps so many connections; a call never waits for a free one."""
+    """The limits of a pool of httpx that keeps this many connections; a call never waits for a free connection."""
     return httpx.Limits(max_connections=None, max_keepalive_connections=most_kept, keepalive_expiry=KEPT_FOR)
 
 
 class ResponseHeaders(httpx.Headers):
-    """Headers of a response by name, in any case; its `repr` shows the names only, since a value may be a secret."""
+    """Headers of a response by case-insensitive name; `repr` shows only the names, because a value may be a secret."""
 
     def __repr__(self) -> str:
         return f"<headers {', '.join(self)}>"
 
 
 class NoCookies(httpx.Cookies):
-    """Keeps no cookies: no call depends on the one before."""
+    """Keeps no cookies, so that no call depends on an earlier call."""
 
     def extract_cookies(self, response: httpx.Response) -> None:
         """Do nothing; even a cookie jar that refuses all cookies would make objects for each response."""
 
 
 class RefusedResponse(httpx.RemoteProtocolError):
-    """A response that is not read to its end; the text says why, and holds nothing of the response.
+    """A response that is not read to its end; the text says why, and quotes nothing of the response.
 
-    :ivar response: the response without a body; its head is known.
+    :ivar response: the response's status and headers, without the body.
     """
 
     def __init__(self, fault: str, response: httpx.Response) -> None:
@@ -80,11 +81,11 @@ class RefusedResponse(httpx.RemoteProtocolError):
 
 
 def _fault_of(head: httpx.Response, max_bytes: int) -> str | None:
-    """Why no body can make a response usable; None where one can."""
+    """The reason why a response is unusable with any body; None if it may be usable."""
     if 300 <= head.status_code < 400:
         return "a redirect, which is not followed"
     if head.status_code == 204:
-        # Bytes that follow all the same would be taken for the start of the next response.
+        # If bytes followed nevertheless, they would be mistaken for the start of the next response.
         return "a response without a body"
     if head.headers.get("content-encoding", "identity").strip().lower() not in ("", "identity"):
         return "the body is encoded although plain bytes were asked for"
@@ -94,7 +95,7 @@ def _fault_of(head: httpx.Response, max_bytes: int) -> str | None:
 
 
 class Body:
-    """A response's body that is read chunk by chunk, within its limits."""
+    """A response's body, read chunk by chunk within the limits."""
 
     def __init__(self, response: httpx.Response, limits: Limits) -> None:
         self._response, self._limits, self._read = response, limits, bytearray()
@@ -102,9 +103,9 @@ class Body:
             raise RefusedResponse(fault, response)
 
     def add(self, chunk: bytes) -> None:
-        """Take the next chunk.
+        """Add the next chunk.
 
-        :raises RefusedResponse: it is too large, or comes too late.
+        :raises RefusedResponse: the body is too large, or the deadline has passed.
         """
         self._read += chunk
         if len(self._read) > self._limits.max_bytes:
@@ -121,7 +122,7 @@ class Body:
 class InProcess(httpx.BaseTransport, httpx.AsyncBaseTransport):
     """A transport to a WSGI app in this process, for both kinds of client.
 
-    :ivar clock: the app's, for whoever has to tell its time.
+    :ivar clock: the app's clock, which clients and extensions use with this transport.
     """
 
     def __init__(self, app: WSGIApplication, clock: Callable[[], datetime]) -> None:
@@ -133,12 +134,12 @@ class InProcess(httpx.BaseTransport, httpx.AsyncBaseTransport):
         target = request.url.raw_path.decode("ascii")
 
         def called(environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
-            # As servers give it: the path alone does not tell a slash from a quoted one, which the signature does.
+            # Servers set this too: the decoded path does not distinguish a slash from a quoted one; the signature does.
             environ["REQUEST_URI"] = target
             return self._app(environ, start_response)
 
         response = httpx.WSGITransport(app=called).handle_request(request)
-        # Read here, since an asynchronous client cannot read it.
+        # Read here, because an asynchronous client cannot read a synchronous stream.
         response.stream = httpx.ByteStream(response.read())
         return response
 

@@ -1,11 +1,11 @@
-"""Two ways to wait: a client that blocks and one that is awaited run the same coroutines.
+"""Two ways to wait: blocking and asynchronous clients run the same coroutines.
 
 Every call is written once, as a coroutine. `Blocking` gives it operations that never suspend, and runs it to its end
-in the caller's thread, without an event loop; `Awaited` hands it to the caller's `asyncio` loop.
+in the caller's thread, without an event loop; `Awaited` passes it to the caller's `asyncio` loop.
 
-Both wait between the tries of a call, inside one time budget, with full jitter: the wait before attempt n+1 is drawn
-evenly from zero to 0.2 s * 2**n, at most 2 s. A `Retry-After` is waited for when it fits into the budget; when it does
-not, the error is raised at once and carries it.
+Both wait between the attempts of a call, within one timeout, with full jitter: the wait before attempt n+1 is uniformly
+distributed from zero to 0.2 s * 2**n, at most 2 s. A `Retry-After` is respected if it fits into the timeout; otherwise
+the error is raised at once, and has its value.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _log = logging.getLogger("flask_paycheckout.client")
 
 _FIRST_WAIT = 0.2
 _LONGEST_WAIT = 2.0
-# With less time than this an attempt would only replace the failure we know by a timeout.
+# In seconds. With less time, another attempt would only replace the known failure by a timeout.
 SHORTEST_ATTEMPT = 0.05
 _LONGEST_HEADER = 40
 _SECONDS = re.compile("[0-9]{1,40}")
@@ -63,7 +63,7 @@ class Blocking:
         pace.sleep(seconds)
 
     async def in_thread(self, call: Callable[[], R]) -> R:
-        """The result of a function, which may block this thread."""
+        """The result of a blocking function, which runs in this thread."""
         return call()
 
     def run(self, coroutine: Coroutine[Any, Any, R]) -> R:
@@ -95,12 +95,12 @@ def _result(awaitable: Awaitable[R]) -> R:
 
 
 class Connections(httpx.BaseTransport):
-    """Sends requests, and reads each response whole, as long as it stays within the request's `Limits`.
+    """Sends requests, and reads each response completely, within the request's `Limits`.
 
     Safe for any number of threads, on both sides of a fork. Proxies, credentials and certificates of the environment
     are not used.
 
-    :param given: a transport of the caller's own to send through; its maker closes it.
+    :param given: the caller's own transport, which the caller closes.
     """
 
     def __init__(self, url: httpx.URL, given: httpx.BaseTransport | None) -> None:
@@ -109,9 +109,9 @@ class Connections(httpx.BaseTransport):
         self._given = given
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
-        """Send, and give the response with its whole body.
+        """Send the request, and return the response with its whole body.
 
-        :raises RefusedResponse: a redirect, an encoded body, one that is too large or comes too late.
+        :raises RefusedResponse: the response is a redirect, or its body is encoded, too large or too late.
         """
         response = (self._given or self._pools()).handle_request(request)
         stream = response.stream
@@ -130,34 +130,34 @@ class Connections(httpx.BaseTransport):
             self._pools().close()
 
 
-# For each thread: the `Limits` of its current request, and whether it has written since it last read.
+# Each thread's `Limits` of its current request, and whether it has written since its last read.
 _exchange = threading.local()
 
 
 class _Pools(httpx.BaseTransport):
-    """The connections that one process opened: kept ones, and those that are used once."""
+    """The connections that one process opened: kept connections, and connections for one request."""
 
     def __init__(self, url: httpx.URL) -> None:
         secure = url.scheme == "https"
-        # Loading the certificates takes long, and plain HTTP needs none.
+        # Loading the certificates is slow, and plain HTTP needs none.
         verify = httpx.create_ssl_context(trust_env=False) if secure else ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         self._kept, self._fresh = (
             httpx.HTTPTransport(verify=verify, trust_env=False, limits=pool_limits(most)) for most in (_MOST_KEPT, 0)
         )
-        # The addresses, tried one after the other, and the TLS handshake each get a share of the time for connecting.
+        # Each address, tried in turn, and the TLS handshake get an equal share of the time for connecting.
         self._shares = _addresses(url) + secure
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
-        """Send over the connections that fit the request."""
+        """Send the request over a kept connection or a new one."""
         limits = request.extensions[LIMITS]
         timeout = {**request.extensions["timeout"], "connect": limits.left() / self._shares}
         request.extensions = {**request.extensions, "timeout": timeout, "trace": _bind}
         _exchange.limits, _exchange.is_unanswered = limits, False
-        # A request that may not be repeated gets a new connection: on a kept one, bytes left over from the response
-        # before could pass for its own.
+        # A request that must not be retried gets a new connection: on a kept one, bytes left over from the previous
+        # response could be mistaken for its response.
         response = (self._kept if limits.repeatable else self._fresh).handle_request(request)
         if _exchange.is_unanswered:
-            # This response was there before its request. Closed unread, it closes its connection.
+            # This response arrived before its request. Closing it unread closes its connection.
             response.close()
             response = self._fresh.handle_request(request)
         return response
@@ -177,9 +177,9 @@ def _addresses(url: httpx.URL) -> int:
 
 
 def _bind(event: str, info: dict[str, Any]) -> None:
-    """Bind each wait on a new stream to the time that the current call has left.
+    """Limit each wait on a new stream to the time that the current call has left.
 
-    httpx limits each wait alone, so that a server which sends a byte now and then could stretch a call for ever.
+    httpx limits each wait separately, so a server that sends single bytes slowly could prolong a call forever.
     """
     if event not in CONNECTED:
         return
@@ -188,14 +188,14 @@ def _bind(event: str, info: dict[str, Any]) -> None:
 
     def read_in_time(max_bytes: int, timeout: float | None = None) -> bytes:
         _exchange.is_unanswered = False
-        # What comes without a pause lets no read wait: interim responses, and the bytes of a head.
+        # Check the deadline here too, because data that arrives without a pause never makes a read wait.
         if time.monotonic() > _exchange.limits.until:
             raise TimeoutError
         return bytes(read(max_bytes, _exchange.limits.left()))
 
     def write_in_time(buffer: bytes, timeout: float | None = None) -> None:
         _exchange.is_unanswered = True
-        # In parts: a service that reads slowly lets each of them wait, and none for longer than is left.
+        # Write in parts: if the service reads slowly, each part waits, but never longer than the time left.
         for start in range(0, len(buffer), _PART):
             write(buffer[start : start + _PART], _exchange.limits.left())
 
@@ -203,10 +203,10 @@ def _bind(event: str, info: dict[str, Any]) -> None:
 
 
 class CallOptions(TypedDict, total=False):
-    """Limits of one call in place of the client's; `iterate` and `find` take them for the call of each page.
+    """Limits of one call that replace the client's; `iterate` and `find` apply them to the call of each page.
 
-    :ivar timeout: seconds that the call may take in all, retries and waits included.
-    :ivar retries: how often it may be tried again.
+    :ivar timeout: the total seconds that the call may take, including retries and waits.
+    :ivar retries: the maximum number of retries.
     """
 
     timeout: float | None
@@ -214,12 +214,12 @@ class CallOptions(TypedDict, total=False):
 
 
 class Pace(msgspec.Struct, frozen=True):
-    """Where time and chance come from; tests bring their own.
+    """The sources of time and randomness, which tests replace.
 
-    :ivar wall: Unix time in seconds.
-    :ivar elapsed: seconds that only move forward.
-    :ivar sleep: waits for seconds.
-    :ivar chance: a number from 0 up to 1.
+    :ivar wall: returns Unix time in seconds.
+    :ivar elapsed: returns monotonic time in seconds.
+    :ivar sleep: waits for a number of seconds.
+    :ivar chance: returns a random number from 0 up to 1.
     """
 
     wall: Callable[[], float] = time.time
@@ -229,10 +229,10 @@ class Pace(msgspec.Struct, frozen=True):
 
 
 class Retries(msgspec.Struct, frozen=True):
-    """The number of attempts and the time that one call has.
+    """The number of retries and the timeout of one call.
 
-    :ivar count: attempts after the first.
-    :ivar budget: seconds for the whole call, waits included.
+    :ivar count: the number of attempts after the first.
+    :ivar budget: the seconds for the whole call, including waits.
     """
 
     count: int
@@ -245,26 +245,26 @@ class Retries(msgspec.Struct, frozen=True):
             raise kind(f"retries must be a whole number from 0 on, not {self.count!r}")
         if isinstance(self.budget, bool) or not isinstance(self.budget, (int, float)):
             raise TypeError(f"timeout must be a number of seconds, not {type(self.budget).__name__}")
-        # Sockets do not take much longer times.
+        # Sockets do not accept much longer timeouts.
         if not 0 < self.budget < 10**9:
             raise ValueError(f"timeout must be a positive number of seconds below 10**9, not {self.budget}")
 
     def limited(self, timeout: float | None = None, retries: int | None = None) -> Retries:
-        """These retries with other limits; None keeps one.
+        """These retries with other limits; None keeps the present limit.
 
         :raises TypeError: a limit is no number.
-        :raises ValueError: it cannot be used.
+        :raises ValueError: a limit is out of range.
         """
         count = self.count if retries is None else retries
         return Retries(count, self.budget if timeout is None else timeout, self.pace)
 
     def wait_after(self, failure: PaymentsError, number: int, until: float, *, repeatable: bool) -> float:
-        """The seconds to wait after a failed attempt before the next one; raises `failure` when none is made.
+        """The seconds to wait between a failed attempt and the next one; raises `failure` if there is no next attempt.
 
-        :param number: attempts before the one that failed.
-        :param until: the end of the call, as `pace.elapsed` tells time.
-        :param repeatable: whether an attempt may be repeated that may have reached the service. One that certainly did
-            not is always repeated.
+        :param number: the number of attempts before the failed one.
+        :param until: the deadline of the call, by `pace.elapsed`.
+        :param repeatable: whether an attempt that may have reached the service may be retried. An attempt that
+            certainly did not reach it is always retried.
         """
         unsent = isinstance(failure, TransportFailed) and not failure.request_sent
         if not isinstance(failure, _WORTH_REPEATING) or number >= self.count or not (repeatable or unsent):
@@ -286,7 +286,7 @@ def seconds_to_wait(header: str | None, now: float) -> float | None:
 
 
 def moment_of(header: str | None) -> float | None:
-    """An HTTP date as Unix time; None when it is none."""
+    """An HTTP date as Unix time; None if the header is no HTTP date."""
     if header is None or len(header) > _LONGEST_HEADER:
         return None
     try:

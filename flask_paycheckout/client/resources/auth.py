@@ -1,4 +1,4 @@
-"""Users: registering, and logging in with a password and a one-time password."""
+"""Users: registration, and login with a password and a one-time password."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ class Organization(Record, frozen=True):
 
 
 class User(Record, frozen=True):
-    """The user who logged in. The formats of `role` and `policy` are not shown.
+    """The user who logged in. The interface does not show the formats of `role` and `policy`.
 
-    :ivar organization_id: the organization itself, as the service names the field.
+    :ivar organization_id: the organization itself, in the field that the service gives this name.
     :ivar partner_id: issued by an external verification partner.
     :ivar otp_code: never shown by `repr`.
     :ivar credentials: never shown by `repr`.
@@ -54,7 +54,7 @@ class User(Record, frozen=True):
 
 
 class Verification(Record, frozen=True):
-    """The token that register and login give; exchanged for a login, together with the one-time password."""
+    """The token that register and login return; exchanged for a login, together with the one-time password."""
 
     verification_token: Hidden
 
@@ -63,21 +63,21 @@ class Login(Record, frozen=True):
     """A login that was verified.
 
     :ivar access_token: for `PaymentsClient(access_token=...)`; a string that `repr` does not show.
-    :ivar user: None only when the answer has no usable user.
+    :ivar user: the user; None only if the answer has no usable user.
     """
 
     access_token: Hidden
     user: User = GIVEN
 
 
-# None is repeated: the first two send an e-mail, and the third uses up a token that works once.
+# None of these is retried: the first two send an e-mail, and the third uses up a token that works only once.
 _REGISTER = Operation("POST", "/v1/auth/register", Verification, access=Access.OPEN)
 _LOGIN = Operation("POST", "/v1/auth/login", Verification, access=Access.OPEN, status_key="status")
 _VERIFY = Operation("POST", "/v1/auth/verify-login", Login, access=Access.OPEN, status_key="status")
 
 
 class Auth(Resource[W]):
-    """`client.auth`. Secrets that are sent here are masked where the service repeats them in an error.
+    """`client.auth`. Secrets that are sent here are masked if the service repeats them in an error.
 
     >>> verification = client.auth.login("merchant@example.com", "sandbox-password")
     >>> otp = sandbox.get("mails").json()[0]["otp"]  # from the e-mail, where it is a real one
@@ -101,11 +101,11 @@ class Auth(Resource[W]):
         country_code: str | None = None,
         **options: Unpack[CallOptions],
     ) -> str:
-        """Makes a user and sends the one-time password by e-mail; gives the verification token.
+        """Creates a user and sends the one-time password by e-mail; returns the verification token.
 
-        :param national_id: number of a national identity card or passport.
+        :param national_id: the number of a national identity card or passport.
         :param country: the country's name.
-        :param country_code: its two letters.
+        :param country_code: the country's two-letter code.
         :raises Invalid: the service refuses the user.
         :raises PaymentsError: see `errors`.
         """
@@ -117,9 +117,9 @@ class Auth(Resource[W]):
 
     @method
     async def login(self, email: str, password: str, **options: Unpack[CallOptions]) -> str:
-        """Sends the one-time password by e-mail; gives the verification token.
+        """Sends the one-time password by e-mail; returns the verification token.
 
-        :raises RequestRefused: e-mail or password are wrong; the interface does not show which error that is.
+        :raises RequestRefused: e-mail or password are wrong; the interface does not show the kind of error.
         :raises PaymentsError: see `errors`.
         """
         password = concealed(password)
@@ -132,8 +132,8 @@ class Auth(Resource[W]):
     ) -> Login:
         """Exchanges the verification token and the one-time password for an access token.
 
-        :param disable_expire: the access token never expires, and cannot be invalidated afterwards.
-        :raises RequestRefused: token or password are wrong or used; the interface does not show which error that is.
+        :param disable_expire: whether the access token never expires; it cannot be invalidated afterwards.
+        :raises RequestRefused: token or password are wrong or used; the interface does not show the kind of error.
         :raises PaymentsError: see `errors`.
         """
         verification_token, otp = concealed(verification_token), concealed(otp)

@@ -19,20 +19,20 @@ class CheckoutLink(Record, frozen=True):
     """A checkout that the service accepted. Its page is valid for 15 minutes.
 
     :ivar id: the checkout id; also the id of the deposit to come and the webhook's `orderId`.
-    :ivar url: the hosted page, to be used exactly as given. Whoever has it can pay, so `repr` does not show it.
+    :ivar url: the hosted page's URL, to be used unchanged. Anybody who has it can pay, so `repr` does not show it.
     """
 
     id: str
     url: Hidden
 
     def __post_init__(self) -> None:
-        # A checkout that could never be asked about, or that has no page, is none.
+        # A checkout is useless if its deposit cannot be read, or if it has no page.
         segment(self.id)
         if not self.url:
             raise ValueError("the checkout has no url")
 
 
-# Repeatable: nobody holds the URL of a checkout whose answer was lost, so it is never paid.
+# Safe to retry: nobody knows the URL of a checkout whose answer was lost, so it is never paid.
 _CREATE = Operation("POST", "/v1/checkout", CheckoutLink, again=True)
 
 
@@ -50,7 +50,7 @@ class Checkouts(Resource[W]):
 
     @method
     async def create(self, total: Total, **options: Unpack[CallOptions]) -> CheckoutLink:
-        """Opens a hosted page on which the customer pays `total`; tried again when the answer was lost.
+        """Opens a hosted page on which the customer pays `total`; retried if the answer is lost.
 
         :raises Invalid: checkout is not enabled, the amount fits no payment method, or the conversion is not enabled.
         :raises TypeError: `total` is neither a `Pay` nor a `Receive`.
@@ -60,12 +60,12 @@ class Checkouts(Resource[W]):
 
 
 def _asked(total: Total) -> JsonObject:
-    """The body for the one amount that is fixed: what the customer pays, or what the shop receives."""
+    """The body with the one fixed amount: the customer's or the shop's."""
     if isinstance(total, Pay):
-        asked: JsonObject = {"inputCurrency": total.currency, "inputAmount": as_number(total.amount)}
+        body: JsonObject = {"inputCurrency": total.currency, "inputAmount": as_number(total.amount)}
         if total.receive_in is not None:
-            asked["outputCurrency"] = total.receive_in
-        return asked
+            body["outputCurrency"] = total.receive_in
+        return body
     if not isinstance(total, Receive):
         raise TypeError(f"total must be a Pay or a Receive, not {type(total).__name__}")
     return {

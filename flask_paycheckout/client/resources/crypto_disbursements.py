@@ -19,8 +19,8 @@ from flask_paycheckout.client.waiting import CallOptions
 class CryptoReceiver:
     """One token transfer to make.
 
-    :ivar amount: Decimal, int or str, in whole tokens and fractions of them; never a float.
-    :ivar reference: the shop's own, unique among all disbursements.
+    :ivar amount: Decimal, int or str, in tokens, with any fraction; never a float.
+    :ivar reference: the shop's own reference, unique among all disbursements.
     """
 
     amount: Amount
@@ -30,7 +30,7 @@ class CryptoReceiver:
 
 
 class FeeConfig(Record, frozen=True):
-    """Parts of a transfer's fee: flat, percent of the amount, and the network's own."""
+    """The parts of a transfer's fee: flat, percent of the amount, and the network's fee."""
 
     fee_flat: Decimal = GIVEN
     fee_percentage: Decimal = GIVEN
@@ -38,14 +38,14 @@ class FeeConfig(Record, frozen=True):
 
 
 class CryptoDisbursement(Record, frozen=True):
-    """A token transfer as the service sees it.
+    """A token transfer in the service.
 
-    :ivar amount: in tokens.
-    :ivar token: token id, `<symbol>-<network>`.
-    :ivar token_address: of the token's contract.
-    :ivar token_decimal: decimals that the token's amounts can have.
+    :ivar amount: the amount in tokens.
+    :ivar token: the token id, `<symbol>-<network>`.
+    :ivar token_address: the address of the token's contract.
+    :ivar token_decimal: the maximum number of decimals of the token's amounts.
     :ivar blockchain_type: `EVM` or `STELLAR`.
-    :ivar fee_amount: in tokens.
+    :ivar fee_amount: the fee in tokens.
     :ivar status: `pending`, `failed` or `completed`.
     """
 
@@ -95,9 +95,9 @@ _ESTIMATE = Operation("GET", "/v1/disbursement/crypto/estimate", FeeEstimate)
 
 
 class CryptoDisbursements(Resource[W]):
-    """`client.crypto_disbursements`. Creating asks for an access token, see `client.auth`.
+    """`client.crypto_disbursements`. `create` requires an access token, see `client.auth`.
 
-    The service's interface does not read them again: keep what `create` gives.
+    The service's interface has no operation that reads them later: keep the result of `create`.
 
     >>> from flask_paycheckout.client import CryptoReceiver
     >>> print(client.crypto_disbursements.estimate("usdc-polygon", 100).fee)  # in tokens
@@ -115,13 +115,13 @@ class CryptoDisbursements(Resource[W]):
     async def create(
         self, token: str, receivers: Iterable[CryptoReceiver], **options: Unpack[CallOptions]
     ) -> CryptoBatch:
-        """Sends tokens to every receiver's wallet. Never sent twice; give each receiver a `reference`.
+        """Sends tokens to every receiver's wallet. Never retried after it was sent; give each receiver a `reference`.
 
-        :param token: token id, `<symbol>-<network>`.
-        :raises Invalid: the service refuses the batch; nothing of it is carried out.
-        :raises OutcomeUnknown: the answer was lost, money may move. The interface has no operation to read crypto
-            disbursements: look for the `references` in the service's dashboard.
-        :raises ServiceFault: the service failed, money may move as well.
+        :param token: the token id, `<symbol>-<network>`.
+        :raises Invalid: the service refuses the batch; no part of it is carried out.
+        :raises OutcomeUnknown: the answer was lost, and money may move. The interface has no operation that reads
+            crypto disbursements: look for the `references` in the service's dashboard.
+        :raises ServiceFault: the service failed, and money may also move.
         :raises TypeError: a receiver or its amount has the wrong type; the text names it.
         :raises ValueError: a receiver cannot be sent; the text names it.
         :raises PaymentsError: see `errors`.

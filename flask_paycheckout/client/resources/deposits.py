@@ -18,8 +18,8 @@ _MAX_NAME = 500
 class Fee(Record, frozen=True):
     """The costs of the payment method.
 
-    :ivar amount: in `currency`.
-    :ivar percentage: percent of the amount, as the service gives it.
+    :ivar amount: the fee in `currency`.
+    :ivar percentage: the fee in percent of the amount, as the service reports it.
     """
 
     amount: Decimal = GIVEN
@@ -28,7 +28,7 @@ class Fee(Record, frozen=True):
 
 
 class PaymentFiat(Record, frozen=True):
-    """Where the customer pays by bank: bank code and name, and the text of the QR code."""
+    """The bank that the customer pays through: its code and name, and the text of the QR code."""
 
     bank_code: str = GIVEN
     bank_name: str = GIVEN
@@ -44,14 +44,14 @@ class ExchangeInfo(Record, frozen=True):
 
 
 class Deposit(Record, frozen=True):
-    """A payment as the service sees it. It exists once the customer has picked a payment method.
+    """A payment in the service. It exists once the customer has picked a payment method.
 
-    :ivar deposit_id: equals the checkout id for a checkout's deposit. A read by reference may give another deposit
-        than the one meant: compare it.
-    :ivar status: `pending` or `completed`; the interface shows no others.
-    :ivar input_amount: what the customer pays, in `input_currency`.
-    :ivar output_amount: what the shop receives, in `output_currency`.
-    :ivar payment_crypto: where the customer pays by token, as the service gives it; its content is not shown.
+    :ivar deposit_id: the id, which equals the checkout's id for a checkout's deposit. A read by reference may return
+        another deposit than expected, so compare the id.
+    :ivar status: `pending` or `completed`; the interface shows no other status.
+    :ivar input_amount: the customer's amount in `input_currency`.
+    :ivar output_amount: the shop's amount in `output_currency`.
+    :ivar payment_crypto: the data of a payment by token; the interface does not show its content.
     """
 
     deposit_id: str
@@ -72,18 +72,18 @@ class Deposit(Record, frozen=True):
     expired_at: datetime = GIVEN
 
     def __post_init__(self) -> None:
-        # Both are stored and shown wherever payments are; nothing this long is an id or a status.
+        # Both are stored and shown with payments; no id or status is this long.
         if max(len(self.deposit_id), len(self.status)) > _MAX_NAME:
             raise ValueError(f"the deposit's id or status is longer than {_MAX_NAME} characters")
 
 
 _GET = Operation("GET", "/v1/deposit/{id}", Deposit)
-# Setting a status twice is harmless in itself, but every update sends a webhook: it is sent once.
+# Not retried: setting a status twice is harmless, but every update sends a webhook.
 _SANDBOX_UPDATE = Operation("PATCH", "/v1/deposit/{id}", Deposit, may_move_money=True)
 
 
 class Deposits(Resource[W]):
-    """`client.deposits`. A checkout's deposit has the checkout's id, from the moment that the customer picks a method.
+    """`client.deposits`. A checkout's deposit has the checkout's id, and exists once the customer has picked a method.
 
     >>> link = client.checkouts.create(Pay("12.50", "USD"))
     >>> picked = sandbox.post(f"checkouts/{link.id}/pick", json={})  # on the hosted page, where it is a real customer
@@ -96,10 +96,10 @@ class Deposits(Resource[W]):
 
     @method
     async def get(self, deposit_id_or_reference: str, **options: Unpack[CallOptions]) -> Deposit:
-        """The deposit as it is now.
+        """Reads the deposit.
 
-        :raises NotFound: there is none; for a checkout id, the customer has not picked a payment method (yet).
-        :raises ValueError: the id cannot be one.
+        :raises NotFound: there is no deposit; for a checkout id, the customer has not picked a payment method (yet).
+        :raises ValueError: the id is invalid.
         :raises PaymentsError: see `errors`.
         """
         return await self._caller.record(_GET, requested_id=deposit_id_or_reference)
@@ -108,11 +108,11 @@ class Deposits(Resource[W]):
     async def sandbox_update(
         self, deposit_id: str, status: DepositStatus | str, **options: Unpack[CallOptions]
     ) -> Deposit:
-        """Sets a deposit's status; the service's sandbox only, which also sends the webhook. Never sent twice.
+        """Sets a deposit's status, only in the service's sandbox, which also sends the webhook. Not retried.
 
         :raises Invalid: no payment method was picked yet.
-        :raises OutcomeUnknown: the answer was lost; `get` tells whether the status was set.
-        :raises ValueError: the id cannot be one.
+        :raises OutcomeUnknown: the answer was lost; `get` shows whether the status was set.
+        :raises ValueError: the id is invalid.
         :raises PaymentsError: see `errors`.
         """
         return await self._caller.record(

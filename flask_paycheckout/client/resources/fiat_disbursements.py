@@ -42,12 +42,12 @@ _REPORT = Operation(
     max_bytes=16 * MEBIBYTE,
     accept="application/pdf, application/json",
 )
-# The page size that a look-up tries first, and the most pages that it reads.
+# The page size that a lookup tries first, and the maximum number of pages that it reads.
 _LARGE_PAGE = 100
 _MOST_PAGES = 1000
-# The time before the known disbursement in which the service may have listed a later one.
+# The time before the known disbursement within which the service may have listed a later disbursement.
 _LOOK_BACK = timedelta(hours=1)
-# Setting a status twice is harmless in itself, but every update sends a webhook: it is sent once.
+# Not retried: setting a status twice is harmless, but every update sends a webhook.
 _SANDBOX_UPDATE = Operation(
     "PATCH",
     "/v1/disbursement/{id}",
@@ -59,9 +59,9 @@ _SANDBOX_UPDATE = Operation(
 
 
 class FiatDisbursementFilters(CallOptions, total=False):
-    """Which disbursements `list` and `iterate` give, and in which order.
+    """The filters and the order of `list` and `iterate`.
 
-    :ivar limit: page size; the service's default is 10.
+    :ivar limit: the page size; the service's default is 10.
     """
 
     limit: int | None
@@ -80,10 +80,11 @@ _LIST = Listing(
 
 
 class FiatDisbursements(Resource[W]):
-    """`client.fiat_disbursements`. Creating asks for an access token, see `client.auth`.
+    """`client.fiat_disbursements`. `create` requires an access token, see `client.auth`.
 
-    When the answer to a batch is lost, its references tell whether it was carried out. What is not found may still be
-    on its way: look again later, and then send it again with the same references, which the service takes only once.
+    If the answer to a batch is lost, look up its references to see whether it was carried out. A payout that is not
+    found may still be under way: look again later, and then send it again with the same references, which the service
+    accepts only once.
 
     >>> from flask_paycheckout.client import FiatItem, NewRecipient, PaymentsError, PayoutBank
     >>> payouts = client.fiat_disbursements
@@ -102,7 +103,7 @@ class FiatDisbursements(Resource[W]):
     ...     print(payout.reference, payout.amount, payout.currency, payout.status)
     refund-1 12.50 USD pending
 
-    Whoever waits for it reads `iterate(status="pending")` now and then. A completed one has a transfer proof:
+    To wait for it, poll `iterate(status="pending")`. A completed payout has a transfer proof:
 
     >>> payouts.sandbox_update(made[0].disbursement_id, "completed")
     >>> payouts.get(made[0].disbursement_id).status
@@ -118,10 +119,10 @@ class FiatDisbursements(Resource[W]):
         """One page of the disbursements.
 
         The interface does not show whether the service answers in pages or with a plain array, and its sample shows
-        one record. All read as a page; `paging.page_of_array` says what an array's page can know. Where an answer
-        shows one record only, each further one is asked for.
+        one record. Each form is returned as a page; `paging.page_of_array` explains the page of an array. If an answer
+        has only one record, each further record takes a call.
 
-        :param page: the first is 1.
+        :param page: the page number; the first is 1.
         :param filters: see `FiatDisbursementFilters`.
         :raises PaymentsError: see `errors`.
         """
@@ -129,10 +130,10 @@ class FiatDisbursements(Resource[W]):
 
     @each
     def iterate(self, **filters: Unpack[FiatDisbursementFilters]) -> AsyncGenerator[FiatDisbursement, None]:
-        """Every disbursement, page after page, each page read when its first record is wanted.
+        """Every disbursement, page after page; each page is read when its first record is needed.
 
         :param filters: see `FiatDisbursementFilters`.
-        :raises TransportFailed: while iterating: the pages would not come to an end.
+        :raises TransportFailed: while iterating: the pages do not end.
         :raises PaymentsError: while iterating; see `errors`.
         """
         return self._caller.iterate(_LIST, filters)
@@ -141,19 +142,19 @@ class FiatDisbursements(Resource[W]):
     async def find(
         self, references: Iterable[str], *, after: str | None = None, **options: Unpack[CallOptions]
     ) -> dict[str, FiatDisbursement]:
-        """The disbursements that were created with these references, by reference and in the order given.
+        """The disbursements that were created with these references, by reference and in the order of the references.
 
-        The newest are read first, and no further page once all are found, so that a look-up soon after a lost answer
-        takes one call. A reference that is missing in the result had no disbursement when the look-up began; a create
-        on its way may still make one. Records that are made meanwhile hide none.
+        The newest disbursements are read first, and no further page once all are found, so a lookup soon after a lost
+        answer takes one call. A reference that is missing in the result had no disbursement when the lookup began; a
+        create that is under way may still make one. New records during the lookup do not hide others.
 
-        :param references: those that the items were created with; none of them costs no call.
-        :param after: the reference of a disbursement that certainly came earlier, so that a reference that does not
-            exist is not looked for in all of the past. The search ends one hour before it by the service's own times,
-            whatever clock the caller has.
-        :raises TransportFailed: they are not all among the newest 1,000 pages: 100,000 records where a page holds 100.
-        :raises TypeError: the references are one string, or one of them is no string.
-        :raises PaymentsError: see `errors`; a page could not be read, and nothing is known of what is missing.
+        :param references: the references of the created items; without references there is no call.
+        :param after: the reference of a disbursement that was certainly created earlier, so that the lookup of a
+            missing reference does not read the whole past. It ends one hour before that disbursement by the service's
+            own times, independent of the caller's clock.
+        :raises TransportFailed: not all are among the newest 1,000 pages, which are 100,000 records with pages of 100.
+        :raises TypeError: `references` is one string, or a reference is no string.
+        :raises PaymentsError: see `errors`; a page could not be read, so missing references remain unknown.
         """
         if isinstance(references, str):
             raise TypeError("references must be several strings, not one")
@@ -163,28 +164,28 @@ class FiatDisbursements(Resource[W]):
         try:
             found = await self._search(set(wanted), after, {"sort": "-createdAt", "limit": _LARGE_PAGE})
         except Invalid:
-            # How many records a page may have is not shown, nor that more are an error.
+            # The interface shows neither the maximum page size nor the error for a larger one.
             found = await self._search(set(wanted), after, {"sort": "-createdAt"})
         return {reference: found[reference] for reference in wanted if reference in found}
 
     @method
     async def get(self, disbursement_id: str, **options: Unpack[CallOptions]) -> FiatDisbursement:
-        """The disbursement as it is now.
+        """Reads the disbursement.
 
-        :raises NotFound: there is none.
-        :raises ValueError: the id cannot be one.
+        :raises NotFound: there is no such disbursement.
+        :raises ValueError: the id is invalid.
         :raises PaymentsError: see `errors`.
         """
         return await self._caller.record(_GET, requested_id=disbursement_id)
 
     @method
     async def create(self, currency: str, items: Iterable[FiatItem], **options: Unpack[CallOptions]) -> FiatBatch:
-        """Sends money to every item's recipient. Never sent twice; give each item a `reference`.
+        """Sends money to every item's recipient. Never retried after it was sent; give each item a `reference`.
 
-        :param currency: of every item's amount.
-        :raises Invalid: the service refuses the batch; nothing of it is carried out.
-        :raises OutcomeUnknown: the answer was lost, money may move: look the `references` up with `find`.
-        :raises ServiceFault: the service failed, money may move as well.
+        :param currency: the currency of every item's amount.
+        :raises Invalid: the service refuses the batch; no part of it is carried out.
+        :raises OutcomeUnknown: the answer was lost, and money may move: look the `references` up with `find`.
+        :raises ServiceFault: the service failed, and money may also move.
         :raises TypeError: an item or its amount has the wrong type; the text names it.
         :raises ValueError: an item cannot be sent; the text names it.
         :raises PaymentsError: see `errors`.
@@ -201,10 +202,10 @@ class FiatDisbursements(Resource[W]):
     @deprecated("client.fiat_disbursements.create_v1 is deprecated: use client.fiat_disbursements.create")
     @method
     async def create_v1(self, items: Iterable[FiatItemV1], **options: Unpack[CallOptions]) -> FiatBatchV1:
-        """The deprecated way to `create`: each item has a currency, and its recipient must exist.
+        """The deprecated form of `create`: each item has a currency, and its recipient must exist.
 
-        :raises OutcomeUnknown: the answer was lost, money may move: look the `references` up with `find`.
-        :raises PaymentsError: see `errors`. The others are the same as for `create`.
+        :raises OutcomeUnknown: the answer was lost, and money may move: look the `references` up with `find`.
+        :raises PaymentsError: see `errors`. The other errors are the same as for `create`.
         """
         sent, references = batch("items", items, FiatItemV1)
         return await self._caller.record(_CREATE_V1, body={"disburseData": sent}, references=references)
@@ -213,7 +214,7 @@ class FiatDisbursements(Resource[W]):
     async def payment_methods(
         self, currency: str | None = None, **options: Unpack[CallOptions]
     ) -> tuple[FiatPaymentMethod, ...]:
-        """The banks that transfers can go to, with their limits and fees; of one currency, or all.
+        """The banks to which transfers can go, with their limits and fees; of one currency, or of all.
 
         :raises PaymentsError: see `errors`.
         """
@@ -224,7 +225,7 @@ class FiatDisbursements(Resource[W]):
         """The transfer proof of a completed disbursement: a PDF of at most 16 MiB.
 
         :raises NotFound: there is no such disbursement.
-        :raises TransportFailed: what came is no PDF.
+        :raises TransportFailed: the answer is no PDF.
         :raises PaymentsError: see `errors`.
         """
         return await self._caller.pdf(_REPORT, requested_id=disbursement_id)
@@ -233,12 +234,12 @@ class FiatDisbursements(Resource[W]):
     async def sandbox_update(
         self, disbursement_id: str, status: DisbursementStatus, **options: Unpack[CallOptions]
     ) -> None:
-        """Sets a disbursement's status, fiat or crypto; the service's sandbox only, which also sends the webhook.
+        """Sets the status of a fiat or crypto disbursement, only in the service's sandbox. Not retried.
 
-        Never sent twice.
+        The sandbox also sends the webhook.
 
         :raises Invalid: there is no such disbursement.
-        :raises OutcomeUnknown: the answer was lost; `get` tells whether the status was set.
+        :raises OutcomeUnknown: the answer was lost; `get` shows whether the status was set.
         :raises PaymentsError: see `errors`.
         """
         await self._caller.data(
@@ -248,23 +249,23 @@ class FiatDisbursements(Resource[W]):
     async def _search(
         self, wanted: set[str], after: str | None, filters: FiatDisbursementFilters
     ) -> dict[str, FiatDisbursement]:
-        """The wanted disbursements by reference, in a list whose newest records come first."""
+        """The wanted disbursements by reference, searched in a list with the newest records first."""
         found = dict[str, FiatDisbursement]()
         since: datetime | None = None
-        # Unless a filter names a field that changes, such as the status, no disbursement leaves the list.
-        async for made in walk(
+        # Without a filter on a changing field, such as the status, no disbursement leaves the list.
+        async for disbursement in walk(
             _LIST,
             partial(self._caller.fetch, _LIST, filters, may_be_blank=False),
             _MOST_PAGES,
             only_grows=True,
         ):
-            created_at = created_at_of(made)
+            created_at = created_at_of(disbursement)
             if since and created_at and created_at < since:
                 break
-            if after and made.reference == after and created_at:
+            if after and disbursement.reference == after and created_at:
                 since = created_at - _LOOK_BACK
-            if made.reference in wanted:
-                found[made.reference] = made
+            if disbursement.reference in wanted:
+                found[disbursement.reference] = disbursement
             if len(found) == len(wanted):
                 break
         return found

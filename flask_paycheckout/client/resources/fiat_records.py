@@ -1,4 +1,4 @@
-"""Bank transfers: what is sent for them, and what the service answers about them."""
+"""Bank transfers: the records that are sent, and the service's records."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from flask_paycheckout.client.records import GIVEN, Activity, Record, if_sent
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PayoutBank:
-    """The bank account of a recipient who is not kept by the service.
+    """The bank account of a recipient whom the service does not store.
 
-    :ivar bank_code: from `fiat_disbursements.payment_methods()`.
+    :ivar bank_code: a code from `fiat_disbursements.payment_methods()`.
     """
 
     bank_name: str
@@ -26,7 +26,7 @@ class PayoutBank:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewRecipient:
-    """A recipient who is named in the disbursement itself."""
+    """A recipient who is described in the disbursement itself."""
 
     bank: PayoutBank
     email: str | None = None
@@ -38,9 +38,9 @@ class FiatItem:
     """One bank transfer to make.
 
     :ivar amount: Decimal, int or str, in the batch's currency; never a float.
-    :ivar recipient_id: of an existing recipient; either this or `recipient`.
-    :ivar recipient: of one who is not kept.
-    :ivar reference: the shop's own, unique among all disbursements; what a lost answer is looked up by.
+    :ivar recipient_id: the id of an existing recipient; either this or `recipient`.
+    :ivar recipient: a recipient whom the service does not store.
+    :ivar reference: the shop's own reference, unique among all disbursements, with which a lost answer is looked up.
     """
 
     amount: Amount
@@ -62,7 +62,7 @@ class FiatItemV1:
 
 
 class FiatBank(Record, frozen=True):
-    """The account that a transfer goes to."""
+    """The account to which a transfer goes."""
 
     bank_name: str = GIVEN
     account_name: str = GIVEN
@@ -73,7 +73,7 @@ class FiatBank(Record, frozen=True):
 
 
 class FiatRecipient(Record, frozen=True):
-    """The recipient of a transfer; one who was named in the disbursement itself may have no id, e-mail and name."""
+    """The recipient of a transfer, who may have no id, e-mail and name if described in the disbursement itself."""
 
     recipient_id: str | None = None
     email: str | None = None
@@ -82,14 +82,14 @@ class FiatRecipient(Record, frozen=True):
 
 
 class FiatTransfer(Record, frozen=True):
-    """A bank transfer as the answer to a create shows it.
+    """A bank transfer in the answer to a create.
 
-    :ivar group_id: of the batch that it was created in; not in every answer.
-    :ivar amount: in `currency`.
-    :ivar fee_amount: in `currency`.
-    :ivar fee_percentage: percent of the amount, as the service gives it.
+    :ivar group_id: the id of its batch; not in every answer.
+    :ivar amount: the amount in `currency`.
+    :ivar fee_amount: the fee in `currency`.
+    :ivar fee_percentage: the fee in percent of the amount, as the service reports it.
     :ivar status: `pending`, `failed` or `completed`.
-    :ivar reference: the one that it was created with.
+    :ivar reference: the reference with which it was created.
     """
 
     disbursement_id: str
@@ -106,9 +106,9 @@ class FiatTransfer(Record, frozen=True):
 
 
 class FiatDisbursement(FiatTransfer, frozen=True):
-    """A bank transfer as the service keeps it.
+    """A bank transfer that the service stores.
 
-    :ivar created_by: id of the user.
+    :ivar created_by: the id of the user.
     """
 
     created_by: str = GIVEN
@@ -117,7 +117,7 @@ class FiatDisbursement(FiatTransfer, frozen=True):
 
 
 def created_at_of(made: FiatDisbursement) -> datetime | None:
-    """The time at which the service made a transfer; None where it left that out."""
+    """The time at which the service created a transfer; None if it is missing."""
     created_at: datetime | None = if_sent(made, "created_at")
     return created_at
 
@@ -148,13 +148,13 @@ class FiatBatchV1(Record, frozen=True):
 
 
 class FiatPaymentMethod(Record, frozen=True):
-    """A bank that transfers can go to.
+    """A bank to which transfers can go.
 
-    :ivar bank_code: for `PayoutBank`.
-    :ivar min_amount: least amount of one transfer, in `currency`.
-    :ivar max_amount: largest amount of one transfer, in `currency`.
-    :ivar fee_flat: in `currency`.
-    :ivar fee_percentage: percent of the amount, as the service gives it.
+    :ivar bank_code: the code for `PayoutBank`.
+    :ivar min_amount: the minimum amount of one transfer, in `currency`.
+    :ivar max_amount: the maximum amount of one transfer, in `currency`.
+    :ivar fee_flat: the flat fee in `currency`.
+    :ivar fee_percentage: the fee in percent of the amount, as the service reports it.
     """
 
     currency: str

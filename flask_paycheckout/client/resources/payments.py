@@ -29,7 +29,7 @@ class PaymentSender(Record, frozen=True):
 
 
 class PaymentReceiver(Record, frozen=True):
-    """The payee with a bank account. A list gives `bank_name`; a detail and a create the codes instead."""
+    """The payee with a bank account. Lists have `bank_name`; details and creates have the codes instead."""
 
     id: str = GIVEN
     name: str = GIVEN
@@ -49,14 +49,14 @@ class PaymentActivity(Activity, frozen=True):
 
 
 class Payment(Record, frozen=True):
-    """A payment as the service sees it.
+    """A payment in the service.
 
     :ivar payment_type: `onramp` or `offramp`.
-    :ivar input_amount: in `input_currency`; `input_amount_exact` is the same unrounded.
-    :ivar output_amount: in `output_currency`; `output_amount_exact` is the same unrounded.
+    :ivar input_amount: the amount in `input_currency`; `input_amount_exact` is the unrounded amount.
+    :ivar output_amount: the amount in `output_currency`; `output_amount_exact` is the unrounded amount.
     :ivar status: `pending`, `processed`, `completed` or `failed`.
-    :ivar transaction_hash: in details and creates only, like `activity_history`.
-    :ivar pay_out_wallet: where the sender's crypto goes.
+    :ivar transaction_hash: only in details and creates, like `activity_history`.
+    :ivar pay_out_wallet: the wallet to which the sender's crypto goes.
     """
 
     payment_id: str
@@ -89,9 +89,9 @@ class Payment(Record, frozen=True):
 class Quote(Record, frozen=True, rename={}):
     """The costs of a payment and the amount that arrives; the names are the service's own.
 
-    :ivar coin: what is paid in.
-    :ivar amount: in `coin`.
-    :ivar currency: what is received in; every `..._in_currency` is in it.
+    :ivar coin: the crypto in which the sender pays.
+    :ivar amount: the amount in `coin`.
+    :ivar currency: the currency that the receiver gets; every `..._in_currency` is in it.
     """
 
     status: bool
@@ -120,9 +120,9 @@ _CREATE = Operation(
 
 
 class PaymentFilters(CallOptions, total=False):
-    """Which payments `list` and `iterate` give, and in which order.
+    """The filters and the order of `list` and `iterate`.
 
-    :ivar limit: page size; the service's default is 10.
+    :ivar limit: the page size; the service's default is 10.
     :ivar search: a name or an e-mail address.
     """
 
@@ -142,11 +142,11 @@ class PaymentFilters(CallOptions, total=False):
 
 
 class QuoteFields(CallOptions):
-    """The payment that `quote` is asked about.
+    """The payment to quote.
 
-    :ivar amount: in `input_currency`.
-    :ivar input_currency: a crypto's id.
-    :ivar with_limit: False leaves the daily limit out of the calculation.
+    :ivar amount: the amount in `input_currency`.
+    :ivar input_currency: the crypto's id.
+    :ivar with_limit: whether the calculation includes the daily limit.
     """
 
     amount: Amount
@@ -156,12 +156,12 @@ class QuoteFields(CallOptions):
 
 
 class NewPayment(CallOptions):
-    """The payment that `create` opens.
+    """The payment to create.
 
-    :ivar wallet_address: the sender's.
-    :ivar input_amount: in `input_currency`.
-    :ivar receiver_id: a recipient's id.
-    :ivar input_currency: a crypto's id.
+    :ivar wallet_address: the sender's wallet.
+    :ivar input_amount: the amount in `input_currency`.
+    :ivar receiver_id: the recipient's id.
+    :ivar input_currency: the crypto's id.
     """
 
     wallet_address: str
@@ -182,7 +182,7 @@ _LIST = Listing(
 
 
 class Payments(Resource[W]):
-    """`client.payments`. Every method warns: the service deprecates them. Whoever still needs them says so:
+    """`client.payments`. The service deprecates these operations, so every method warns. To use them, ignore this:
 
     >>> import warnings
     >>> with warnings.catch_warnings(action="ignore", category=DeprecationWarning):
@@ -219,7 +219,7 @@ class Payments(Resource[W]):
     async def list(self, *, page: int | None = None, **filters: Unpack[PaymentFilters]) -> Page[Payment]:
         """One page of the payments.
 
-        :param page: the first is 1.
+        :param page: the page number; the first is 1.
         :param filters: see `PaymentFilters`.
         :raises PaymentsError: see `errors`.
         """
@@ -228,10 +228,10 @@ class Payments(Resource[W]):
     @deprecated("client.payments.iterate is deprecated by the service: use client.fiat_disbursements.iterate")
     @each
     def iterate(self, **filters: Unpack[PaymentFilters]) -> AsyncGenerator[Payment, None]:
-        """Every payment, page after page, each page read when its first record is wanted.
+        """Every payment, page after page; each page is read when its first record is needed.
 
         :param filters: see `PaymentFilters`.
-        :raises TransportFailed: while iterating: the pages would not come to an end.
+        :raises TransportFailed: while iterating: the pages do not end.
         :raises PaymentsError: while iterating; see `errors`.
         """
         return self._caller.iterate(_LIST, filters)
@@ -239,10 +239,10 @@ class Payments(Resource[W]):
     @deprecated("client.payments.get is deprecated by the service: use client.fiat_disbursements.get")
     @method
     async def get(self, payment_id: str, **options: Unpack[CallOptions]) -> Payment:
-        """The payment as it is now, with its history.
+        """Reads the payment, with its history.
 
-        :raises NotFound: there is none.
-        :raises ValueError: the id cannot be one.
+        :raises NotFound: there is no such payment.
+        :raises ValueError: the id is invalid.
         :raises PaymentsError: see `errors`.
         """
         return await self._caller.record(_GET, requested_id=payment_id)
@@ -250,13 +250,13 @@ class Payments(Resource[W]):
     @deprecated("client.payments.create is deprecated by the service: use client.fiat_disbursements.create")
     @method
     async def create(self, **fields: Unpack[NewPayment]) -> Payment:
-        """Opens a payment from a wallet to a recipient's bank account. Never sent twice.
+        """Opens a payment from a wallet to a recipient's bank account. Never retried after it was sent.
 
         :param fields: see `NewPayment`.
         :raises Invalid: the service refuses the payment.
-        :raises OutcomeUnknown: the answer was lost, the payment may exist. Payments carry no reference: look for it by
-            sender, receiver and amount.
-        :raises ServiceFault: the service failed, the payment may exist as well.
+        :raises OutcomeUnknown: the answer was lost, and the payment may exist. Payments have no reference: look for it
+            by sender, receiver and amount.
+        :raises ServiceFault: the service failed, and the payment may also exist.
         :raises PaymentsError: see `errors`.
         """
         return await self._caller.record(_CREATE, body=fields_of(NewPayment).body(fields))

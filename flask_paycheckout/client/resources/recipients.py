@@ -19,12 +19,12 @@ from flask_paycheckout.client.waiting import CallOptions
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BankDetails:
-    """A recipient's bank account, as it is sent.
+    """A recipient's bank account, to be sent.
 
-    :ivar currency: needed to create a recipient.
-    :ivar country: needed to create a recipient.
+    :ivar currency: required to create a recipient.
+    :ivar country: required to create a recipient.
     :ivar account_type: `Checking` or `Savings`.
-    :ivar ifsc: not in the interface's field list; its sample request sends it.
+    :ivar ifsc: not in the interface's list of fields, but in its sample request.
     """
 
     account_name: str
@@ -41,7 +41,7 @@ class BankDetails:
 
 
 class RecipientBank(Record, frozen=True):
-    """A recipient's bank account, as the service keeps it."""
+    """A recipient's bank account, stored by the service."""
 
     id: str = given_as("_id")
     account_name: str = GIVEN
@@ -58,10 +58,10 @@ class RecipientBank(Record, frozen=True):
 
 
 class Recipient(Record, frozen=True):
-    """Someone who is paid.
+    """A person or business who is paid.
 
     :ivar recipient_type: `Individual` or `Business`.
-    :ivar bank: the bank accounts; one is sent, a list is answered.
+    :ivar bank: the bank accounts; a request has one account, an answer has a list.
     :ivar reference: free additional information.
     """
 
@@ -81,19 +81,19 @@ class Recipient(Record, frozen=True):
 
 
 _GET = Operation("GET", "/v1/recipient/{id}", Recipient)
-# None of these moves money; still each is sent once, since a second create would make a second recipient.
+# None of these moves money, but none is retried after it was sent: a second create would make a second recipient.
 _CREATE = Operation("POST", "/v1/recipient", Recipient)
 _UPDATE = Operation("PATCH", "/v1/recipient/{id}", Recipient)
 _DELETE = Operation("DELETE", "/v1/recipient/{id}", Recipient, sample="/v1/recipient?id={id}")
 
 
 class RecipientFilters(CallOptions, total=False):
-    """Which recipients `list` and `iterate` give, and in which order.
+    """The filters and the order of `list` and `iterate`.
 
-    :ivar limit: page size; the service's default is 10.
+    :ivar limit: the page size; the service's default is 10.
     :ivar search: a name or an e-mail address.
-    :ivar country: of the bank account.
-    :ivar currency: of the bank account.
+    :ivar country: the country of the bank account.
+    :ivar currency: the currency of the bank account.
     """
 
     limit: int | None
@@ -104,9 +104,9 @@ class RecipientFilters(CallOptions, total=False):
 
 
 class RecipientFields(CallOptions):
-    """A recipient as it is sent.
+    """A recipient to be sent.
 
-    :ivar bank: a new recipient's has its currency and country; a changed one's at least its account name.
+    :ivar bank: the bank account; a new recipient's needs currency and country, an update's at least the account name.
     :ivar recipient_type: `Individual` or `Business`.
     :ivar reference: free additional information.
     """
@@ -152,7 +152,7 @@ class Recipients(Resource[W]):
     async def list(self, *, page: int | None = None, **filters: Unpack[RecipientFilters]) -> Page[Recipient]:
         """One page of the recipients.
 
-        :param page: the first is 1.
+        :param page: the page number; the first is 1.
         :param filters: see `RecipientFilters`.
         :raises PaymentsError: see `errors`.
         """
@@ -160,34 +160,34 @@ class Recipients(Resource[W]):
 
     @each
     def iterate(self, **filters: Unpack[RecipientFilters]) -> AsyncGenerator[Recipient, None]:
-        """Every recipient, page after page, each page read when its first record is wanted.
+        """Every recipient, page after page; each page is read when its first record is needed.
 
         :param filters: see `RecipientFilters`.
-        :raises TransportFailed: while iterating: the pages would not come to an end.
+        :raises TransportFailed: while iterating: the pages do not end.
         :raises PaymentsError: while iterating; see `errors`.
         """
         return self._caller.iterate(_LIST, filters)
 
     @method
     async def get(self, recipient_id: str, **options: Unpack[CallOptions]) -> Recipient:
-        """The recipient.
+        """Reads the recipient.
 
-        :raises NotFound: there is none.
-        :raises ValueError: the id cannot be one.
+        :raises NotFound: there is no such recipient.
+        :raises ValueError: the id is invalid.
         :raises PaymentsError: see `errors`.
         """
         return await self._caller.record(_GET, requested_id=recipient_id)
 
     @method
     async def create(self, **fields: Unpack[RecipientFields]) -> Recipient:
-        """Makes a recipient with one bank account.
+        """Creates a recipient with one bank account.
 
         :param fields: see `RecipientFields`.
         :raises Invalid: the service refuses a field.
         :raises TypeError: a field is missing, or has the wrong type.
         :raises ValueError: the bank account has no currency or country.
-        :raises PaymentsError: see `errors`. After a `TransportFailed` whose `request_sent` is True the recipient may
-            exist: `list(search=...)` tells.
+        :raises PaymentsError: see `errors`. After a `TransportFailed` whose `request_sent` is True, the recipient may
+            exist: `list(search=...)` shows it.
         """
         body = fields_of(RecipientFields).body(fields)
         for name in ("currency", "country"):
@@ -197,7 +197,7 @@ class Recipients(Resource[W]):
 
     @method
     async def update(self, recipient_id: str, **fields: Unpack[RecipientFields]) -> Recipient:
-        """Changes a recipient. The service wants the fields again, and at present changes the name only.
+        """Changes a recipient. The service requires all fields again, and at present changes only the name.
 
         :param fields: see `RecipientFields`.
         :raises NotFound: there is no such recipient.
@@ -210,7 +210,7 @@ class Recipients(Resource[W]):
 
     @method
     async def delete(self, recipient_id: str, **options: Unpack[CallOptions]) -> Recipient:
-        """Deletes a recipient, and gives what was deleted.
+        """Deletes a recipient, and returns the deleted record.
 
         :raises NotFound: there is no such recipient.
         :raises PaymentsError: see `errors`.

@@ -18,11 +18,11 @@ from flask_paycheckout.client.waiting import CallOptions
 
 
 class Currency(Record, frozen=True):
-    """A country's currency, and what a bank account in it needs.
+    """A country's currency, and the fields that a bank account in it requires.
 
     :ivar record_id: the service's `_id`.
     :ivar value: the country's name in capitals.
-    :ivar currency: ISO 4217 code.
+    :ivar currency: the ISO 4217 code.
     """
 
     currency: str
@@ -44,10 +44,10 @@ class Currency(Record, frozen=True):
 class Crypto(Record, frozen=True):
     """A token on a chain.
 
-    :ivar id: token id, `<symbol>-<network>`.
+    :ivar id: the token id, `<symbol>-<network>`.
     :ivar record_id: the service's `_id`.
-    :ivar currencies: codes of the fiat currencies that it can be exchanged for.
-    :ivar decimal: decimals that its amounts can have.
+    :ivar currencies: the codes of the fiat currencies for which it can be exchanged.
+    :ivar decimal: the maximum number of decimals of its amounts.
     """
 
     id: str
@@ -83,10 +83,10 @@ class Bank(Record, frozen=True):
 
 
 class PaymentMethod(Record, frozen=True):
-    """A way to pay in.
+    """A payment method for money that comes in.
 
-    :ivar flat_fee_amount: in `currency`.
-    :ivar percent_fee_amount: percent of the amount, as the service gives it.
+    :ivar flat_fee_amount: the flat fee in `currency`.
+    :ivar percent_fee_amount: the fee in percent of the amount, as the service reports it.
     """
 
     code: str
@@ -106,10 +106,10 @@ _METHODS = Operation("GET", "/v1/reference/payment-methods", PaymentMethod, acce
 
 
 class BankFilters(CallOptions, total=False):
-    """Which banks `banks` gives, and in which order.
+    """The filters and the order of `banks`.
 
-    :ivar limit: page size.
-    :ivar disbursment_available: True for those that disbursements can go to. Spelled as the service spells it.
+    :ivar limit: the page size.
+    :ivar disbursment_available: True for banks to which disbursements can go. The spelling is the service's.
     """
 
     limit: int | None
@@ -120,9 +120,9 @@ class BankFilters(CallOptions, total=False):
 
 
 class CryptoFilters(CallOptions, total=False):
-    """Which tokens `cryptos` gives; all when left out.
+    """The filters of `cryptos`; without filters it returns all tokens.
 
-    :ivar use_smart_contract: only those that use the service's smart contract proxy, or do not.
+    :ivar use_smart_contract: True for tokens that use the service's smart contract proxy, False for the others.
     """
 
     blockchain_type: BlockchainType | None
@@ -137,7 +137,7 @@ _BANKS = Listing(
 
 
 class References(Resource[W]):
-    """`client.references`. Every method warns: the service deprecates them. A test that uses them expects it:
+    """`client.references`. The service deprecates these operations, so every method warns; a test can expect this:
 
     >>> import pytest
     >>> with pytest.warns(DeprecationWarning, match="use client.fiat_disbursements.payment_methods"):
@@ -174,9 +174,9 @@ class References(Resource[W]):
     @deprecated("client.references.banks is deprecated by the service: use client.fiat_disbursements.payment_methods")
     @method
     async def banks(self, **filters: Unpack[BankFilters]) -> Page[Bank]:
-        """One page of the banks; `client.next_page` reads the one that follows.
+        """One page of the banks; `client.next_page` reads the next page.
 
-        The interface names no page number for this list. Where the service takes none, ask for more with `limit`.
+        The interface names no page number for this list. If the service ignores it, request more banks with `limit`.
 
         :param filters: see `BankFilters`.
         :raises PaymentsError: see `errors`.
@@ -191,9 +191,9 @@ class References(Resource[W]):
     async def payment_methods(
         self, for_deposit: bool = False, **options: Unpack[CallOptions]
     ) -> tuple[PaymentMethod, ...]:
-        """The ways to pay in.
+        """The payment methods for money that comes in.
 
-        :param for_deposit: deposits' methods instead of the onramp's.
+        :param for_deposit: whether to return the methods of deposits instead of the onramp's.
         :raises PaymentsError: see `errors`.
         """
         query = "?isForDeposit=true" if for_deposit else ""
