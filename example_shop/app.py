@@ -20,12 +20,12 @@ if TYPE_CHECKING:
 
 FEATURES = (
     "stock",  # jars are reserved while they are being paid, and never oversold
-    "refunds",  # the owner gives money back, and the customer says where to
+    "refunds",  # the owner refunds payments, and the customer says where the money goes
     "receipts",  # a letter for every paid order, by SMTP or on the owner's page
     "fulfilment",  # the warehouse gets a packing slip for every paid order
     "suppliers",  # each paid order pays its suppliers, by bank transfer or in tokens
 )
-"""Each feature is one module that no other imports; the shop works without it when its line is removed.
+"""Each feature is one module that no other module imports; the shop works without it if its line is removed.
 
 Its templates `order_note.html`, `desk_note.html`, `desk_link.html` and `jar_note.html` are shown in the shop's pages.
 """
@@ -65,7 +65,7 @@ def create_app(
 def configure(app: Flask, config: Mapping[str, object]) -> None:
     """Load the settings: defaults, the file of SHOP_SETTINGS, variables that begin with FLASK_, the caller's."""
     app.config.from_object(settings)
-    # An empty one counts as unset, as with the settings of payments.
+    # An empty variable counts as unset, as for the PAYCHECKOUT_ settings.
     if os.environ.get("SHOP_SETTINGS"):
         app.config.from_envvar("SHOP_SETTINGS")
     app.config.from_prefixed_env()

@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 blueprint = Blueprint("basket", __name__)
 
 MOST = 20
-"""The most jars of one kind in one order."""
+"""The maximum number of jars of one kind in one order."""
 
 
 def contents() -> Order:
-    """The order that the basket would make at today's prices, without jars that are no longer sold."""
+    """The order that the basket would become at today's prices, without jars that are no longer sold."""
     basket: dict[str, int] = session.get("basket", {})
     return Order(
         lines=[
@@ -34,7 +34,7 @@ def contents() -> Order:
 
 
 def quantity_in(field: str) -> int:
-    """The quantity in a field of the form; 400 when it is no whole number up to MOST."""
+    """The quantity in a field of the form; 400 if it is no whole number from 0 to MOST."""
     quantity = request.form.get(field, -1, type=int)
     if not 0 <= quantity <= MOST:
         abort(400, f"A quantity is a whole number up to {MOST}.")
@@ -68,7 +68,7 @@ def add() -> Response:
 
 @blueprint.post("/basket/change")
 def change() -> Response:
-    """Set every quantity, where zero removes the jar; then go on to the order form if its button was pressed."""
+    """Set every quantity (zero removes the jar), and continue to the order form if its button was pressed."""
     quantities = {line.slug: quantity_in(line.slug) for line in contents().lines}
     session["basket"] = {slug: quantity for slug, quantity in quantities.items() if quantity}
     return redirect(url_for("orders.place" if "order" in request.form else "basket.show"))

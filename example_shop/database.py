@@ -60,7 +60,7 @@ class Money(AsText):
 
 
 class Moment(AsText):
-    """An aware UTC time in ISO 8601 of one width, so that it sorts: SQLite would forget the time zone."""
+    """An aware UTC time as ISO 8601 text of fixed width, which sorts by time: SQLite would lose the time zone."""
 
     cache_ok = True
 
@@ -98,12 +98,12 @@ def create_tables(app: Flask) -> None:
     """Create all tables; called last, when every model is defined, including those of flask_paycheckout."""
     with app.app_context():
         db.create_all()
-        # Processes that are forked from this one, as by gunicorn --preload, must not share its connection.
+        # Processes that are forked from this one, for example by gunicorn --preload, must not share its connection.
         db.engine.dispose()
 
 
 def prepare_sqlite(engine: Engine) -> None:
-    """Let readers work beside one writer, and let writers wait for each other instead of failing."""
+    """Allow reads during a write, and make writers wait for each other instead of failing."""
 
     @event.listens_for(engine, "connect")
     def open_connection(connection: Any, record: object) -> None:
@@ -112,7 +112,7 @@ def prepare_sqlite(engine: Engine) -> None:
 
     @event.listens_for(engine, "begin")
     def begin(connection: Connection) -> None:
-        # A transaction that reads first and writes later would fail when another has written in between.
+        # A transaction that reads first and writes later would fail if another one has written in between.
         connection.exec_driver_sql("BEGIN IMMEDIATE")
 
 
@@ -138,7 +138,7 @@ class Order(Model):
 
     id: Mapped[str] = mapped_column(String(14), primary_key=True, default=new_order_id)
     form_key: Mapped[str] = mapped_column(String(64), unique=True)
-    """The secret of the form that placed it: a form that is sent twice places one order."""
+    """The secret of the form that placed the order, so that a form that is sent twice places one order."""
 
     name: Mapped[str] = mapped_column(String(100))
     email: Mapped[str] = mapped_column(String(200))

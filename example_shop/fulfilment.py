@@ -1,7 +1,7 @@
-"""Orders a parcel for each paid order from the warehouse over HTTP, repeated until it answers, and sent only once.
+"""Orders one parcel for each paid order from the warehouse over HTTP, and retries until the warehouse answers.
 
-When the warehouse does not answer properly, the receiver raises. The payment stays as it is: the extension calls the
-receiver again later with the same `event_id`, by which the warehouse recognises a repeated request.
+If the warehouse does not answer properly, the receiver raises an error. The payment is not affected: the extension
+calls the receiver again later with the same `event_id`, by which the warehouse recognises a repeated request.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from flask_paycheckout import CheckoutMixin
 
 
-# The most bytes of an answer that are read.
+# The maximum number of bytes that are read of an answer.
 _MOST_ANSWER = 64 * 1024
 
 
@@ -51,7 +51,7 @@ def packing_slip(order: Order) -> dict[str, Any]:
 
 
 def order_parcel(app: Flask, *, order_id: str, checkout: CheckoutMixin, event_id: str, **extra: Any) -> None:
-    # In a context, and so a session, of its own: no lock is held while the warehouse is called.
+    # Use another context, and so another session, to hold no lock while the warehouse is called.
     with app.app_context():
         order = paid_order(order_id, checkout)
         if order.state == "refunded":
@@ -63,10 +63,10 @@ def order_parcel(app: Flask, *, order_id: str, checkout: CheckoutMixin, event_id
 
 
 def send_slip(app: Flask, event_id: str, slip: dict[str, Any]) -> str:
-    """Send the packing slip to the warehouse and return the parcel's number; follows no redirect, uses no proxy.
+    """Send the packing slip to the warehouse and return the parcel's number, without redirects and proxies.
 
-    :raises requests.RequestException: the warehouse could not be reached, or refused.
-    :raises ValueError, LookupError, TypeError: the answer has no parcel's number; another try may bring one.
+    :raises requests.RequestException: the warehouse could not be reached, or refused the slip.
+    :raises ValueError, LookupError, TypeError: the answer has no parcel number; a retry may succeed.
     """
     headers = {"Idempotency-Key": event_id, "Accept-Encoding": "identity"}
     with requests.Session() as line:

@@ -1,6 +1,6 @@
-"""The shop's own signals, by which features take part in what happens to an order.
+"""The shop's own signals, with which features react to changes of an order.
 
-Each is sent with the app and an `order`. Pages and rules need not know any feature by name.
+Each signal is sent with the app and an `order`, so pages and rules need not know any feature by name.
 """
 
 from __future__ import annotations
@@ -19,6 +19,6 @@ order_changed = Signal("The order was changed or closed in the same transaction,
 
 
 def reasons(signal: Signal, order: Order) -> list[str]:
-    """Send a signal that asks for reasons, and return those that there are."""
+    """Send a signal that asks for reasons, and return the reasons."""
     app = current_app._get_current_object()  # type: ignore[attr-defined]
     return [reason for _, reason in signal.send(app, order=order) if reason]

@@ -22,16 +22,16 @@ if TYPE_CHECKING:
 
 blueprint = Blueprint("orders", __name__, url_prefix="/orders")
 
-# Without line breaks and marks that change the direction of text, with which a name could forge parts of a letter.
+# Excludes line breaks and marks that change the direction of text, with which a name could forge parts of a letter.
 _NAME = "[^\\x00-\\x1f\\x7f-\\x9f\\u2028\\u2029\\u202a-\\u202e\\u2066-\\u2069]{1,100}\\Z"
-# Narrower than the standard, so that an address can never break a letter's headers: `=?` begins an encoded word, which
-# may contain anything, even a line break.
+# Stricter than the standard, so that an address can never break a letter's headers: `=?` begins an encoded word, which
+# may contain any character, even a line break.
 _EMAIL = r"""[^@\s,;:<>"()\[\]\\?]+@([^@\s,;:<>"()\[\]\\?.]+\.)+[^@\s,;:<>"()\[\]\\?.]+\Z"""
 _NO_EMAIL = "Please give an e-mail address, such as ada@example.com."
 
 
 class OrderForm(FlaskForm):
-    """Who orders."""
+    """The name and e-mail address of the customer."""
 
     name = StringField(
         "Your name",
@@ -46,14 +46,14 @@ class OrderForm(FlaskForm):
         validators=[Length(max=200, message=_NO_EMAIL), Regexp(_EMAIL, message=_NO_EMAIL)],
     )
     form_key = HiddenField(default=secrets.token_urlsafe, validators=[Length(20, 64)])
-    """Who sends it back has read the form, and is who placed its order.
+    """A secret that proves that the sender has read this form, and so has placed its order.
 
-    A session would not prove that, since another browser may have the same one.
+    A session would not prove that, because another browser may have the same session.
     """
 
 
 def status_of(order: Order) -> str:
-    """The status to show for an order: the shop's own state where that is final, else the payment's status."""
+    """The status to show for an order: the shop's own state if that is final, else the payment's status."""
     if order.state in ("paid", "refunded"):
         return order.state
     payment = paycheckout.order_status(order.id)
@@ -65,16 +65,16 @@ def status_of(order: Order) -> str:
 def may_change(order: Order) -> bool:
     """Whether the customer may still change the order: until money has arrived.
 
-    A payment that is on its way when the order changes is held for a person, never lost.
+    A payment that is under way when the order changes is held for a person to decide, and never lost.
     """
     return order.state == "open" and status_of(order) not in ("paid", "held", "part")
 
 
 def lock_open_order(order_id: str) -> Order:
-    """Lock an order until the transaction ends, so that nobody else can change or pay it; 409 when it cannot change.
+    """Lock an order until the transaction ends, so that nobody else can change or pay it; 409 if it cannot change.
 
-    `order_total` takes the same lock in the transaction that moves a payment: a payment is settled either before this
-    change, which is then refused, or after it, and then compared with the new total.
+    `order_total` takes the same lock in the transaction that moves a payment. A payment is therefore settled either
+    before this change, which is then refused, or after it, and is then compared with the new total.
     """
     # Lock before reading the payment's status, so that the status includes the commit of the lock's last holder.
     order: Order = db.get_or_404(Order, order_id, with_for_update=True)

@@ -1,8 +1,8 @@
-"""The owner's desk, behind a password: the newest orders, and payments that are held, or rejected and not paid back.
+"""The owner's desk, with a password: the newest orders, and payments that are held, or rejected and not paid back.
 
-Flask-Login keeps the owner's login, and Flask-Limiter limits guesses at the password. Features add pages of their own
-to `blueprint`. The extension's own pages for the owner, with payments, payouts, refunds and the books, stand behind the
-same password.
+Flask-Login keeps the owner's login, and Flask-Limiter limits guesses of the password. Features add pages of their own
+to `blueprint`. The extension's own pages for the owner, with payments, payouts, refunds and the books, need the same
+password.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ logins = LoginManager()
 
 
 class Owner(UserMixin):
-    """The one who knows the password."""
+    """The person who knows the password."""
 
     def get_id(self) -> str:
-        """A fingerprint of the password, which the session holds, so that a login ends with the password."""
+        """A fingerprint of the password, stored in the session, so that a changed password ends all logins."""
         signer = Signer(current_app.config["SECRET_KEY"], salt="owner")
         return signer.get_signature(str(current_app.config["OWNER_PASSWORD"])).decode()
 
@@ -63,7 +63,7 @@ def ask() -> Response:
 
 
 def place() -> str:
-    """The address of this request; of an IPv6 address its network, all of which usually belongs to one customer."""
+    """The address of this request; for IPv6 its /64 network, which usually belongs to one visitor."""
     try:
         address = IPv6Address(request.remote_addr or "")
     except AddressValueError:
@@ -90,7 +90,7 @@ def login() -> tuple[str, int] | Response:
     form = LoginForm()
     if not form.validate_on_submit():
         return render_template("owner_login.html", form=form), 403 if form.errors else 200
-    # Also without the secret of forms, which somebody may have planted into the visitor's session before.
+    # This also removes the CSRF secret, which an attacker may have planted in the visitor's session before.
     session.clear()
     login_user(Owner())
     return redirect(url_for("owner.desk"))
@@ -98,7 +98,7 @@ def login() -> tuple[str, int] | Response:
 
 @blueprint.route("/logout", methods=["GET", "POST"])
 def logout() -> Response:
-    """Log the owner out; by a link, too, since that gives nothing away."""
+    """Log the owner out; a GET is allowed too, because it does no harm."""
     logout_user()
     return redirect(url_for("basket.window"))
 

@@ -2,12 +2,12 @@
 
 Order and payment change together. `order_total` locks the order in the same transaction that moves the payment, and
 `close_paid_order` is atomic: it closes the order in that transaction too. Code that changes or cancels an order takes
-the same lock first (`orders.lock_open_order`). So a change comes either before the payment, which is then compared with
-the new total, or after it, and is refused.
+the same lock first (`orders.lock_open_order`). A change therefore comes either before the payment, which is then
+compared with the new total, or after it, and is refused.
 
 Locks are always taken in this order: the shop's order, the extension's payment, the jars sorted by name.
 
-Orders of lighthouse jars alone are paid into the account of the shop's second brand at the service. Its keys are in a
+Orders with only lighthouse jars are paid into the account of the shop's second brand at the service. Its keys are in a
 table of the shop, encrypted with BRAND_KEYS. A brand without a row, and an order with jars of several brands, use the
 account of the PAYCHECKOUT_ settings.
 """
@@ -38,19 +38,19 @@ if TYPE_CHECKING:
 paycheckout = PayCheckout()
 
 DEPOSIT_FROM = Decimal("200.00")
-"""From this total on an order is paid in two parts: a fifth at once, and the rest before its jars are sent."""
+"""The total from which an order is paid in two parts: a fifth at once, and the rest before its jars are sent."""
 
 # A session cookie holds about 4 KB.
 _MOST_REMEMBERED = 20
 
 
 class NotWhatWasPaid(Exception):
-    """The order differs from the one that was paid, so nothing may be sent or booked for it."""
+    """The order has changed since it was paid, so nothing may be sent or booked for it."""
 
 
 @paycheckout.order_total
 def order_total(order_id: str) -> Pay | Receive | None:
-    """The order's total, or None when it cannot be paid now. Locks the order."""
+    """The order's total, or None if it cannot be paid now. Locks the order."""
     order = db.session.get(Order, order_id, with_for_update=True)
     if order is None or order.state != "open" or reasons(against_paying, order):
         return None
@@ -65,7 +65,7 @@ def price_of(order: Order) -> Pay | Receive:
 
 
 def deposit_of(order: Order) -> Decimal | None:
-    """The amount that a big order is asked for first; None for others, and as soon as anything is paid."""
+    """The deposit for a big order; None for other orders, and as soon as anything is paid."""
     if order.consigned or order.total < DEPOSIT_FROM or paycheckout.balance(order.id):
         return None
     return round(order.total / 5, 2)
@@ -78,13 +78,13 @@ def due_now(order: Order) -> Decimal:
 
 
 def paid_order(order_id: str, checkout: CheckoutMixin, *, lock: bool = False) -> Order:
-    """Load the order, and require that it is still what was paid, before a receiver sends or books anything.
+    """Load the order, and check that it has not changed since it was paid, before a receiver sends or books anything.
 
-    :raises NotWhatWasPaid: it is not. The extension calls the receiver again; `flask paycheckout report` lists it.
+    :raises NotWhatWasPaid: it has changed. The extension calls the receiver again; `flask paycheckout report` lists it.
     """
     order = db.session.get_one(Order, order_id, with_for_update=lock)
-    # A payment with a reason was held: a person has accepted it for the order as it is now. Of an order that several
-    # payments have paid, the extension has compared their sum with the present total.
+    # A payment with a reason was held, and a person has accepted it for the present order. If several payments have
+    # paid the order, the extension has compared their sum with the present total.
     if checkout.reason is None and checkout.excess is None and checkout.total != price_of(order):
         raise NotWhatWasPaid(f"Order {order.id} costs {price_of(order)}, and {checkout.total} was paid.")
     return order
@@ -94,14 +94,14 @@ def paid_order(order_id: str, checkout: CheckoutMixin, *, lock: bool = False) ->
 def order_page(order_id: str) -> str | None:
     """The link from the payment pages back to the order, for visitors who have seen the order in this session.
 
-    Status links may be passed on to others, who must not get the order's own URL, with which it can be changed.
+    Status links may be passed on to other people, who must not get the order's own URL, with which it can be changed.
     """
     return url_for("orders.show", order_id=order_id) if order_id in session.get("seen", []) else None
 
 
 @paycheckout.describe_orders
 def describe_orders(order_ids: Sequence[str]) -> dict[str, Described]:
-    """Whose each order is, and what is in it, for the owner's pages and the customer's receipt."""
+    """The customer and the lines of each order, for the owner's pages and the customer's receipt."""
     return {
         order.id: Described(
             customer=order.name,
@@ -115,27 +115,27 @@ def describe_orders(order_ids: Sequence[str]) -> dict[str, Described]:
 
 @paycheckout.find_orders
 def find_orders(text: str, limit: int) -> list[str]:
-    """The newest orders of a name or an e-mail address."""
+    """The newest orders whose name or e-mail address contains the text."""
     fits = Order.name.icontains(text, autoescape=True) | Order.email.icontains(text, autoescape=True)
     return list(db.session.scalars(select(Order.id).where(fits).order_by(Order.placed_at.desc()).limit(limit)))
 
 
 def remember(key: str, order_id: str) -> None:
     """Remember in the session that this visitor has "seen" the order's page, or has "placed" the order."""
-    known: list[str] = session.get(key, [])
-    if order_id not in known:
-        session[key] = [*known, order_id][-_MOST_REMEMBERED:]
+    order_ids: list[str] = session.get(key, [])
+    if order_id not in order_ids:
+        session[key] = [*order_ids, order_id][-_MOST_REMEMBERED:]
 
 
 @paycheckout.atomic
 def close_paid_order(app: Flask, *, order_id: str, checkout: CheckoutMixin, **extra: Any) -> None:
-    """Close the order, which from then on cannot be changed, cancelled or paid."""
+    """Close the order, so that it can no longer be changed, cancelled or paid."""
     paid_order(order_id, checkout, lock=True).state = "paid"
 
 
 def init_app(app: Flask, *, transport: httpx.BaseTransport | None, clock: Callable[[], datetime] | None) -> None:
     paycheckout.init_app(app, db, transport=transport, clock=clock)
-    # With sender=app, so that events of another app in the same process are ignored.
+    # sender=app ignores the events of other apps in the same process.
     order_paid.connect(close_paid_order, sender=app)
 
 
@@ -155,7 +155,7 @@ class BrandAccount(Model):
 
 @paycheckout.account_of
 def account_of(order_id: str) -> str:
-    """The brand's account for an order of its jars alone, as soon as its keys are stored; else the shop's own."""
+    """The brand's account for an order with only its jars, as soon as its keys are stored; else the shop's own."""
     order = db.session.get_one(Order, order_id)
     keys = db.session.get(BrandAccount, LIGHTHOUSE) if all(line.consigned for line in order.lines) else None
     return keys.brand if keys else ""
@@ -163,13 +163,13 @@ def account_of(order_id: str) -> str:
 
 @paycheckout.account
 def account(name: str) -> Account | None:
-    found = db.session.get(BrandAccount, name)
-    return Account(found.client_id, found.client_secret, access_token=found.access_token) if found else None
+    brand = db.session.get(BrandAccount, name)
+    return Account(brand.client_id, brand.client_secret, access_token=brand.access_token) if brand else None
 
 
 def keep_keys(keys: BrandAccount) -> None:
-    """Store a brand's keys in the place of earlier ones; payments that begin from now on use its account."""
-    # Without loading the earlier row, which may be encrypted with a key that is lost.
+    """Store or replace a brand's keys; payments that begin from now on use its account."""
+    # Do not load the earlier row, which may be encrypted with a lost key.
     db.session.execute(delete(BrandAccount).where(BrandAccount.brand == keys.brand))
     db.session.add(keys)
     db.session.commit()

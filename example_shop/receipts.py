@@ -1,8 +1,8 @@
 """A receipt for every paid order, and reminders: written exactly once, and sent by SMTP with a mail server.
 
 Writing and sending are two receivers. The first stores the letter in the transaction that marks the receiver as run.
-The second passes it to the mail server, and is called again when that fails: the letter's Message-ID is made from the
-`event_id`, so that a second copy can be recognised. Without a mail server, a page of the owner lists the letters.
+The second passes it to the mail server, and is called again if that fails: the letter's Message-ID is made from the
+`event_id`, so that a second copy can be recognised. A page of the owner lists the letters, also without a mail server.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 class Letter(Model):
-    """A letter about an order; its `kind` is receipt or reminder, and the name of its template."""
+    """A letter about an order; its `kind`, receipt or reminder, is also the name of its template."""
 
     __tablename__ = "letters"
 
@@ -54,7 +54,7 @@ def write(kind: str, order: Order, event_id: str, **facts: Any) -> None:
 
 def write_receipt(app: Flask, *, order_id: str, checkout: CheckoutMixin, event_id: str, **extra: Any) -> None:
     order = paid_order(order_id, checkout)
-    # With the sum of all payments, when several have paid the order.
+    # Pass the sum of all payments if several have paid the order.
     balance = None if checkout.excess is None else paycheckout.balance(order_id)
     write("receipt", order, event_id, payment=checkout.payment, balance=balance)
 
@@ -66,7 +66,7 @@ def write_reminder(app: Flask, *, order_id: str, event_id: str, **extra: Any) ->
 
 def post_letter(app: Flask, *, event_id: str, **extra: Any) -> None:
     message = EmailMessage()
-    # In a context, and so a session, of its own: no lock is held while the mail server is called.
+    # Use another context, and so another session, to hold no lock while the mail server is called.
     with app.app_context():
         letter = db.session.get_one(Letter, event_id)
         message["From"], message["To"], message["Subject"] = app.config["MAIL_SENDER"], letter.address, letter.subject
@@ -74,7 +74,7 @@ def post_letter(app: Flask, *, event_id: str, **extra: Any) -> None:
         message.set_content(letter.text)
     with smtplib.SMTP(app.config["MAIL_SERVER"], app.config["MAIL_PORT"], timeout=app.config["MAIL_TIMEOUT"]) as server:
         if app.config["MAIL_USERNAME"]:
-            # Without this context no certificate is verified, and the password could go to another server.
+            # Without this context, no certificate is verified, and the password could go to another server.
             server.starttls(context=ssl.create_default_context())
             server.login(app.config["MAIL_USERNAME"], app.config["MAIL_PASSWORD"])
         server.send_message(message)

@@ -1,7 +1,7 @@
-"""Refunds: the owner gives back what arrived for an order, and the customer who placed it says where it goes.
+"""Refunds: the owner refunds an order's payments, and the customer who placed the order says where the money goes.
 
 `paycheckout.refund` takes part in the transaction that changes the order, so that both happen or neither. The extension
-keeps the sum: what arrived is never paid back twice. Parts of a payment are refunded on its own pages.
+limits the sum of the refunds, so that no payment is paid back twice. Its own pages also refund parts of a payment.
 """
 
 from __future__ import annotations
@@ -30,22 +30,22 @@ _COUNTED = ("paid", "part")
 
 
 def refundable(order_id: str) -> Sequence[CheckoutMixin]:
-    """The order's payments that were not refunded yet, or only in part; a held one is decided first."""
+    """The order's payments that were not refunded yet, or only in part; a held payment must be decided first."""
     row = paycheckout.Checkout
-    wanted = (row.order_id == order_id, row.status.in_([*_COUNTED, "rejected"]), row.payback.is_(None))
+    conditions = (row.order_id == order_id, row.status.in_([*_COUNTED, "rejected"]), row.payback.is_(None))
     return [
         checkout
-        for checkout in db.session.scalars(select(row).where(*wanted))
+        for checkout in db.session.scalars(select(row).where(*conditions))
         if checkout.payment and checkout.payment.paid
     ]
 
 
 @owner.blueprint.post("/refunds/<checkout_id>")
 def refund(checkout_id: str) -> Response:
-    """Refund a payment, and close the order when no other payment of it is left."""
+    """Refund a payment, and close the order if it has no other payment left."""
     row = paycheckout.Checkout
-    found = select(row.order_id, row.status).where(row.checkout_id == checkout_id)
-    order_id, status = db.session.execute(found).one_or_none() or abort(404)
+    query = select(row.order_id, row.status).where(row.checkout_id == checkout_id)
+    order_id, status = db.session.execute(query).one_or_none() or abort(404)
     order = db.session.get_one(Order, order_id, with_for_update=True)
     try:
         paycheckout.refund(checkout_id, by="the owner", why=request.form["why"])
@@ -61,14 +61,14 @@ def refund(checkout_id: str) -> Response:
 
 
 def refunds_of(order: Order) -> list[PayoutMixin]:
-    """The order's refunds; of one that failed and was made again, to another destination, only the new one."""
+    """The order's refunds, without failed refunds that were replaced by a new one to another destination."""
     row = paycheckout.Payout
-    wanted = (row.order_id == order.id, row.kind == "refund", row.status != "cancelled")
-    shown: list[PayoutMixin] = []
-    for refund in db.session.scalars(select(row).where(*wanted).order_by(row.id)):
+    conditions = (row.order_id == order.id, row.kind == "refund", row.status != "cancelled")
+    refunds: list[PayoutMixin] = []
+    for refund in db.session.scalars(select(row).where(*conditions).order_by(row.id)):
         replaced = ("failed", refund.refund_of, refund.counts)
-        shown = [other for other in shown if (other.status, other.refund_of, other.counts) != replaced] + [refund]
-    return shown
+        refunds = [other for other in refunds if (other.status, other.refund_of, other.counts) != replaced] + [refund]
+    return refunds
 
 
 def init_app(app: Flask) -> None:

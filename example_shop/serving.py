@@ -69,21 +69,21 @@ class Demo:
         self.settings_file = folder / "settings.cfg"
         self.settings_file.touch(mode=0o600)
         self.settings_file.write_text("".join(f"{key} = {value!r}\n" for key, value in settings.items()))
-        # The sandbox's time, so that advancing its clock advances the shop's too.
+        # Use the sandbox's clock, so that advancing it advances the shop's time too.
         self.app = create_app(settings, clock=sandbox_clock(self.sandbox))
         self.open_account(LIGHTHOUSE, webhook_url)
 
     def open_account(self, brand: str, webhook_url: str) -> None:
-        """Make a brand's account at the service, and store its keys in the shop."""
+        """Create a brand's account at the service, and store its keys in the shop."""
         json, headers = {"name": brand, "webhookUrl": webhook_url}, {"X-Sandbox-Control": self.control_token}
-        made: Any = self.sandbox.test_client().post("/_sandbox/accounts", json=json, headers=headers).json
+        account: Any = self.sandbox.test_client().post("/_sandbox/accounts", json=json, headers=headers).json
         with self.app.app_context():
             keep_keys(
                 BrandAccount(
                     brand=brand,
-                    client_id=made["clientId"],
-                    client_secret=made["clientSecret"],
-                    access_token=made["accessToken"],
+                    client_id=account["clientId"],
+                    client_secret=account["clientSecret"],
+                    access_token=account["accessToken"],
                 )
             )
 
@@ -107,7 +107,7 @@ def running_demo(
 
 
 class QuietHandler(WSGIRequestHandler):
-    """A request handler that logs nothing, so that the terminal shows the addresses only."""
+    """A request handler that logs nothing, so that the terminal shows only the addresses."""
 
     # Browsers open spare connections without sending anything; these must not delay the end of the server.
     timeout = 2.0
@@ -120,7 +120,7 @@ class QuietHandler(WSGIRequestHandler):
 def served(app: Flask, port: int) -> Iterator[None]:
     """Serve an app in threads of its own until the end of the context."""
     server = ThreadedWSGIServer(HOST, port, app, QuietHandler)
-    # Without daemon threads, so that closing the server waits for requests under way.
+    # No daemon threads, so that closing the server waits for requests under way.
     server.daemon_threads = False
     thread = threading.Thread(target=server.serve_forever, args=(0.05,))
     thread.start()

@@ -1,13 +1,13 @@
-"""Stock: jars are reserved while an order is being paid, sold when it is paid, and released when no payment comes.
+"""Stock: jars are reserved while an order is being paid, sold when it is paid, and released if no payment arrives.
 
-All signals lead to one function, which looks at the order's present status: they may come late, twice or in another
-order. A payment that arrives after the jars of its order were released is accepted while there are enough jars;
-otherwise `against_paying` objects, and the payment is held for the owner.
+All signals call one function, which reads the order's present status, because they may come late, twice or in another
+order. A payment that arrives after the jars of its order were released is accepted if there are enough jars; otherwise
+a receiver of `against_paying` objects, and the payment is held for the owner.
 
 The pay button costs nothing, so pressing it reserves nothing. Picking a payment method does reserve jars, for as long
 as PAYCHECKOUT_PENDING_FOR allows that method, because a customer who may already be sending money must get them. Unpaid
-reservations of a kind are at most half of its jars, so that nobody can empty the shop without paying. An order for
-which nothing could be reserved is served from the free half, first come, first served.
+reservations of a kind are at most half of its jars, so that nobody can empty the shop without paying. An order without
+a reservation gets its jars from the free half, first come, first served.
 """
 
 from __future__ import annotations
@@ -49,11 +49,11 @@ NO_JARS = Counter[str]()
 
 
 class SoldOut(Exception):
-    """An order wants more jars than are free, or may be reserved; nothing was reserved."""
+    """An order needs more jars than are free, or may be reserved; nothing was reserved."""
 
 
 class Stock(Model):
-    """The jars of a kind: those that nobody has reserved, those reserved for unpaid orders, and those sold."""
+    """The numbers of free, reserved (for unpaid orders) and sold jars of a kind."""
 
     __tablename__ = "stock"
 
@@ -94,9 +94,9 @@ def free_jars(slug: str) -> int:
 
 
 def move(slug: str, *, reserved: int, sold: int) -> None:
-    """Reserve and sell so many more jars of a kind, or fewer when negative, in one conditional statement.
+    """Reserve and sell this many more jars of a kind (fewer if negative), in one conditional statement.
 
-    :raises SoldOut: too few are free, or reserved jars would be more than free ones.
+    :raises SoldOut: too few jars are free, or more jars would be reserved than free.
     """
     free = Stock.free - reserved - sold
     enough = free >= (Stock.reserved + reserved if reserved > 0 else 0)
@@ -106,9 +106,9 @@ def move(slug: str, *, reserved: int, sold: int) -> None:
 
 
 def allot(order: Order, *, reserved: Counter[str] = NO_JARS, sold: Counter[str] = NO_JARS) -> None:
-    """Reserve for a locked order and sell to it exactly these jars, all or none; its other jars are free again.
+    """Reserve for a locked order, and sell to it, exactly these jars, all or none; its other jars become free.
 
-    :raises SoldOut: there are too few of a kind.
+    :raises SoldOut: there are too few jars of a kind.
     """
     rows = reservations_of(order)
     with db.session.begin_nested():
@@ -136,10 +136,10 @@ def take_jars(app: Flask, *, order_id: str, checkout: CheckoutMixin, **extra: An
 
 
 def follow_payment(app: Flask, *, order_id: str, **extra: Any) -> None:
-    """Reserve, sell or free jars according to the order's present status, whichever signal caused the call.
+    """Reserve, sell or free jars according to the order's present status, regardless of the signal.
 
-    Not atomic: it locks the order, and in a transaction that has already moved a payment that would break the order of
-    locks. Only a transaction that marks a payment as paid locks the order first, by `order_total`.
+    Not atomic, because it locks the order: in a transaction that has already moved a payment, this would break the
+    order of locks. Only a transaction that marks a payment as paid locks the order first, with `order_total`.
 
     :raises SoldOut: the order is paid, and its jars were freed and sold to others. The extension calls the receiver
         again until there are new ones; `flask paycheckout report` lists it meanwhile.
@@ -153,7 +153,7 @@ def follow_payment(app: Flask, *, order_id: str, **extra: Any) -> None:
 
 
 def keep_jars(app: Flask, *, order: Order) -> None:
-    """Reserve or free the jars of a locked order according to its present status; what is paid stays sold."""
+    """Reserve or free the jars of a locked order according to its present status; jars of a paid order stay sold."""
     status = paycheckout.order_status(order.id)
     if status == "paid":
         return
@@ -166,14 +166,14 @@ def keep_jars(app: Flask, *, order: Order) -> None:
 
 
 def too_few(app: Flask, *, order: Order) -> str | None:
-    """The reason why this order cannot be paid: fewer jars are free or reserved for it than it wants."""
+    """The reason why this order cannot be paid: fewer jars are free or reserved for it than it needs."""
     own = Counter({slug: row.reserved for slug, row in reservations_of(order).items()})
     short = [line.name for line in order.lines if free_jars(line.slug) + own[line.slug] < line.quantity]
     return f"We do not have enough left of {' and '.join(short)}." if short else None
 
 
 def is_sold(order: Order) -> bool:
-    """Whether the jars of an order are all its own."""
+    """Whether all jars of an order are sold to it."""
     return Counter({slug: row.sold for slug, row in reservations_of(order).items()}) == wanted(order)
 
 

@@ -1,8 +1,9 @@
 """The suppliers: their share of each paid order is a payout, stored with the mark that the receiver has run.
 
-The extension sends the payouts and follows them, and pays none twice. What failed, what nobody can know, and what waits
-because of PAYCHECKOUT_APPROVE_OVER is decided on its pages. A real shop keeps suppliers in its database, and the bank
-accounts at the service, as recipients whose ids `ToRecipient` takes. The accounts and the wallet are invented.
+The extension sends and follows the payouts, and pays none twice. Its pages offer the decisions about payouts that have
+failed, that may have been sent, or that wait for PAYCHECKOUT_APPROVE_OVER. A real shop keeps suppliers in its database,
+and their bank accounts at the service, as recipients whose ids `ToRecipient` takes. The accounts and the wallet are
+invented.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""The warehouse that sends parcels: a separate app on its own port, as another company's would be.
+"""The warehouse that sends parcels: a separate app on its own port, like another company's app.
 
-It stores the parcel for each idempotency key, so that a repeated request sends no second one. Its hatch can be shut, to
-see how a shop behaves while the warehouse is unavailable.
+It stores the parcel for each idempotency key, so that a repeated request sends no second parcel. Its hatch can be shut,
+to show how a shop behaves while the warehouse is unavailable.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Parcel:
 
 @dataclass
 class Hatch:
-    """The hatch that takes requests; its lock makes two requests with one key one parcel."""
+    """The hatch that accepts requests; because of its lock, two requests with one key make one parcel."""
 
     shut: bool = False
     turned_away: int = 0
