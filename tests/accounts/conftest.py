@@ -1,4 +1,4 @@
-"""A shop with two sellers, and a service that knows which keys are good."""
+"""A shop with two sellers, and a service that accepts valid keys only."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from tests.conftest import OpenShop
 from tests.payouts.books import Books, Pages
 from tests.scripted import Answer, Service, Shop, garbage, given, refusal
 
-# The client id of the account that an access token belongs to; "token-ada" is that of "id-ada".
+# The client id of the account that an access token belongs to; "token-ada" belongs to "id-ada".
 OWNERS = {"token-of-the-platform": "shop-1"}
 SECRET = "canary-secret-of-sellers"
 
 
 def signer_of(request: httpx.Request) -> str:
-    """The client id, or the token alone, with which creating a disbursement is authorized."""
+    """The client id of a request, or its token if it creates a disbursement, which the token alone authorizes."""
     return request.headers.get("X-Client-ID") or request.headers["Authorization"].removeprefix("Bearer ")
 
 
 class SigningService(Service):
-    """Remembers who signed each call, and refuses keys that are not good any more."""
+    """Records who signed each call, and refuses keys that are no longer valid."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -33,7 +33,7 @@ class SigningService(Service):
         self.down: Answer | None = None
         self.keeps_answers = False
         self.books: dict[str, Books] = {}
-        """By client id: only the keys of the account whose token paid can read a payout."""
+        """The books of each account, by client id: only the keys of the account that paid can read a payout."""
 
         self.before: Callable[[str], object] = lambda client_id: None
 
@@ -74,7 +74,7 @@ class SigningService(Service):
 
 @pytest.fixture
 def no_retries(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The client's own repetitions take time and are tested elsewhere."""
+    """The client's own retries take time and are tested elsewhere."""
     monkeypatch.setattr("flask_paycheckout.client.waiting._WORTH_REPEATING", ())
 
 
@@ -84,7 +84,7 @@ def service() -> SigningService:
 
 
 class Sellers:
-    """The shop's sellers: whose order is whose, and their present client ids."""
+    """The shop's sellers: the seller of each order, and the sellers' present client ids."""
 
     def __init__(self, shop: Shop) -> None:
         self.shop = shop

@@ -1,4 +1,4 @@
-"""The keys of merchant accounts: asked of the shop, kept for a while, asked again at once when they are refused."""
+"""The keys of merchant accounts: read from the shop, cached for a while, and read again at once when refused."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ PACKAGE = str(Path(flask_paycheckout.__file__).parent)
 
 
 class Shop:
-    """A shop with some sellers' keys, which counts how often it is asked."""
+    """A shop with some sellers' keys, which counts the lookups."""
 
     def __init__(self, *names: str) -> None:
         self.keys: dict[str, Any] = {name: Account(f"id-{name}", f"{SECRET}-{name}") for name in names}
@@ -107,7 +107,7 @@ def test_an_account_that_is_gone_is_told_without_secrets(given: Any, why: str) -
 
 
 def variables_of(error: BaseException | None) -> Iterator[str]:
-    """What an error tracker gets of an error, of the errors before it, and of the variables of their frames."""
+    """Everything that an error tracker receives: the error, its causes, and the variables of their frames."""
     while error is not None:
         yield repr(error)
         for frame, _ in traceback.walk_tb(error.__traceback__):

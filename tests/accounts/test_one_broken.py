@@ -1,4 +1,4 @@
-"""One account that is broken for ever stops none of twenty others, in any loop of the package."""
+"""An account that stays broken stops none of twenty other accounts, in any loop of the package."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Break = Callable[[Sellers, SigningService], object]
 
 
 def asked(answer: Callable[[], Any]) -> Break:
-    """Break the shop's function: it does this when it is asked for ada's account."""
+    """Break the shop's function: it does this for ada's account."""
 
     def breaks(market: Sellers, service: SigningService) -> None:
         market.shop.runtime.callbacks.account = lambda name: answer() if name == "ada" else market.keys(name)
@@ -40,7 +40,7 @@ def keys(**keywords: Any) -> Account:
 
 
 def service_does(answer: Callable[[], object]) -> Break:
-    """Break the service: it does this when ada's keys, or her token, ask it."""
+    """Break the service: it does this for calls with ada's keys or token."""
 
     def breaks(market: Sellers, service: SigningService) -> None:
         service.before = lambda client: answer() if "ada" in client else None
@@ -52,7 +52,7 @@ def refuses_keys(market: Sellers, service: SigningService) -> None:
     service.refused = {"id-ada", "token-ada"}
 
 
-#: How the account is broken, and whether its deposits can be read nevertheless.
+#: For each way to break the account: the breaking function, and whether deposits can still be read.
 BROKEN: dict[str, tuple[Break, bool]] = {
     "no such account": (asked(lambda: None), False),
     "no Account": (asked(lambda: "keys"), False),
@@ -79,13 +79,13 @@ def test_it_stops_none_of_twenty_others(
         checkouts[seller] = shop.has_deposit("completed", f"{seller}-o")
         pays_out(shop, f"of-{seller}", account=seller)
     breaks(market, service)
-    # The shop's answers about its accounts are asked for again after a minute.
+    # The cached keys of accounts expire after a minute.
     shop.waits(seconds=61)
 
     def states(found: Callable[[str], Any]) -> dict[str, str]:
         return {seller: found(seller).status for seller in ["ada", *OTHERS]}
 
-    # Another account's read tells the audit that the service is there.
+    # A successful read of another account shows the audit that the service is up.
     market.add("s-00", "open")
     shop.starts("open")
     shop.reconciles()

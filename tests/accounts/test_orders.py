@@ -1,4 +1,6 @@
-"""Orders of several merchant accounts: each call is signed by the order's own, and one that fails stops no other."""
+"""Orders of several merchant accounts: the keys of an order's account sign its calls, and a failing account stops no
+other.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,7 @@ def test_every_call_for_an_order_is_signed_by_its_own_account(market: Sellers, s
     shop = market.shop
     shop.costs("12.50", "o-3")
     made = {order_id: shop.has_deposit("completed", order_id) for order_id in ("o-1", "o-2", "o-3")}
-    # The order may move to another seller meanwhile: its money is where it was sent.
+    # The order may move to another seller in the meantime: its money stays in the account that received it.
     market.of |= {"o-1": "bo", "o-2": "ada"}
     shop.reconciles()
     owners = {"o-1": "id-ada", "o-2": "id-bo", "o-3": "shop-1"}
@@ -25,7 +27,7 @@ def test_every_call_for_an_order_is_signed_by_its_own_account(market: Sellers, s
 
 
 def test_an_order_that_moves_to_another_seller_gets_another_page(market: Sellers) -> None:
-    """Also where both are one account at the service."""
+    """This also holds if both sellers share one account at the service."""
     market.client_ids["bo"] = market.client_ids["ada"]
     first = market.shop.starts()
     assert market.shop.starts() == first
@@ -71,7 +73,7 @@ def test_the_shop_is_not_asked_whose_an_order_is_that_cannot_be_paid(market: Sel
 def test_a_service_that_fails_for_one_account_is_still_asked_for_the_others(
     market: Sellers, service: SigningService
 ) -> None:
-    """The circuit breaker of the web requests is the account's own."""
+    """Each account has its own circuit breaker for web requests."""
     service.instead_of_created = [garbage()] * 3
     for number in range(4):
         order_id = f"a-{number}"

@@ -1,4 +1,4 @@
-"""A service that is down for an hour: the log stays short and counts what it leaves out, and the report is complete."""
+"""An outage of the service for an hour: the log stays short and counts left-out lines, and the report is complete."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from tests.scripted import Shop
 
 SELLERS = [f"s-{number:02}" for number in range(20)]
 CHECKOUTS = 50
-#: Reads of deposits, sends of payouts, and the count that follows when either ends.
+#: Kinds of log lines: failed reads of deposits, failed sends of payouts, and the count of left-out lines.
 KINDS = 3
 
 
 def stores_many(shop: Shop, seller: str, checkout_id: str) -> None:
-    """Store due checkouts of a seller, like one that was really started."""
+    """Store due checkouts of a seller, copied from a checkout that was started through the shop."""
     own = {"account": seller, "next_read_at": shop.clock.now}
     ids = [f"{seller}-{number}" for number in range(CHECKOUTS)]
     shop.stores_like(

@@ -21,7 +21,7 @@ from tests.views.owner import opens, opens_view
 
 @pytest.fixture
 def owing(market: Sellers) -> Sellers:
-    """Both sellers and the platform owe somebody."""
+    """Both sellers and the platform have a payout to send."""
     for name in ("ada", "bo", ""):
         pays_out(market.shop, f"of-{name}", account=name)
     return market
@@ -113,7 +113,7 @@ def test_one_that_is_gone_or_has_no_token_waits_and_stops_no_other(owing: Seller
 def test_what_was_sent_with_the_token_of_the_settings_is_found_and_read_with_their_keys(
     owing: Sellers, service: SigningService
 ) -> None:
-    """Also once the account has a token of its own: a lost answer is no payout that was never sent."""
+    """This also holds once the account has its own token: a payout with a lost answer may have been sent."""
     owing.tokens["bo"] = SETTINGS
     service.keeps_answers = True
     sends(owing.shop, "token-of-the-platform")
@@ -128,7 +128,7 @@ def test_what_was_sent_with_the_token_of_the_settings_is_found_and_read_with_the
 def test_one_that_may_have_been_sent_is_sent_again_with_the_same_keys_only(
     owing: Sellers, service: SigningService
 ) -> None:
-    """Other keys cannot find it, so that it is unknown until the first keys are back."""
+    """Other keys cannot find the payout, so it is unknown until the first keys are back."""
     sends(owing.shop)
     doubted = {"status": "ready", "doubt": "lost", "due_at": owing.shop.clock(), "disbursement_id": None}
     stands(owing.shop, "of-ada", **doubted)
@@ -180,7 +180,7 @@ def test_look_ups_that_fail_for_one_account_hold_up_no_other(
     service.refused = {"id-ada"}
     service.signed.clear()
     assert shop.reconciles().payouts.sent == 1
-    # Beside them, refused keys are tried again with the read of a deposit.
+    # Refused keys are also tried again by the read of a deposit.
     assert service.signed.count(("id-ada", "fiat")) <= 2, "each once"
     for _ in range(2):
         service.signed.clear()
@@ -255,7 +255,7 @@ def test_what_the_service_has_reported_counts_when_a_seller_has_left(owing: Sell
 
 
 def test_a_person_says_what_became_of_the_payout_whose_seller_left_before_its_answer_was_found(owing: Sellers) -> None:
-    """Of a day's length it may be an error of the shop's function."""
+    """For a day, an unknown seller may be an error of the shop's function."""
     stands(owing.shop, "of-bo", status="sending", taken_at=owing.shop.clock(), due_at=owing.shop.clock())
     del owing.client_ids["bo"]
     for hours, status in ((0, "sending"), (23, "sending"), (2, "unknown")):
@@ -267,7 +267,7 @@ def test_a_person_says_what_became_of_the_payout_whose_seller_left_before_its_an
 
 
 def test_what_is_unknown_for_want_of_keys_is_looked_up_once_they_are_back(owing: Sellers) -> None:
-    """One that the service has is sent then; about the other one a person decides."""
+    """A payout that the service has is marked as sent then; a person decides about the other one."""
     keys, references = dict(owing.client_ids), ("of-ada", "of-bo")
     stands(owing.shop, "of-bo", status="waiting")
     sends(owing.shop)

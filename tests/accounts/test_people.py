@@ -1,4 +1,4 @@
-"""Several merchant accounts, as people see them: named, and filtered by, in reports, lists and log records."""
+"""Several merchant accounts for people: reports, lists and log records name them and filter by them."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def test_an_unknown_account_is_a_clear_error(busy: Sellers, name: str) -> None:
 
 
 def an_outage(market: Sellers, service: SigningService, order_id: str = "o-1") -> None:
-    """Nobody can pay ada for a while, and then nobody tries."""
+    """Starts of payments to ada fail for a while, and later nobody starts one."""
     service.refused = {"id-ada"}
     for _ in range(3):
         with pytest.raises(Exception, match="Unknown client"):
@@ -181,7 +181,7 @@ def examined(shop: Shop, *arguments: str, about: str = "accounts") -> list[Any]:
 
 @pytest.fixture
 def well(market: Sellers, service: SigningService) -> Sellers:
-    """Both sellers have an open checkout, and the platform never sold anything."""
+    """Both sellers have an open checkout, and the platform has never sold anything."""
     market.shop.has_deposit("pending", "o-1")
     market.shop.has_deposit("pending", "o-2")
     service.signed.clear()
@@ -251,7 +251,7 @@ def test_the_owners_lists_name_and_filter_accounts(busy: Sellers) -> None:
     assert subjects(opens(shop, "/payouts", account="", status="waiting")) == ["Payout of-"]
     assert len(subjects(opens(shop, "/payouts", kind="payout"))) == 3
     page = opens(shop, "/payouts", account="bo", status="waiting").text
-    # The filters keep each other.
+    # Each filter keeps the values of the others.
     assert '<option value="waiting" selected>' in page
     assert '<option value="bo" selected>' in page
     assert opens(shop, "", account="bo").text.count("Decide</a>") == 1

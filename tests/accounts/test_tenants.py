@@ -1,4 +1,4 @@
-"""Merchants with houses of their own: an account's address, shop name, languages and time zone are used everywhere."""
+"""Merchants with a site of their own: an account's address, shop name, languages and time zone are used everywhere."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ HOUSE: dict[str, Any] = {
 
 @pytest.fixture
 def shop(market: Sellers) -> Shop:
-    """Orders "o-1" of Ada, who has a house of her own, "o-2" of Bo and "o-3" of the platform, who have none."""
+    """Orders "o-1" of Ada, who has a site of her own, and "o-2" of Bo and "o-3" of the platform, who have none."""
     shop = market.shop
     object.__setattr__(shop.runtime.settings, "public_url", SHOP)
     market.add("", "o-3")
@@ -79,7 +79,7 @@ def test_a_form_from_the_accounts_own_host_is_taken_behind_a_proxy_that_rewrites
 
 
 def test_a_link_for_an_order_that_is_not_committed_yet_leads_to_its_host(market: Sellers, shop: Shop) -> None:
-    """Only the shop's own transaction sees whose it is, and a second one may wait for its locks."""
+    """Only the shop's own transaction sees the order's account; a second transaction might wait for its locks."""
     inside: list[object] = []
 
     def account_of(order_id: str) -> str:
@@ -111,12 +111,12 @@ def test_pages_name_their_shop_and_speak_its_languages(shop: Shop, order_id: str
     for answer in answers:
         assert name.replace("'", "&#39;") in answer.text
     assert [answer.headers["Content-Language"] for answer in answers[1:]] == [language] * 2
-    # With its no-break blank: the letters alone may stand in a link.
+    # Including the no-break space, because the letters alone may occur in a link.
     assert ("\N{NO-BREAK SPACE}JST" in paid.text) is (order_id == "o-1")
 
 
 def test_the_months_of_an_account_are_cut_in_its_time_zone(shop: Shop) -> None:
-    """An hour of January in UTC is February in Tokyo."""
+    """The last hours of January in UTC are February in Tokyo."""
     opens_view(shop)
     shop.clock.now = datetime(2026, 1, 31, 15, 30, tzinfo=UTC)
     shop.has_paid("o-1")

@@ -1,4 +1,4 @@
-"""Two virtual weeks of a shop with two sellers: an outage and wrong keys make one mail each, daily work makes none."""
+"""Two virtual weeks of a shop with two sellers: an outage and wrong keys each cause one mail, and daily work none."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ UNREACHABLE = httpx.ConnectError("[Errno 111] Connection refused")
 
 
 class Weeks:
-    """The hours of two weeks; each tells of alarms by the recipe's own code."""
+    """The hours of two weeks; after each, the code of the documentation's recipe mails alarms."""
 
     def __init__(self, market: Sellers) -> None:
         self.market, self.shop = market, market.shop
@@ -44,7 +44,7 @@ class Weeks:
         return checkout_id
 
     def works(self, days: int) -> None:
-        """Daily work: sales, a failure that heals, a lost webhook, and held payments that staff decides in a while."""
+        """Daily work: sales, a failure that passes, a lost webhook, and held payments that staff decides later."""
         for hour in range(days * DAY):
             if hour % DAY >= NIGHT:
                 self.works_for_an_hour(hour % DAY)
@@ -63,7 +63,7 @@ class Weeks:
             self.shop.resolves(held, accept=True)
 
     def waits(self, *sellers: str) -> None:
-        """A payment to be read and a payout to be sent, for each of them."""
+        """Each of these sellers has a payment to be read and a payout to be sent."""
         for seller in sellers:
             order_id = f"{seller}-{len(self.market.of)}"
             self.market.add(seller, order_id)
@@ -71,7 +71,7 @@ class Weeks:
             pays_out(self.shop, f"of-{order_id}", account=seller)
 
     def fails(self, hours: int, *sellers: str) -> None:
-        """Customers of these sellers try in vain for some hours, but at night nobody does."""
+        """Customers of these sellers try to pay in vain for some hours, except at night."""
         for hour in range(hours):
             for _ in range(6):
                 if hour % DAY < DAY - NIGHT:
@@ -99,7 +99,7 @@ def test_two_weeks_have_a_mail_for_each_trouble_and_one_when_it_is_over(weeks: W
     weeks.works(days=4)
     assert weeks.mails == []
 
-    # The service cannot be reached for a day; then its proxy answers, and after an hour the service does.
+    # The service is unreachable for a day; then its proxy answers, and an hour later the service itself.
     weeks.waits("ada", "bo")
     service.down = UNREACHABLE
     weeks.fails(DAY, "ada", "bo")
