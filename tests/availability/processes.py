@@ -1,4 +1,4 @@
-"""The shop in the web servers that people use; each stops with its `with`."""
+"""The shop in common web servers; each stops at the end of its `with` block."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ SERVERS = {
 
 @contextmanager
 def serving(command: str, **settings: str) -> Iterator[str]:
-    """A shop of `tests.shop_app` with these settings, in a web server that this command starts; gives its address."""
+    """Run a shop of `tests.shop_app` with these settings in the web server of this command; yields its address."""
     port = free_port()
     program, *options = command.format(address=f"127.0.0.1:{port}", port=port, prefix=sys.prefix).split()
     if not (BIN / program).exists():

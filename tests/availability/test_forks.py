@@ -1,4 +1,4 @@
-"""Processes that are forked from one share no connection, and none waits for what another one has under way."""
+"""Forked processes share no connection, and none waits for work that another one has under way."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ from tests.waiting import eventually
 
 
 class Service(SocketService):
-    """Makes checkouts, knows no deposits, and remembers which connection each call came on."""
+    """Makes checkouts, knows no deposits, and records the connection of each call."""
 
     keeps_connections = True
 
     def __init__(self) -> None:
         super().__init__()
         self.ids = count(1)
-        #: The client's port and the process that it names, call by call.
+        #: The client's port and the process number in the amount, for each call.
         self.calls: list[tuple[int, str]] = []
 
     def creates(self, call: Call) -> bytes:
-        # Each process asks for an amount of its own.
+        # Each process requests its own amount.
         self.calls.append((call.port, str(int(call.sent["inputAmount"]))))
         return success({"id": f"chk-{next(self.ids)}", "url": "https://pay.example/checkout"}, 201)
 
@@ -55,7 +55,7 @@ def service() -> Iterator[Service]:
 
 @contextmanager
 def forked(does: Callable[[], object]) -> Iterator[None]:
-    """Runs in a child process, which must end well."""
+    """Run a function in a child process, which must exit with 0."""
     child = multiprocessing.get_context("fork").Process(target=does)
     child.start()
     yield
@@ -64,7 +64,7 @@ def forked(does: Callable[[], object]) -> Iterator[None]:
 
 
 def calls(app: Flask, paycheckout: PayCheckout, who: int, orders: list[str]) -> None:
-    """A call of the client and one of a web request, in the name of this process."""
+    """Make a call of the client and a call of a web request, with the number of this process as the amount."""
     with app.app_context():
         with pytest.raises(NotFound):
             paycheckout.client.deposits.get(str(who))
@@ -83,14 +83,14 @@ def test_parent_and_children_share_nothing_of_ours(service: Service, open_shop: 
 
     def child(who: int) -> None:
         with app.app_context():
-            # The shop's own part.
+            # The shop must do this itself.
             db.engine.dispose(close=False)
         for _ in range(2):
             calls(app, paycheckout, who, orders)
 
     runtime = app.extensions[KEY]
     breaker, starts = runtime.service.limits(), limits.Call("", CREATE)
-    # At the fork the parent's only place is taken, its breaker open, and a start of the child's first order under way.
+    # At the fork the parent's only slot is taken, its breaker is open, and a start of the child's first order running.
     with app.test_request_context(), runtime.service.permit(READ), runtime.starter._starting.join("2-1"):
         for _ in range(3):
             breaker.failed(starts)

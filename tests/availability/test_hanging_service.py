@@ -1,4 +1,4 @@
-"""In each web server, a service that answers refuses nobody, and one that hangs slows nobody who does not pay."""
+"""In each web server, a healthy service causes no refusals, and a hanging one slows only customers who pay."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from tests.availability.processes import SERVERS, serving
 from tests.scripted import SAME_SITE, success
 from tests.socket_service import Call, SocketService
 
-# The time that a caller waits for the service, and, well below it, the most that an answer at once may take here.
+# Seconds that a caller waits for the service, and, well below that, the limit for an immediate answer.
 WEB_TIMEOUT, AT_ONCE = 3, 2.0
-# The most processes of a server; each learns of an outage by itself.
+# The most processes of a server; each notices an outage by itself.
 MOST_PROCESSES = 2
-# A server that gives all requests to one process until its threads are taken has the second process learn of the
-# outage only then: the breakers of both are open after twice the time.
+# If a server gives all requests to one process until its threads are taken, the second process notices the outage
+# only then: the breakers of both are open after twice the time.
 ALL_KNOW = 2 * WEB_TIMEOUT + 0.5
 OUTAGE = ALL_KNOW + 2.5
-# The seconds that the service takes when it answers.
+# Seconds that the service takes to answer.
 LATENCY = 0.4
 Press = tuple[float, float, int]
 
@@ -34,7 +34,7 @@ def p99(seconds: list[float]) -> float:
 
 
 def visits(address: str, during: float) -> list[float]:
-    """How long the shop's other page takes, one visit after the other."""
+    """Seconds that each visit of the shop's other page takes, one visit after the other."""
     taken, until = list[float](), time.monotonic() + during
     while time.monotonic() < until:
         began = time.monotonic()
@@ -45,7 +45,7 @@ def visits(address: str, during: float) -> list[float]:
 
 
 def press(address: str, order: int) -> Press:
-    """When the press of an order's button ended, how long it took, and the status of its answer."""
+    """Press an order's button; returns the time at the end, the duration, and the status of the answer."""
     path = requests.get(f"{address}/link/o-{order}", timeout=30).text.removeprefix("http://127.0.0.1")
     began = time.monotonic()
     answer = requests.post(address + path, headers=SAME_SITE, allow_redirects=False, timeout=30)
@@ -54,14 +54,14 @@ def press(address: str, order: int) -> Press:
 
 
 def presses(address: str, orders: Iterator[int], stop: threading.Event, pressed: list[Press]) -> None:
-    """A customer with many orders."""
+    """Press the buttons of many orders, one after the other, until `stop` is set."""
     while not stop.is_set():
         pressed.append(press(address, next(orders)))
         time.sleep(0.1)
 
 
 class Service(SocketService):
-    """Makes each checkout after a while; with `up` cleared it accepts calls and answers none."""
+    """Makes each checkout after `LATENCY`; with `up` cleared it accepts calls and answers none."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -109,7 +109,7 @@ def test_a_service_that_answers_refuses_nobody_and_one_that_hangs_slows_nobody_w
                 customer.join(60)
     during = [press for press in pressed if stopped < press[0] - press[1] and press[0] < back]
     told = sorted(taken for ended, taken, _ in during if stopped + ALL_KNOW < ended - taken)
-    # This page in this run without an outage says what this machine can do at this moment.
+    # The time of this page without an outage shows how fast the machine is at the moment.
     at_once = max(AT_ONCE, 3 * p99(quiet))
     slowed = [taken for taken in others if taken >= at_once]
     assert len(slowed) <= MOST_PROCESSES, f"{slowed}: a process may have all its threads taken once, until it knows"
