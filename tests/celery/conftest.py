@@ -1,4 +1,4 @@
-"""A shop on PostgreSQL with Celery beside a real broker, real workers and a service on a socket."""
+"""A shop on PostgreSQL with Celery, a real broker, real workers and a service on a socket."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def broker() -> Iterator[Redis]:
 
 @pytest.fixture
 def shop(postgres_database: str, upstream: Upstream, broker: Redis) -> Iterator[Shop]:
-    """The web process of the shop: takes webhooks and leaves the reads to a worker."""
+    """The shop's web process, which takes webhooks and leaves the reads to a worker."""
     shop = create_till(postgres_database, upstream.url, broker.url)
     with shop.app.app_context():
         shop.db.create_all()
@@ -47,7 +47,7 @@ StartWorker = Callable[[], Worker]
 
 @pytest.fixture
 def start_worker(tmp_path: Path, postgres_database: str, upstream: Upstream, broker: Redis) -> Iterator[StartWorker]:
-    """Starts workers of the shop; kills what is left of them."""
+    """Starts workers of the shop, and kills the remaining ones at the end."""
     workers: list[Worker] = []
     environment = {"TILL_DATABASE": postgres_database, "TILL_SERVICE": upstream.url, "TILL_BROKER": broker.url}
 

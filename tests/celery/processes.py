@@ -1,4 +1,4 @@
-"""The processes around a shop with Celery, each of which can die: broker, worker; and a service that can be slow."""
+"""The processes around a shop with Celery: a broker and a worker, which can die, and a service that can be slow."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ROOT = Path(__file__).parent.parent.parent
 
 
 class Redis:
-    """A server on a socket in a folder of its own, which keeps nothing on the disk."""
+    """A Redis server on a socket in its own folder, which stores nothing on disk."""
 
     def __init__(self, folder: Path) -> None:
         socket = folder / "redis.sock"
@@ -30,7 +30,7 @@ class Redis:
         eventually(socket.exists)
 
     def hangs(self) -> None:
-        """Takes connections, and says nothing any more."""
+        """Let the server accept connections without answering."""
         self._process.send_signal(signal.SIGSTOP)
 
     def dies(self) -> None:
@@ -39,13 +39,13 @@ class Redis:
 
 
 class Worker:
-    """A Celery worker with one child process, loaded as a shop's would be."""
+    """A Celery worker with one child process, loaded like a shop's worker."""
 
     def __init__(self, folder: Path, environment: dict[str, str]) -> None:
         log = folder / f"worker-{time.monotonic_ns()}.log"
         command = f"{sys.executable} -m celery -A tests.celery.till:celery_app worker --concurrency 1 --loglevel INFO"
         with log.open("w") as written:
-            # A group of its own, so that all of it can be killed at once.
+            # Its own process group, so that all its processes can be killed at once.
             self._process = subprocess.Popen(
                 command.split(),
                 cwd=ROOT,
@@ -68,7 +68,7 @@ class Worker:
 
 
 class Upstream(SocketService):
-    """Every deposit is completed; with `up` cleared reads wait for their answer."""
+    """A service on which every deposit is completed; with `up` cleared, reads wait for their answer."""
 
     def __init__(self) -> None:
         super().__init__()

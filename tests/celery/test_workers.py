@@ -1,4 +1,4 @@
-"""A real worker on a real broker, either of which dies: the order is paid once, and its receiver's work done once."""
+"""A real worker and a real broker, either of which dies: the order is paid once, and its receiver runs once."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def hears_of(shop: Shop, checkout_id: str) -> int:
 
 
 def paid_once(shop: Shop, checkout_id: str) -> bool:
-    """However often anybody looks again."""
+    """Whether the order is paid and its receiver ran once, also after further reads."""
     shop.reconciles()
     [event] = shop.events("order_paid")
     assert (event.order_id, event.delivered_at is not None, counts(shop, "o-1")) == ("o-1", True, {"ship": 1})
@@ -31,7 +31,7 @@ def paid_once(shop: Shop, checkout_id: str) -> bool:
 
 
 def works_on_a_webhook(shop: Shop, start_worker: StartWorker, upstream: Upstream) -> tuple[str, Worker]:
-    """The id of a checkout, and the worker that reads it in a task; the service has not answered yet."""
+    """Start a worker that reads a checkout in a task, which the service has not answered yet; returns both."""
     checkout_id = shop.starts()
     upstream.up.clear()
     hears_of(shop, checkout_id)
@@ -46,7 +46,7 @@ def test_a_worker_killed_in_the_middle_of_a_task(shop: Shop, start_worker: Start
     died = time.monotonic()
     upstream.up.set()
     assert shop.attempt(checkout_id).status == "created"
-    # A worker looks for such tasks as it starts; older kombus look again only after more than a minute.
+    # A worker looks for such tasks at its start; older versions of kombu look again only after more than a minute.
     eventually(lambda: time.monotonic() > died + VISIBLE_AGAIN)
     start_worker()
     eventually(lambda: counts(shop, "o-1"))
@@ -55,7 +55,7 @@ def test_a_worker_killed_in_the_middle_of_a_task(shop: Shop, start_worker: Start
 
 
 def test_a_child_killed_in_the_middle_of_a_task(shop: Shop, start_worker: StartWorker, upstream: Upstream) -> None:
-    """As the kernel does when memory runs out: the worker itself goes on, and has the task run again."""
+    """The kernel kills it like this when memory runs out: the worker itself continues, and the task runs again."""
     checkout_id, worker = works_on_a_webhook(shop, start_worker, upstream)
     for pid in worker.children:
         os.kill(pid, signal.SIGKILL)
@@ -82,7 +82,7 @@ def test_a_webhook_while_the_broker_is_gone(shop: Shop, broker: Redis, happens: 
 
 
 def answers_soon(shop: Shop, checkout_id: str) -> bool:
-    """In a minute at most, on any machine; left to itself, Celery would wait for a hanging broker without an end."""
+    """Whether the webhook is answered within a minute; by default, Celery waits for a hanging broker for ever."""
     answers: list[int] = []
     web = threading.Thread(target=lambda: answers.append(hears_of(shop, checkout_id)), daemon=True)
     web.start()

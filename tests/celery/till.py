@@ -1,4 +1,4 @@
-"""A shop with Celery as its web and worker processes load it, with its settings from the environment."""
+"""A shop with Celery for its web and worker processes, with settings from the environment."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from flask import Flask
 from tests.scripted import Shop
 from tests.shop_app import create_shop
 
-# Seconds until a task comes back whose worker is gone; in a shop that is minutes.
+# Seconds until a task of a dead worker is delivered again; minutes in a real shop.
 VISIBLE_AGAIN = 2
 
 
 def celery_init_app(app: Flask, broker: str) -> Celery:
-    """As Flask's documentation has it."""
+    """Set up Celery as Flask's documentation shows."""
 
     class FlaskTask(Task):  # type: ignore[misc]  # Celery has no types
         def __call__(self, *args: object, **kwargs: object) -> object:
