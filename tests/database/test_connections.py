@@ -1,4 +1,4 @@
-"""How many database connections of a pool one request needs."""
+"""The number of pooled database connections that one request needs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from flask_paycheckout import Pay, PayCheckout, order_paid
 from tests.conftest import OpenShop
 from tests.scripted import Shop
 
-# With the ids of a paid and of a held checkout, and the reference of a request.
+# The ids of a paid and of a held checkout, and the reference of a request.
 Ids = dict[str, str]
 CALLS: dict[str, Callable[[PayCheckout, Ids], object]] = {
     "start": lambda shop, ids: shop.start("o-3"),

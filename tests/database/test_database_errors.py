@@ -28,12 +28,12 @@ PAGE = "https://pay.example/chk-1"
 
 
 class Refused(Exception):
-    """Has the fields of a reply, as pg8000 gives them."""
+    """An error with the fields of a server's reply, as pg8000 raises it."""
 
 
 @pytest.fixture(params=["psycopg", "pg8000"])
 def engine(request: pytest.FixtureRequest, postgres_server: str) -> Iterator[Engine]:
-    """An engine of a database with the table `one`, whose row no second one can be like."""
+    """An engine of a database with the table `one`, in which no second row can equal the first."""
     with empty_database(postgres_server, request.param) as address:
         engine = sa.create_engine(address)
         with engine.begin() as connection:
@@ -44,7 +44,7 @@ def engine(request: pytest.FixtureRequest, postgres_server: str) -> Iterator[Eng
 
 
 def at(engine: Engine, **parts: object) -> Engine:
-    """An engine with another address."""
+    """An engine for the same database with parts of its address replaced."""
     return sa.create_engine(engine.url.set(**parts), poolclass=sa.NullPool)  # type: ignore[arg-type]
 
 

@@ -1,4 +1,4 @@
-"""The history of a checkout: appended by the database itself, limited in length, and readable whatever it contains."""
+"""The history of a checkout: appended by the database itself, limited in length, and readable with any content."""
 
 from __future__ import annotations
 

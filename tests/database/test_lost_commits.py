@@ -1,4 +1,4 @@
-"""A transaction that loses a race at its COMMIT has changed nothing, and nobody is told otherwise."""
+"""A transaction that loses a race at its COMMIT changes nothing, and no receiver runs for it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class SerializationFailure(sqlite3.OperationalError):
 
 @pytest.fixture(params=[False, True], ids=["own", "shop"], autouse=True)
 def receiver(request: pytest.FixtureRequest, shop: Shop) -> Iterator[None]:
-    """The changes commit on a connection of ours, or in the shop's session, where an atomic receiver runs."""
+    """Changes are committed on our own connection, or, with an atomic receiver, in the shop's session."""
 
     def receives(app: object, **facts: object) -> None:
         pass
@@ -38,7 +38,7 @@ def receiver(request: pytest.FixtureRequest, shop: Shop) -> Iterator[None]:
 
 @contextmanager
 def loses_once(shop: Shop, write: str) -> Iterator[None]:
-    """The first COMMIT after such a write fails: the database rolls the transaction back instead."""
+    """The first COMMIT after a write of this kind fails: the database rolls the transaction back instead."""
     wrote, lost, dialect = list[str](), list[str](), shop.engine.dialect
 
     def execute(connection: object, cursor: object, statement: str, *rest: object) -> None:

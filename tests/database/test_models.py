@@ -1,4 +1,4 @@
-"""The two tables: exact money, aware UTC moments, own columns, and what the database itself refuses."""
+"""The two tables: exact money, aware UTC times, the shop's own columns, and rows that the database itself refuses."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_the_database_itself_refuses_to_tell_an_order_paid_twice(shop: Shop) -> 
 
 
 def test_a_receiver_gets_own_columns_under_their_own_names_and_may_write_to_them(open_shop: OpenShop) -> None:
-    """The checkout that it is given was found by a plain statement, and is as good as one that a session loaded."""
+    """The receiver's checkout comes from a plain statement, and works like an object that a session loaded."""
     loads: list[str] = []
 
     def own(db: SQLAlchemy) -> None:
@@ -92,7 +92,7 @@ def test_a_receiver_gets_own_columns_under_their_own_names_and_may_write_to_them
 
 
 def test_a_start_returns_the_checkout_as_it_is_stored(open_shop: OpenShop) -> None:
-    """With what the database or the shop's model may have set."""
+    """Including values that the database or the shop's model may have set."""
 
     def own(db: SQLAlchemy) -> None:
         columns = {
@@ -113,7 +113,7 @@ def test_a_shop_whose_models_are_dataclasses_is_paid_and_may_add_columns_on_a_ba
     open_shop: OpenShop,
 ) -> None:
     def own(db: Any) -> None:
-        # As Flask-SQLAlchemy makes it of a `model_class` of dataclasses.
+        # Flask-SQLAlchemy makes this class from a `model_class` of dataclasses.
         db.Model = type("Model", (MappedAsDataclass, DeclarativeBase), {"metadata": db.metadata})
         base = type("PaymentBase", (DeclarativeBase,), {"metadata": db.metadata})
         type("Payment", (CheckoutMixin, base), {"campaign": mapped_column(String(20), default="spring")})

@@ -1,4 +1,4 @@
-"""Receivers and `order_total` get a session of their own, whichever session the shop gave to `db`."""
+"""Receivers and `order_total` get a session of their own, for each kind of session that a shop gives to `db`."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ Setup = Callable[[OpenShop], Shop]
 
 
 def with_scopefunc(open_shop: OpenShop) -> Shop:
-    """One session for each thread, as shops have it that also run outside of requests."""
+    """A shop with one session for each thread, as in shops that also run outside of requests."""
     return open_shop(prepare=add_note, session_options={"scopefunc": threading.get_ident})
 
 
 def with_replaced_session(open_shop: OpenShop) -> Shop:
-    """A session that a test put in the place of the shop's."""
+    """A shop whose session a test has replaced."""
     shop = open_shop(prepare=add_note)
     with shop.app.app_context():
         shop.db.session = scoped_session(sessionmaker(shop.db.engine, class_=FlaskSession, db=shop.db))
@@ -83,7 +83,7 @@ def test_nothing_of_the_callers_session_is_committed_or_lost(shop: Shop) -> None
 
 
 class Begun(FlaskSession):
-    """A session of the shop's own class, which makes a query before anybody uses it."""
+    """A session of the shop's own class, which runs a query when it is created."""
 
     def __init__(self, db: SQLAlchemy, **options: Any) -> None:
         super().__init__(db, **options)
@@ -130,7 +130,7 @@ def test_a_receiver_that_fails_leaves_the_callers_session_in_place(shop: Shop) -
 
 
 def one_session(engine: Engine) -> Any:
-    """Gives the host's session to everybody, as a test does that rolls it back at the end."""
+    """A session that all code shares, as in tests that roll it back at the end."""
     session = Session(engine)
     always: Any = lambda: session  # noqa: E731 - typed as what a sessionmaker is
     return scoped_session(always)

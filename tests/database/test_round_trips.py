@@ -1,4 +1,4 @@
-"""How many statements and commits the calls of a shop cost: on PostgreSQL, as the documentation says."""
+"""The numbers of statements and commits that a shop's calls need on PostgreSQL, as the documentation gives them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.scripted import Shop
 
 
 def cost(shop: Shop, call: Callable[[], object]) -> list[str]:
-    """The numbers of statements and of commits."""
+    """The numbers of statements and of commits of a call."""
     seen = Counter[str]()
 
     def execute(*facts: object) -> None:

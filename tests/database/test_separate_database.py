@@ -66,7 +66,7 @@ def test_a_shop_whose_only_database_has_a_name_is_no_second_one(tmp_path: Path) 
 
 @contextmanager
 def death(shop: Shop, when: str) -> Iterator[None]:
-    """The deliverer dies before the receiver's commit, or between it and the mark."""
+    """The delivering process dies before the receiver's commit, or between that commit and the mark."""
 
     def die(*arguments: Any) -> Any:
         raise Died
@@ -79,7 +79,7 @@ def death(shop: Shop, when: str) -> Iterator[None]:
 
 @pytest.mark.parametrize(("when", "times"), [("before the commits", 1), ("between the commits", 2)])
 def test_a_receivers_effect_is_never_lost_whenever_its_process_dies(shop: Shop, when: str, times: int) -> None:
-    """The effect's commit is the first of the two, the mark's the second: at least once, with the same event_id."""
+    """The effect is committed before the mark: the receiver runs at least once, with the same event_id."""
     heard: list[str] = []
 
     def ship(app: object, *, order_id: str, event_id: str, **facts: object) -> None:
@@ -106,7 +106,7 @@ def effects(shop: Shop) -> int:
 def test_an_atomic_receiver_runs_after_the_move_as_others_do(shop: Shop) -> None:
     @shop.paycheckout.atomic
     def close(app: object, *, order_id: str, checkout: Any, **facts: object) -> None:
-        # Another transaction sees the payment: it is committed.
+        # Another transaction sees the payment, so it is committed.
         seen.append(shop.attempt(checkout.checkout_id).status)
         writes(shop, "close", order_id)
 
@@ -120,7 +120,7 @@ def test_an_atomic_receiver_runs_after_the_move_as_others_do(shop: Shop) -> None
 def test_what_a_receiver_loses_with_its_transaction_is_no_delivery(
     open_shop: OpenShop, tmp_path: Path, postgres_database: str
 ) -> None:
-    """PostgreSQL rolls back what is committed after an error that nobody heard of."""
+    """PostgreSQL rolls back at the COMMIT after an error that the receiver suppressed."""
     binds = {"payments": f"sqlite:///{tmp_path / 'payments.db'}"}
     config = {"SQLALCHEMY_DATABASE_URI": postgres_database, "SQLALCHEMY_BINDS": binds}
     shop = open_shop(prepare=add_payment_tables("payments", "payments"), PAYCHECKOUT_SEPARATE_DATABASE=True, **config)

@@ -79,7 +79,7 @@ def executes_text(shop: Shop) -> None:
 
 
 def writes_in_a_savepoint(shop: Shop) -> None:
-    # Python's driver commits a savepoint that nothing was written before.
+    # Python's SQLite driver commits a savepoint if nothing was written before it.
     executes_orm_update(shop)
     with shop.db.session.begin_nested():
         executes_core(shop)
@@ -110,7 +110,7 @@ def test_a_start_inside_half_done_work_is_refused_and_commits_nothing(ledger: Sh
     ("call", "work"), [("resolve", flushes), ("reconcile", flushes), *(("settle", work) for work in WRITTEN)]
 )
 def test_what_would_wait_for_ourselves_is_refused_at_once(ledger: Shop, call: str, work: Work) -> None:
-    """SQLite has one writer: without this, the call would end in "database is locked" seconds later."""
+    """SQLite has one writer: without the refusal, the call would end in "database is locked" seconds later."""
     checkout_id = ledger.has_held()
     calls: dict[str, Callable[[], object]] = {
         "settle": lambda: ledger.paycheckout.settle(checkout_id),
@@ -157,7 +157,7 @@ def test_other_engines_and_sessions_of_the_process_are_left_alone() -> None:
 
 
 def test_a_savepoint_of_the_caller_is_no_fault_of_order_total(ledger: Shop) -> None:
-    """Python's driver has committed it, since nothing was written before; what is left is asked in between."""
+    """Python's SQLite driver has committed it, since nothing was written before; `balance` is read in between."""
     ledger.costs("20", parts=True)
     ledger.settles(ledger.starts(), "completed")
     ledger.costs("30", parts=True)
