@@ -1,4 +1,4 @@
-"""A shop on PostgreSQL, and what everybody sees of its database: customers, the service, the owner, an operator."""
+"""A shop on PostgreSQL, and how database problems look to customers, the service, the owner and an operator."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ WEBHOOK = "/paycheckout/webhook"
 
 @dataclass
 class Outage:
-    """A shop whose order "o-1" was paid at the service, which nobody has read yet, and its receiver of `order_paid`."""
+    """A shop whose order "o-1" was paid at the service but not read yet, with its receiver of `order_paid`."""
 
     shop: Shop
     checkout_id: str
@@ -46,7 +46,7 @@ class Outage:
         return self.shop.browser.get("/paycheckout/owner")
 
     def heals(self) -> None:
-        """The database is back: what the service was told to send again, and reconcile, find the payment once."""
+        """The database is back: the repeated webhook and reconcile settle the payment once."""
         for _ in range(2):
             answer = self.hook()
             if answer.status_code == 200:
@@ -63,14 +63,14 @@ class Outage:
 
     @contextmanager
     def beside(self) -> Iterator[psycopg.Connection]:
-        """A connection of somebody else, which commits each statement."""
+        """Another program's connection, which commits each statement."""
         with somebody_else(self.shop.app.config["SQLALCHEMY_DATABASE_URI"]) as connection:
             yield connection
 
 
 @contextmanager
 def somebody_else(database: str) -> Iterator[psycopg.Connection]:
-    """A connection that commits each statement; what it locks is free after half a minute, whoever waits for it."""
+    """A connection that commits each statement; its locks are released after half a minute."""
     address = make_url(database).set(drivername="postgresql")
     limit = "-cidle_in_transaction_session_timeout=30s"
     with psycopg.connect(address.render_as_string(hide_password=False), autocommit=True, options=limit) as connection:

@@ -1,4 +1,4 @@
-"""A PgBouncer before a PostgreSQL server; gone after its `with`."""
+"""A PgBouncer in front of a PostgreSQL server, which ends with its `with` block."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ POOLED = {"connect_args": {"prepare_threshold": None}}
 
 
 class Pooler:
-    """PgBouncer as docs/outages.md sets it up, with fewer connections to the server than the shop has to it."""
+    """PgBouncer as docs/outages.md sets it up, with fewer connections to the server than the shop has to PgBouncer."""
 
     def __init__(self, folder: Path, to: Server) -> None:
         self.port = free_port()

@@ -1,4 +1,4 @@
-"""A pooler, and replicas for which commits do not wait: the doctor sees them, and says what they need."""
+"""The doctor recognizes a pooler, and replicas for which commits do not wait, and names the settings that they need."""
 
 from __future__ import annotations
 

@@ -16,14 +16,14 @@ from tests.chance import seed_of
 from tests.optional_parts import pgbouncer, postgresql
 
 ROOT = Path(__file__).parents[2]
-# Mostly one or two seconds; the machine may be busy.
+# Seconds. Recovery mostly takes one or two, but the machine may be busy.
 _RECOVERY = 60
 
 
 def test_restarts_and_a_failover_under_load_lose_nothing(tmp_path: Path, pytestconfig: pytest.Config) -> None:
     postgresql()
     pgbouncer()
-    # A process of its own, since the soak's receivers would hear every shop of this one.
+    # In its own process, because the soak's receivers would run for every shop of this process.
     command = [sys.executable, "-m", "tests.databases.weather", str(tmp_path), str(seed_of(pytestconfig))]
     ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=600)
     assert ended.returncode == 0, ended.stderr

@@ -1,4 +1,4 @@
-"""A full disk: the service is told to send again, people are told why, and nothing is lost when there is room again."""
+"""A full disk: webhooks are answered so that they are sent again, messages name the reason, and nothing is lost."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from tests.databases.conftest import Outage, outage_of
 from tests.postgres import as_driver, hand_over
 
 _NOTE = "BEGIN INSERT INTO audit VALUES (repeat('x', 3000)); RETURN NULL; END"
-# A shop's own trigger, so that every change takes room; a page would have some for a change or two.
+# A trigger of the shop, so that every change needs space; a page would have space for one or two changes.
 AUDIT = (
     "CREATE TABLE audit (change text)",
     "ALTER TABLE audit ALTER change SET STORAGE PLAIN",
     f"CREATE FUNCTION noted() RETURNS trigger LANGUAGE plpgsql AS $$ {_NOTE} $$",
     "CREATE TRIGGER noted AFTER INSERT OR UPDATE ON paycheckout_checkout EXECUTE FUNCTION noted()",
 )
-# A database of PostgreSQL takes eight megabytes before anything is in it.
+# An empty PostgreSQL database takes eight megabytes.
 _MEGABYTES = 24
 
 
 @contextmanager
 def small_disk() -> Iterator[Path]:
-    """A disk of its own, in memory, that only root can make."""
+    """A separate disk in memory, which only root can create."""
     folder = Path(tempfile.mkdtemp(prefix="tests-disk-"))
     try:
         mount = ["mount", "-t", "tmpfs", "-o", f"size={_MEGABYTES}m", "tmpfs", str(folder)]
@@ -45,7 +45,7 @@ def small_disk() -> Iterator[Path]:
 
 
 def fill(disk: Path) -> Path:
-    """Take all the room that there is."""
+    """Fill all the free space."""
     filler = disk / "filler"
     with filler.open("wb", buffering=0) as file:
         for size in (1 << 16, 1 << 12, 1):
@@ -84,7 +84,7 @@ def test_postgresql_on_a_full_disk(open_shop: OpenShop, postgres_server: str) ->
 
 
 def told_full(outage: Outage) -> None:
-    # The last page of a table takes a few rows more.
+    # The last page of a table has space for a few more rows.
     outage.shop.service.says(outage.checkout_id, "pending")
     for _ in range(10):
         if outage.hook().status_code == 503:

@@ -9,13 +9,13 @@ def test_a_read_only_database_is_told_in_clear_words_and_heals_by_itself(outage:
     with outage.beside() as admin:
         (name,) = admin.execute("SELECT current_database()").fetchone() or ("",)
         admin.execute(f'ALTER DATABASE "{name}" SET default_transaction_read_only = on')
-        # As after a failover: the connections that the shop had are broken, and new ones go to a replica.
+        # As after a failover: the shop's connections are broken, and new ones go to a replica.
         admin.execute(
             "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
             " WHERE datname = current_database() AND pid <> pg_backend_pid()"
         )
         told_read_only(outage)
-        # The pool keeps a connection that only reads; it must not keep it when the database takes changes again.
+        # The pool keeps a read-only connection; it must drop it when the database accepts changes again.
         assert outage.status("/status").status_code == 200
         admin.execute("SET default_transaction_read_only = off")
         admin.execute(f'ALTER DATABASE "{name}" RESET default_transaction_read_only')
@@ -25,7 +25,7 @@ def test_a_read_only_database_is_told_in_clear_words_and_heals_by_itself(outage:
 
 
 def told_read_only(outage: Outage) -> None:
-    # The first call after the restart may find a broken connection, the next ones have new ones.
+    # The first call after the restart may find a broken connection; later calls get new connections.
     assert [outage.hook().status_code for _ in range(3)] == [503] * 3
     assert "cannot record payments at the moment" in outage.status().text
     assert outage.status("/status").get_json()["status"] == "created"

@@ -13,7 +13,7 @@ from flask_paycheckout.database import connections
 from tests.conftest import OpenShop
 from tests.databases.conftest import Outage, outage_of
 
-# Generous, since the machine may be busy; without a limit each of these would wait for ever.
+# Seconds. Generous, since the machine may be busy; without a limit each call would wait for ever.
 _SOON = 20.0
 
 
@@ -34,7 +34,7 @@ def test_a_row_that_another_transaction_holds_delays_nobody_for_long(
             with within(_SOON):
                 assert outage.hook().status_code == 503
             with within(_SOON):
-                # A page waits for nobody, and shows what is stored.
+                # A page waits for no lock, and shows the stored state.
                 page = outage.status()
             assert (page.status_code, "Waiting for your payment" in page.text) == (200, True)
             with within(_SOON):
@@ -45,7 +45,7 @@ def test_a_row_that_another_transaction_holds_delays_nobody_for_long(
 
 
 def test_a_locked_table_ends_at_the_limit_of_the_database_role(open_shop: OpenShop, postgres_database: str) -> None:
-    """As docs/outages.md sets it, for the role; here for the connections."""
+    """docs/outages.md sets the limit for the role; this test sets it for the connections."""
     address = make_url(postgres_database).update_query_dict({"options": "-cstatement_timeout=400ms"})
     for outage in outage_of(open_shop(SQLALCHEMY_DATABASE_URI=address.render_as_string(hide_password=False))):
         with outage.beside() as other:

@@ -1,6 +1,6 @@
 """`python -m tests.databases.weather FOLDER SEED`: a small soak while its PostgreSQL restarts and fails over.
 
-Of the shop's processes half reach it through PgBouncer in transaction mode, half by an address with two hosts. Prints
+Half of the shop's processes reach it through PgBouncer in transaction mode, half by an address with two hosts. Prints
 JSON: the run's figures, every broken promise, the orders before each trouble, and the seconds that recovery took.
 """
 
@@ -26,7 +26,7 @@ _BETWEEN = 4
 
 
 def main(folder: Path, seed: int) -> None:
-    """Run it, and print what came of it."""
+    """Run the soak, and print its result."""
     with own_folder() as place, Server(place, "first").running() as first:
         first.execute("CREATE DATABASE shop")
         with first.replica("second") as second, Pooler(place, first).running() as pooler:
