@@ -1,4 +1,4 @@
-"""Shops that the doctor examines, and what its tests ask of the diagnosis."""
+"""Helpers for tests of the doctor: shops to examine, and checks of the diagnosis."""
 
 from __future__ import annotations
 
@@ -28,18 +28,18 @@ def about(shop: Shop, subject: str) -> list[Check]:
 
 
 def worst(shop: Shop, subject: str) -> Check:
-    """The one check of this subject that is not ok."""
+    """The only check of this subject that is not ok."""
     [found] = [check for check in about(shop, subject) if check.remedy is not None]
     return found
 
 
 def answers(shop: Shop, answer: httpx.Response) -> None:
-    """The service gives this to every read."""
+    """Let the service give this answer to every read."""
     shop.service._read = lambda request: answer  # type: ignore[method-assign]
 
 
 def told_at(**apart: float) -> httpx.Response:
-    """ "Deposit not found", from a machine whose clock is so far from ours."""
+    """An answer "Deposit not found" from a machine whose clock differs from ours by this much."""
     answer = refusal(404, "Deposit not found")
     answer.headers["Date"] = format_datetime(datetime.now(UTC) + timedelta(**apart), usegmt=True)
     return answer

@@ -1,4 +1,4 @@
-"""The doctor and the shop's database: tables, columns, pools and what PostgreSQL may forget."""
+"""The doctor and the shop's database: tables, columns, pools and PostgreSQL settings that can lose commits."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ TABLE_FAULTS: list[tuple[str, list[str]]] = [
 def test_tables_that_are_not_as_the_models_say(well: Shop, statement: str, found: list[str]) -> None:
     well.executes(text(statement))
     assert [check.found for check in about(well, "tables") if check.remedy] == found
-    # An index that is missing only makes things slow.
+    # A missing index only makes queries slow.
     assert well.runs("doctor").exit_code == ("does not exist" in str(found))
 
 
@@ -50,7 +50,7 @@ POSTGRES_FAULTS = [
 def test_columns_that_are_not_as_the_models_say(
     open_shop: OpenShop, postgres_database: str, change: str, about: str, found: str
 ) -> None:
-    """On PostgreSQL, which can alter columns so; the checks are the same on SQLite."""
+    """Only on PostgreSQL, because SQLite cannot alter columns like this; the checks are the same."""
     shop = open_shop(SQLALCHEMY_DATABASE_URI=postgres_database)
     shop.executes(text(f"ALTER TABLE paycheckout_checkout {change}"))
     assert found in worst(shop, about).found
@@ -70,7 +70,7 @@ def test_a_database_that_is_away(open_shop: OpenShop, tmp_path: Path) -> None:
 
 
 def test_a_database_that_refuses_to_be_written(open_shop: OpenShop, postgres_database: str) -> None:
-    """A standby, for instance."""
+    """A standby, for example, refuses writes."""
     shop = open_shop(SQLALCHEMY_DATABASE_URI=postgres_database)
     name = shop.engine.url.database
     shop.executes(text(f"ALTER DATABASE {name} SET default_transaction_read_only = on"))

@@ -1,4 +1,4 @@
-"""The doctor: it finds each fault by name, with a remedy, and reports nothing else."""
+"""The doctor names each fault with a remedy, and reports nothing else."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def test_clocks_that_differ(shop: Shop, seconds: int, level: str, found: str) ->
 
 
 def test_an_answer_that_took_long_says_nothing_of_the_time_that_it_took(shop: Shop) -> None:
-    """The service may have noted its time at any moment meanwhile, as long as it was asked once."""
+    """The service may have read its clock at any moment of the call, provided that there was only one call."""
     with time_machine.travel(datetime.now(UTC), tick=False) as now:
 
         def read(request: httpx.Request) -> httpx.Response:
@@ -131,7 +131,7 @@ def test_an_answer_without_a_time(shop: Shop, date: str | None) -> None:
 
 
 def nothing(shop: Shop) -> None:
-    """The settings alone are wrong."""
+    """Change nothing else: the settings alone are wrong."""
 
 
 def has_no_tables(shop: Shop) -> None:
@@ -228,7 +228,7 @@ def test_an_address_that_will_not_do(open_shop: OpenShop, public: str | None, fo
 def test_in_debug_beside_a_sandbox_the_address_is_the_one_where_flask_run_serves(
     open_shop: OpenShop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Without a request, as in a command, the shop's address is unknown."""
+    """A command has no request, so the shop's address is unknown."""
     monkeypatch.delenv("FLASK_RUN_PORT", raising=False)
     shop = open_shop(TESTING=False, DEBUG=True, PAYCHECKOUT_BASE_URL="http://127.0.0.1:8790")
     (said,) = about(shop, "address")
