@@ -1,4 +1,4 @@
-"""A shop with the payments service in process, and small actors that use both as people do."""
+"""A shop with the payments service in the same process, and small actors that use both like people."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ WAREHOUSE = "http://warehouse.test"
 
 
 class Visitor:
-    """Somebody with a browser: follows the pages' own forms, their hidden fields included."""
+    """A person with a browser, who sends the pages' own forms with their hidden fields."""
 
     def __init__(self, shop: Flask) -> None:
         self.shop, self.browser = shop, shop.test_client()
@@ -56,7 +56,7 @@ class Shopper(Visitor):
     """A customer."""
 
     def takes(self, **jars: int) -> None:
-        """Put jars into the basket; a slug's hyphens are written as underscores."""
+        """Put jars into the basket; keywords have underscores for a slug's hyphens."""
         for slug, quantity in jars.items():
             self.sends("/basket/add", slug=slug.replace("_", "-"), quantity=quantity)
 
@@ -97,7 +97,7 @@ class Owner(Visitor):
         return self.sends("/owner/login", password=password)
 
     def decides(self, checkout_id: str, decision: str, why: str) -> TestResponse:
-        """By the form of the extension's page about the order."""
+        """Decide with the form on the extension's page about the order."""
         page = self.sees(f"/owner/payments?search={checkout_id}")
         form = re.search(r'action="([^"]*/held/[^"]+)"', page)
         assert form, "the page has no form"
@@ -130,7 +130,7 @@ def stored(shop: Flask, order_id: str) -> Order:
 
 @pytest.fixture
 def make_shop(tmp_path: Path, paycheckout_sandbox: Sandbox) -> Iterator[Callable[..., Flask]]:
-    """Makes shops, each with a database file of its own; settings as keywords."""
+    """Makes shops, each with its own database file; keywords are settings."""
     made: list[Flask] = []
 
     def make(**settings: object) -> Flask:
@@ -142,7 +142,7 @@ def make_shop(tmp_path: Path, paycheckout_sandbox: Sandbox) -> Iterator[Callable
             "PAYCHECKOUT_PUBLIC_URL": "http://localhost",
             **paycheckout_sandbox.config,
         }
-        # The shop keeps the sandbox's time, so that `advance` moves both.
+        # The shop uses the sandbox's clock, so that `advance` moves both.
         clock = sandbox_clock(paycheckout_sandbox.app)
         made.append(create_app(config | settings, transport=paycheckout_sandbox.transport, clock=clock))
         return made[-1]
@@ -188,7 +188,7 @@ class Payments:
         return order_id
 
     def passes(self, *minutes: int) -> None:
-        """Let time pass; the shop reconciles after each of these spans."""
+        """Advance the clock by these minutes, one after the other, with a reconcile after each."""
         for each in minutes:
             self.sandbox.advance(minutes=each)
             with self.shopper.shop.app_context():
@@ -207,6 +207,6 @@ def owner(shop: Flask) -> Owner:
 
 @pytest.fixture
 def warehouse() -> Iterator[responses.RequestsMock]:
-    """The warehouse's side of `requests`; a test says what it answers."""
+    """A mock of the warehouse for `requests`; each test adds its answers."""
     with responses.RequestsMock() as answers:
         yield answers

@@ -1,4 +1,4 @@
-"""The second brand: its orders are paid into its own account, whose keys the database does not show."""
+"""The second brand: its orders are paid into its own account, whose keys are encrypted in the database."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An order is changed or cancelled while its payment is settled: at every moment, what leaves the shop was paid for."""
+"""An order is changed or cancelled while its payment is settled: the shop never ships goods that were not paid."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_an_order_that_changes_at_any_moment_of_its_payment(
     shopper, orders = Shopper(shop), list[str]()
 
     def begin() -> dict[str, Callable[[], object]]:
-        """A new order of one jar, which its customer has paid; the shop has not heard of it."""
+        """Make an order of one jar, whose payment the shop does not know yet; returns the two acts."""
         with shop.app_context():
             db.session.execute(update(Stock).values(free=PLENTY, reserved=0, sold=0))
             db.session.commit()
@@ -55,7 +55,7 @@ def test_an_order_that_changes_at_any_moment_of_its_payment(
             with shop.app_context():
                 paycheckout.settle(checkout_id)
 
-        # Nothing but the form is asked of the database.
+        # The acts query the database only for the form.
         return {"settles": settle, "changes": lambda: shopper.browser.post(f"/orders/{orders[-1]}/{act}", data=form)}
 
     def check() -> None:
@@ -75,18 +75,18 @@ def test_an_order_that_changes_at_any_moment_of_its_payment(
 
     with shop.app_context():
         engine = db.engine
-    # Each order of the statements in which one act is left once in its course for the other.
+    # Each order of the statements in which one act is interrupted once by the other.
     assert every_interleaving(engine, begin, check, preemptions=1) > 2
 
 
 def test_who_ships_and_who_books_look_at_what_was_paid(shop: Flask, payments: Payments) -> None:
-    """Should a shop forget the lock somewhere, its receivers refuse, and `report` names them."""
+    """If a shop forgets a lock, its receivers refuse, and `report` names them."""
     order_id = payments.buys(first_snow=1)
     with shop.app_context():
         db.session.execute(update(Line).where(Line.order_id == order_id).values(quantity=9))
         db.session.commit()
         checkout = db.session.scalars(select(paycheckout.Checkout)).one()
-        # As receivers are called: with an object that is loaded, and without an open transaction.
+        # Receivers are called like this: with a loaded object, and without an open transaction.
         db.session.expunge(checkout)
         told: dict[str, Any] = {"order_id": order_id, "checkout": checkout, "event_id": "told again"}
         for receiver in (order_parcel, pay_suppliers, write_receipt, take_jars):

@@ -22,7 +22,7 @@ BIN = Path(sys.executable).parent
 
 
 def services(database: str) -> tuple[dict[str, Any], str]:
-    """What compose.yaml says of each service, with free ports and this database, and the shop's address."""
+    """The services of compose.yaml with free ports and this database, and the shop's address."""
     text = re.sub(r"\$\{\w+:-(.*?)\}", r"\1", (ROOT / "compose.yaml").read_text())
     text, count = re.subn(r"postgresql\+psycopg://\S+", database, text)
     assert count == 1

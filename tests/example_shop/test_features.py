@@ -1,4 +1,4 @@
-"""The shop as a model: it uses public names only, and no feature knows another."""
+"""The shop as an example: it uses public names only, and no feature imports another."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_only_public_names_of_the_extension_are_used(file: Path) -> None:
 
 
 def test_no_part_of_the_shop_knows_a_feature() -> None:
-    """Features know the shop, and not one another: that is why each can go."""
+    """Features import the shop, and not each other, so that each can be removed."""
     homes = {f"example_shop.{feature}" for feature in FEATURES}
     for file in FILES:
         known = {".".join(name.split(".")[:2]) for name in imports(file)}
@@ -43,7 +43,7 @@ def test_no_part_of_the_shop_knows_a_feature() -> None:
 
 
 def test_settings_of_an_empty_name_are_none(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As a file for containers writes a variable that is not used."""
+    """A container's environment file writes an unused variable like this."""
     monkeypatch.setenv("SHOP_SETTINGS", "")
     app = Flask("shop")
     configure(app, {"TESTING": True})

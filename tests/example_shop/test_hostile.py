@@ -1,4 +1,4 @@
-"""Hostile input: forms and URLs of strangers, pages of other sites, and a warehouse with malformed answers."""
+"""Hostile input: forms and URLs from strangers, pages of other sites, and a warehouse with malformed answers."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from flask_paycheckout.testing import Sandbox
 
 
-#: Names and addresses, one of each of which is wrong.
+#: Pairs of name and address, of which one is invalid.
 FORMS = {
     "end-of-line": ("Ada\r\n\r\nYour order is void. Pay at https://evil.example", "ada@example.com"),
     "line-separator": ("Ada\u2028Void", "ada@example.com"),
@@ -27,7 +27,7 @@ FORMS = {
     "address-coded-word": ("Ada", "a@=?utf-8?b?DQpCY2M6IHhAeS56?=.example"),
     "address-two": ("Ada", "a,b@example.com"),
     "address-nul": ("Ada", "a\0@example.com"),
-    # Sixteen seconds of the whole process, where its form is compared before its length.
+    # Blocks the whole process for 16 seconds if its form is checked before its length.
     "address-endless": ("Ada", f"a@{'.' * 60_000}@"),
 }
 
@@ -54,7 +54,7 @@ def test_no_page_is_framed_sniffed_or_kept_and_no_address_told(owner: Owner, sho
 
 
 def test_nothing_is_looked_up_by_a_nul(shopper: Shopper) -> None:
-    """PostgreSQL would break at it."""
+    """PostgreSQL raises an error for a NUL."""
     for path in ("/jars/a%00b", "/?x=%00"):
         assert shopper.browser.get(path).status_code == 400
 
@@ -86,7 +86,7 @@ def test_an_answer_is_followed_nowhere_and_read_to_its_bound(
     warehouse: responses.RequestsMock,
     answer: dict[str, Any],
 ) -> None:
-    """A redirect would carry a customer's name to whoever it names, or knock at another door of this machine."""
+    """A redirect could send a customer's name to another host, or call another service of this machine."""
     warehouse.post(f"{WAREHOUSE}/parcels", **answer)
     shopper = Shopper(make_shop(WAREHOUSE_URL=WAREHOUSE))
     page = shopper.sees(f"/orders/{Payments(shopper, paycheckout_sandbox).buys(first_snow=1)}")

@@ -1,4 +1,4 @@
-"""Orders: placing them, and the time until which they can be changed and cancelled."""
+"""Orders: placing them, and the deadline for changing and cancelling them."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ def key_in(page: str) -> str:
 
 
 def number_of(shopper: Shopper) -> str:
-    """The page of the order that this browser placed last."""
+    """The path of the page of the order that this browser placed last."""
     with shopper.browser.session_transaction() as session:
         return f"/orders/{session['placed'][-1]}"
 
 
 def test_who_has_the_same_session_did_not_place_the_order(shop: Flask, shopper: Shopper) -> None:
-    """Another one planted it, or took it over: the refund's link is for the browser with the form."""
+    """An attacker may have planted or stolen the session: the refund's link is for the browser with the form only."""
     shopper.takes(first_snow=1)
     shopper.sees("/orders/new")
     cookie, other = shopper.browser.get_cookie("session"), Shopper(shop)
@@ -55,7 +55,7 @@ def test_who_has_the_same_session_did_not_place_the_order(shop: Flask, shopper: 
 
 
 def test_a_button_that_is_pressed_twice_places_one_order(shop: Flask, shopper: Shopper) -> None:
-    """Both posts come with the same cookie and the same key: those of the form's page."""
+    """Both posts have the cookie and the key of the form's page."""
     shopper.takes(first_snow=1)
     key = key_in(shopper.sees("/orders/new"))
     cookie = shopper.browser.get_cookie("session")

@@ -1,4 +1,4 @@
-"""The owner's desk: behind a password, with every order and every payment that waits for a decision."""
+"""The owner's pages: behind a password, with every order and every payment that waits for a decision."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_a_login_ends_with_the_password(shop: Flask, owner: Owner) -> None:
 
 
 def test_a_login_begins_a_new_session(owner: Owner) -> None:
-    """A stranger who put a session into the owner's browser before knows none of its secrets afterwards."""
+    """An attacker who has planted a session in the owner's browser knows no secret of the new session."""
     known = owner.secret()
     assert owner.logs_in().status_code == 302
     assert owner.sends("/owner/logout", csrf_token=known).status_code == 400
@@ -82,7 +82,7 @@ MOST = 5
 
 
 def tries_from(owner: Owner, address: str, password: str = GUESS) -> int:
-    """Give a password from this address; the answer's status."""
+    """Try a password from this address; returns the answer's status."""
     owner.browser.environ_base["REMOTE_ADDR"] = address
     return owner.logs_in(password).status_code
 

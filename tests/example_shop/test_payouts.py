@@ -1,4 +1,4 @@
-"""Suppliers get what their jars earned, once, and each in the way it is paid."""
+"""Suppliers get the earnings of their jars, once, and each in its own way."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 
     from flask import Flask
 
-#: The earnings from `sold`: Maren has her price whole, the Highlands 45 in a hundred, Puddle 40.
+#: The earnings from `sold`: Maren gets the whole price, the Highlands 45 %, Puddle 40 %.
 EARNED = {"maren": Decimal("120.00"), "highland": Decimal("21.60"), "puddle": Decimal("15.36")}
 
 
 @pytest.fixture
 def paycheckout_sandbox() -> Iterator[Sandbox]:
-    """A service whose banks carry out, after ten minutes, what they were asked for."""
+    """A service whose banks complete a disbursement after ten minutes."""
     sandbox = Sandbox(unknowns={"disbursement_progress": "completed"})
     yield sandbox
     sandbox.transport.close()

@@ -1,4 +1,4 @@
-"""One receipt for every paid order: on the owner's page, or posted to a mail server that may be away for a while."""
+"""One receipt for every paid order: on the owner's page, or sent to a mail server that may be down for a while."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def letters(shop: Flask) -> list[tuple[str, bool]]:
-    """The address of each letter, and whether it was posted."""
+    """The address of each letter, and whether it was sent."""
     return [(letter.address, letter.posted_at is not None) for letter in rows(shop, Letter)]
 
 

@@ -1,4 +1,4 @@
-"""The owner gives money back: the customer says on the order's page where it goes, and nothing goes twice."""
+"""The owner refunds a payment: the customer gives the destination on the order's page, and no refund is sent twice."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The demo of `python -m example_shop`, as a command and in process: everything answers, everything stops."""
+"""The demo of `python -m example_shop`, as a command and in process: all its servers answer, and stop at the end."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from flask import Flask
 
-#: Seconds; a ceiling for what takes one or two, never a pause.
+#: Seconds; the limit for steps that take one or two seconds, never a pause.
 PATIENCE = 60
 
 

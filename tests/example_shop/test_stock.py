@@ -115,7 +115,7 @@ def test_of_many_at_once_as_many_get_a_jar_as_there_are(make_shop: Callable[...,
 
 
 def pays_too_late(shopper: Shopper, owner: Owner, payments: Payments) -> str:
-    """Somebody else has bought the last jar; the owner accepts the late payment all the same. Gives the order's id."""
+    """The owner accepts a late payment although another customer bought the last jar; returns the order's id."""
     late, quick = shopper.orders(first_snow=1), shopper.orders(first_snow=1)
     checkout_id = payments.picks(late)
     payments.passes(10, 25 * 60)
@@ -141,7 +141,7 @@ def catches_more(owner: Owner, payments: Payments) -> None:
 def test_who_is_paid_for_and_sold_out_waits_for_the_next_catch(
     shop: Flask, shopper: Shopper, owner: Owner, payments: Payments
 ) -> None:
-    """Late money is accepted when the jar is somebody else's: nothing is oversold, and nothing forgotten."""
+    """A late payment is accepted after another customer bought the jar: no jar is oversold, and no order is lost."""
     leave_only(shop, 1)
     pays_too_late(shopper, owner, payments)
     assert "Paid, but sold out" in owner.sees("/owner/")

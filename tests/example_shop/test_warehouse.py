@@ -1,4 +1,4 @@
-"""The demo's warehouse: one parcel for each key, a hatch that can be shut, and no form of another site."""
+"""The demo's warehouse: one parcel for each key, a hatch that can be shut, and no forms from other sites."""
 
 from __future__ import annotations
 
