@@ -21,12 +21,12 @@ _DEFINED = ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
 
 
 class NotPlanted(Exception):
-    """The scope, or what an edit changes in it, is no longer there: plant the fault anew."""
+    """The scope, or the code that an edit changes in it, no longer exists: adapt the planted fault."""
 
 
 @dataclass(frozen=True)
 class Edit(ABC):
-    """A change of one scope; without a name behind the colon it is the whole module."""
+    """A change of one scope; without a name after the colon, the scope is the whole module."""
 
     scope: str
 
@@ -45,12 +45,12 @@ class Edit(ABC):
 
     @abstractmethod
     def change(self, node: Any) -> int:
-        """Change the scope; gives how often that was possible."""
+        """Change the scope; returns the number of changed places."""
 
 
 @dataclass(frozen=True)
 class Swap(Edit):
-    """Another expression takes the place of one, wherever that stands in the scope."""
+    """Replaces an expression by another one everywhere in the scope."""
 
     old: str
     new: str
@@ -63,7 +63,7 @@ class Swap(Edit):
 
 @dataclass(frozen=True)
 class Never(Edit):
-    """An `if` whose condition names this never holds."""
+    """Makes each `if` whose condition contains this name false."""
 
     named: str
 
@@ -76,7 +76,7 @@ class Never(Edit):
 
 @dataclass(frozen=True)
 class First(Edit):
-    """Statements at the beginning of a function."""
+    """Inserts statements at the beginning of a function."""
 
     code: str
 
@@ -87,7 +87,7 @@ class First(Edit):
 
 @dataclass(frozen=True)
 class Value(Edit):
-    """The variable that the scope names gets another value."""
+    """Gives another value to the variable that the scope names."""
 
     code: str
 
@@ -98,7 +98,7 @@ class Value(Edit):
 
 @dataclass(frozen=True)
 class Drop(Edit):
-    """The statement that calls this does nothing."""
+    """Removes the statement that calls this function."""
 
     called: str
 
@@ -115,7 +115,7 @@ class Drop(Edit):
 
 @dataclass(frozen=True)
 class Before(Drop):
-    """Statements before the one that calls this."""
+    """Inserts statements before the statement that calls this function."""
 
     code: str
 
@@ -128,7 +128,7 @@ def _expression(text: str) -> ast.expr:
 
 
 def _below(node: ast.AST) -> Iterator[ast.AST]:
-    """The nodes in a scope, without those in scopes inside it."""
+    """The nodes in a scope, without the nodes of inner scopes."""
     for inner in ast.iter_child_nodes(node):
         yield inner
         if not isinstance(inner, _DEFINED):
@@ -163,7 +163,7 @@ class _Replacing(ast.NodeTransformer):
 
 
 def _calling(node: ast.AST, called: str) -> Iterator[tuple[list[ast.stmt], ast.stmt]]:
-    """The simple statements with this call, each with the block that it stands in."""
+    """The simple statements with this call, each with its block."""
     for block in list(ast.walk(node)):
         for value in [value for _, value in ast.iter_fields(block) if isinstance(value, list)]:
             for statement in [one for one in value if isinstance(one, ast.stmt) and not hasattr(one, "body")]:
@@ -196,7 +196,7 @@ class _Finder(MetaPathFinder):
 
 
 def plant(edits: Sequence[Edit]) -> None:
-    """Let this process, which has not loaded the product yet, load it with these edits."""
+    """Load the product with these edits in this process, which must not have loaded it yet."""
     sys.meta_path.insert(0, _Finder(edits))
     for edit in edits:
         import_module(edit.module)

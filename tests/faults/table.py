@@ -1,10 +1,10 @@
-"""The planted faults, each of which breaks a promise: a test that must notice it, and the syntax that it changes."""
+"""The planted faults, each of which breaks a promise: the test that must notice it, and the edits of the code."""
 
 from __future__ import annotations
 
 from tests.faults.planting import Before, Edit, First, Swap, Value
 
-#: The test that notices a fault, below `tests/` and with its parameters where one case is enough; then the edits.
+#: The test that notices a fault, as a path below `tests/`, with parameters if one case is enough; then the edits.
 Planted = tuple[str, *tuple[Edit, ...]]
 
 FAULTS: dict[str, Planted] = {

@@ -1,4 +1,4 @@
-"""Each planted fault turns a test red. A test that stays green with its fault in place guards nothing."""
+"""Each planted fault makes a test fail. A test that passes with its fault in place guards nothing."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.faults.table import FAULTS
 
 NOTICED_BY = {name: planted[0] for name, planted in FAULTS.items()}
 TESTS = sorted(set(NOTICED_BY.values()))
-# Forked from a process that has loaded what every test loads, and nothing of the product.
+# Forked from a process that has loaded the libraries of every test, and no module of the product.
 PROCESSES = get_context("forkserver")
 PROCESSES.set_forkserver_preload(
     ["pytest", "hypothesis", "flask_sqlalchemy", "flask_sqlalchemy_lite", "httpx", "msgspec"]
@@ -21,7 +21,7 @@ PROCESSES.set_forkserver_preload(
 
 
 def run(log: Path, fault: str, *tests: str) -> tuple[int | None, str]:
-    """Run tests in a process of their own; gives the exit code, and what was written last."""
+    """Run tests in their own process; returns the exit code and the end of the output."""
     process = PROCESSES.Process(target=run_here, args=(log, fault, *tests))
     process.start()
     process.join(600)
@@ -31,11 +31,11 @@ def run(log: Path, fault: str, *tests: str) -> tuple[int | None, str]:
 
 
 def run_here(log: Path, fault: str, *tests: str) -> None:
-    # Not to a pipe: `tests.canaries` looks for secrets in what comes from those, and a fault may show one.
+    # Not to a pipe: `tests.canaries` searches the output of pipes for secrets, and a fault may reveal one.
     with log.open("w") as told:
         os.dup2(told.fileno(), 1)
         os.dup2(told.fileno(), 2)
-    # The variables of the other run would make this one a part of it.
+    # Pytest's variables of the outer run would make this run a part of it.
     for name in [name for name in os.environ if name.startswith("PYTEST_")]:
         del os.environ[name]
     from tests.faults.__main__ import main
@@ -45,7 +45,7 @@ def run_here(log: Path, fault: str, *tests: str) -> None:
 
 @pytest.mark.parametrize("fault", NOTICED_BY, ids=lambda fault: fault.replace(" ", "-"))
 def test_a_planted_fault_is_noticed(fault: str, tmp_path: Path) -> None:
-    """By the test itself; what comes before and after it must not fail."""
+    """The test itself must notice it; its setup and teardown must not fail."""
     _, said = run(tmp_path / "log", fault, NOTICED_BY[fault])
     ended = said.rpartition("\n")[2]
     assert ended.startswith("1 failed"), said
