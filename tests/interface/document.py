@@ -1,9 +1,9 @@
-"""Everything that the OpenAPI document of the sandbox says about its operations, a fact in a line.
+"""Facts from the OpenAPI document of the sandbox about its operations, one per line.
 
 takes inputAmount?: number                     an optional number of the body
 takes bank.accountType?: Checking | Savings    one of two words, within an object
-asks limit?: integer = 10                      a parameter of the query, ten when it is missing
-gives statusCode: 201                          a field of the answer, which is always this
+asks limit?: integer = 10                      a parameter of the query, 10 by default
+gives statusCode: 201                          a field of the answer, which always has this value
 takes inputCurrency: code                      the code of a currency or token
 """
 
@@ -18,7 +18,7 @@ _FEW = 20
 
 
 def said_by(document: Schema) -> set[str]:
-    """Each thing that the document says, as one text that begins with the operation."""
+    """Each fact of the document, as one text that begins with the operation."""
     described = _Described(document["components"]["schemas"])
     return {
         f"{method.upper()} {path} {thing}"
@@ -35,7 +35,7 @@ class _Described:
         self._schemas = schemas
 
     def operation(self, operation: Schema) -> Iterator[str]:
-        # Where there is a choice of credentials, the first is the one that is always enough.
+        # Where there is a choice of credentials, the first alternative is always accepted.
         yield f"needs {', '.join(sorted(next(iter(operation['security']), {}))) or 'no credentials'}"
         if operation["deprecated"]:
             yield "is deprecated"
@@ -87,7 +87,7 @@ class _Described:
 
 
 def _merged(variants: list[Schema]) -> Schema:
-    """A request of which there are variants, each with one field that the others have not."""
+    """A request merged from its variants, each of which has one field that the others lack."""
     names = dict.fromkeys(name for one in variants for name in one["properties"])
     properties = {
         name: {"anyOf": [held for one in variants if (held := one["properties"].get(name))]} for name in names
@@ -109,6 +109,6 @@ def _words(kind: Schema) -> list[str]:
 
 def _line(place: str, is_required: bool, holds: list[str]) -> str:
     if not is_required:
-        # That a field without a value is left out, or null, is one of the sandbox's switches.
+        # A switch of the sandbox decides whether a field without a value is left out or null.
         holds = [word for word in holds if word != "null"]
     return f"{place}{'' if is_required else '?'}: {' | '.join(sorted(set(holds), key=holds.index))}"

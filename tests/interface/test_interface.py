@@ -14,12 +14,12 @@ from tests.interface.document import said_by
 
 
 def listed() -> set[str]:
-    """Each fact with the operation above it."""
+    """Each listed fact, with its operation."""
     return {" ".join(fact) for fact in _lines("facts.txt")}
 
 
 def _lines(file: str) -> set[tuple[str, str]]:
-    """Each indented line of a file with the line that it stands below."""
+    """Each indented line of a file with the unindented line above it."""
     found, above = set(), ""
     for line in (Path(__file__).parent / file).read_text().splitlines():
         if line.startswith(" "):
