@@ -1,4 +1,4 @@
-"""A little shop on a real database, beside the sandbox in process, and its customer."""
+"""A small shop on a real database, with the sandbox in process, and its customer."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 @dataclass
 class Shopper:
-    """A customer: knows only pages and links."""
+    """A customer, who uses only pages and links."""
 
     shop: Shop
 
     def starts_to_pay(self, order_id: str = "o-1") -> str:
-        """Presses the button and gives the id of the checkout that the browser was sent to."""
+        """Press the button; returns the id of the checkout that the browser was sent to."""
         response = presses_pay(self.shop, order_id)
         assert response.status_code == 303, response.text
         attempt = self.shop.attempts(order_id)[-1]
@@ -39,7 +39,7 @@ class Shopper:
 
 @pytest.fixture
 def quiet_shop(open_shop: OpenShop, paycheckout_sandbox: Sandbox) -> Shop:
-    """A shop that never hears a webhook."""
+    """A shop that receives no webhooks."""
     return open_shop(sandbox=paycheckout_sandbox, PAYCHECKOUT_TIMEOUT=5)
 
 

@@ -1,6 +1,6 @@
-"""README's shop on each kind of database object that `init_app` takes, and what is refused there.
+"""README's shop on each kind of database object that `init_app` takes, and the objects that it refuses.
 
-`tests.hosts` has other tests run on each of them.
+`tests.hosts` runs other tests on each of them.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def is_paid(shop: Any) -> tuple[bool, str]:
 
 
 def has_paid(shop: Any, sandbox: Sandbox) -> str:
-    """The customer has paid, and nobody has heard of it yet."""
+    """Let the customer pay, without the shop knowing it yet."""
     checkout_id = str(shop.paycheckout.start("1").checkout_id)
     sandbox.pay(checkout_id)
     return checkout_id
@@ -83,7 +83,7 @@ def test_an_order_is_paid_and_refunded_in_the_shops_session(shop: Any, paychecko
 
 
 def test_a_payment_is_settled_inside_an_event_loop(shop: Any, paycheckout_sandbox: Sandbox) -> None:
-    """As in an `async def` view, where Flask cannot call the coroutine function with which Lite closes its sessions."""
+    """In an `async def` view, Flask cannot call the coroutine function with which Lite closes its sessions."""
     checkout_id = has_paid(shop, paycheckout_sandbox)
 
     async def settles() -> str:
@@ -120,7 +120,7 @@ def test_half_done_work_of_the_shop_is_seen_and_left_alone(shop: Any) -> None:
 
 
 class PlainShop:
-    """A shop on plain SQLAlchemy, in a database in memory; the session is made by a function of the engine."""
+    """A shop on plain SQLAlchemy with a database in memory; a function makes the session from the engine."""
 
     def __init__(self, session: Callable[[Engine], Any], engine: Any = None, **options: Any) -> None:
         self.app, self.paycheckout, metadata = make_app(**options.pop("config", {})), PayCheckout(), MetaData()

@@ -1,4 +1,4 @@
-"""`flask paycheckout login`: from e-mail and password to an access token, leaving neither in a shell."""
+"""`flask paycheckout login`: from e-mail and password to an access token, without any of them in a shell's history."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ EMAIL, PASSWORD = "merchant@example.com", "sandbox-password"
 
 
 class Keyboard(io.RawIOBase):
-    """Types each line only when it is asked for: the one-time password comes by mail after the password."""
+    """Types each line only when the program reads it: the one-time password comes by mail after the password."""
 
     def __init__(self, lines: Iterator[str]) -> None:
         self._lines = lines
@@ -38,7 +38,7 @@ def logs_in(
     password: str = PASSWORD,
     otp: str | None = None,
 ) -> Result:
-    """Run a command as a person who types these lines first, and reads the one-time password in a mail."""
+    """Run a command as a person who types these lines, and then the one-time password from a mail."""
 
     def typed() -> Iterator[str]:
         yield from first

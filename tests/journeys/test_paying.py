@@ -1,4 +1,4 @@
-"""The path of every order that goes well: found by webhook, by the status page, or by reconcile alone."""
+"""The normal course of an order: its payment is found by webhook, by the status page, or by reconcile alone."""
 
 from __future__ import annotations
 

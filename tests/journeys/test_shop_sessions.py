@@ -1,4 +1,4 @@
-"""The shop's own session: what it holds half-done is never committed, lost, or in our way."""
+"""The shop's own session: its uncommitted work is never committed or lost by us, and never blocks us."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def add_orders(db: Any) -> None:
 
 
 def begins_immediately(db: Any) -> None:
-    """On SQLite the shop takes the lock as each transaction begins."""
+    """On SQLite, let the shop take the write lock at the beginning of each transaction."""
     add_orders(db)
     if db.engine.dialect.name == "sqlite":
         event.listen(db.engine, "connect", lambda connection, _: setattr(connection, "isolation_level", None))
@@ -47,7 +47,7 @@ def stored(shop: Shop) -> list[str]:
 
 @pytest.fixture
 def shop(open_shop: OpenShop, new_database: NewDatabase, paycheckout_sandbox: Sandbox) -> Shop:
-    """A shop that gives up waiting for a lock after a moment."""
+    """A shop with a short lock timeout."""
     address = with_patience(new_database("immediate"), 0.2)
     return open_shop(sandbox=paycheckout_sandbox, prepare=begins_immediately, SQLALCHEMY_DATABASE_URI=address)
 
@@ -72,7 +72,7 @@ READING = ("explain", "report", "examine")
 
 
 def call(shop: Shop, name: str, checkout_id: str) -> Any:
-    """Make this call, of a shop whose order "o-1" was started."""
+    """Make the call of this name in a shop whose order "o-1" was started."""
     ours, runtime = shop.paycheckout, shop.app.extensions["paycheckout"]
     calls: dict[str, Callable[[], Any]] = {
         "start": lambda: ours.start("o-2"),
@@ -113,7 +113,7 @@ def test_rows_written_past_the_session_stand_in_nobodys_way_where_there_are_many
 def test_a_read_beside_half_done_work_neither_ends_it_nor_shows_it(
     open_shop: OpenShop, tmp_path: Path, paycheckout_sandbox: Sandbox, address: str
 ) -> None:
-    """A file lets others read; an in-memory database has one connection, whose transaction a read of ours would end."""
+    """A file can be read meanwhile; a database in memory has one connection, whose transaction our read would end."""
     address = address.format(folder=tmp_path)
     shop = open_shop(sandbox=paycheckout_sandbox, prepare=add_orders, SQLALCHEMY_DATABASE_URI=address)
     checkout_id = shop.starts("o-2")

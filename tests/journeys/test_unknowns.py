@@ -1,7 +1,7 @@
-"""No journey depends on what the service's interface leaves open: each runs under every value of every switch.
+"""No journey depends on a question that the interface leaves open: each runs under every value of every switch.
 
-A switch of checkouts, deposits, their webhooks or of answers altogether is turned alone. Those of other parts of the
-service cannot touch a checkout; they are turned together, each value of each in one of the runs.
+A switch of checkouts, deposits, their webhooks or of answers in general is changed alone. The switches of other parts
+of the service cannot affect a checkout; they are changed together, each value of each in one of the runs.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from tests.journeys.unknowns import settings, signer_of
 from tests.payouts.paying import FIAT, Payer
 from tests.scripted import Shop
 
-#: The switches that a checkout can touch.
+#: The switches that can affect a checkout.
 TURNED_ALONE = {
     *("http_status", "signature", "timestamp_window", "signature_error", "access_scheme"),
     *("checkout_status_code", "conversion_refused", "unspecified_messages", "absent_fields"),
@@ -46,20 +46,20 @@ def paycheckout_sandbox(unknowns: dict[str, str]) -> Iterator[Sandbox]:
 
 @pytest.fixture
 def signer(unknowns: dict[str, str]) -> Signer | None:
-    """The signer that the sandbox wants; None for the client's own."""
+    """The signer that the sandbox requires; None for the client's own."""
     signer = signer_of(unknowns)
     return None if isinstance(signer, HmacSigner) else signer
 
 
 @pytest.fixture
 def accounts(signer: Signer | None) -> int:
-    """Two, but a signer of the settings signs for all accounts."""
+    """Two accounts, or one with a signer in the settings, which signs for all accounts."""
     return 2 if signer is None else 1
 
 
 @pytest.fixture
 def quiet_shop(open_shop: OpenShop, paycheckout_sandbox: Sandbox, signer: Signer | None) -> Shop:
-    """A shop that never hears a webhook, and signs as its sandbox wants it."""
+    """A shop that receives no webhooks, and signs as its sandbox requires."""
     return open_shop(sandbox=paycheckout_sandbox, PAYCHECKOUT_TIMEOUT=5, PAYCHECKOUT_SIGNER=signer)
 
 
@@ -117,7 +117,7 @@ def test_a_payout_whose_answer_was_lost_is_paid_once(
 ) -> None:
     sandbox = paycheckout_sandbox
     payer = Payer(open_shop(sandbox=sandbox), sandbox)
-    # A list that shows one record only says nothing while it is empty, and a look-up then concludes nothing.
+    # A list that shows only one record proves nothing while it is empty, so the lookup stays undecided.
     payer.owes("p-0")
     payer.sends()
     for reference in ("p-1", "p-2", "p-3"):

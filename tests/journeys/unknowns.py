@@ -1,4 +1,4 @@
-"""Ways to start a sandbox under which a journey walks every value of every switch."""
+"""Start options of sandboxes with which a journey covers every value of every switch."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ CLIENT_SECRET = "sandbox-secret-0123456789abcdef"
 
 
 def settings(alone: Collection[str]) -> dict[str, dict[str, str]]:
-    """By name the switches of each start: those that are turned alone, then all others together.
+    """The switches of each start, by name: each value of the switches in `alone` by itself, and all others together.
 
-    :param alone: switches that may change what the journey sees of others.
+    :param alone: switches that could hide effects of others from the journey.
     """
     others = [
         [(unknown.name, value) for value in unknown.alternatives]
@@ -62,7 +62,7 @@ class OtherSigner:
 
 
 def signer_of(unknowns: Mapping[str, str]) -> Signer:
-    """The signer that a shop or a client needs under these switches."""
+    """The signer that a shop or a client needs with these switches."""
     formula, unit = unknowns.get("signature_formula", "request"), unknowns.get("timestamp_unit", "seconds")
     return (
         HmacSigner(CLIENT_ID, CLIENT_SECRET)

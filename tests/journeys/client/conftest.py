@@ -1,4 +1,4 @@
-"""The client beside the sandbox in process."""
+"""The client with the sandbox in process."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SetUp = Callable[..., Desk]
 
 @pytest.fixture
 def set_up() -> Iterator[SetUp]:
-    """Sets up desks, with unknowns as keywords."""
+    """Makes desks; keywords are unknowns."""
     with ExitStack() as things:
 
         def make(**unknowns: str) -> Desk:

@@ -1,4 +1,4 @@
-"""The work of a shop's developer with each part of the service, told through the client alone.
+"""The work of a shop's developer with each part of the service, done through the client alone.
 
 It computes with the fields that a record always has, so that type checkers see that none of them may be missing.
 """
@@ -33,7 +33,7 @@ WALLET = "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed"
 
 @dataclass
 class Desk:
-    """A developer's desk: the client, and the sandbox with what the interface leaves open."""
+    """A developer's tools: the client, and the sandbox with its switches."""
 
     sandbox: Sandbox
     client: PaymentsClient

@@ -17,10 +17,10 @@ from tests.journeys.unknowns import settings, signer_of
 pytestmark = pytest.mark.filterwarnings(r"ignore:client\.:DeprecationWarning")
 
 
-# Each of these would hide what others do; the rest is turned together.
+# Each of these would hide effects of the others; all other switches are changed together.
 SETTINGS = settings(alone=("http_status", "signature", "absent_fields", "unspecified_messages", "access_scheme"))
 
-# The interface gives these twice: deleting by path and by query, and the payments' list under two paths.
+# The interface has two forms of these: deleting by path and by query, and the list of payments under two paths.
 SECOND_FORMS = {("DELETE", "/v1/recipient"), ("GET", "/v2/payment")}
 
 
