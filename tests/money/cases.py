@@ -1,4 +1,4 @@
-"""Pairs of what was asked and what the service answers, drawn by chance: right money, and wrong money."""
+"""Random pairs of requested money and the service's answer, with right and wrong money."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ CHECKOUT_ID = "chk-1"
 
 @dataclass(frozen=True)
 class Case:
-    """The money asked for, the answer's bytes, and the oddities in them, for whoever reads a failure."""
+    """The requested money, the answer's bytes, and the names of their defects, which a failure shows."""
 
     asked: Asked
     body: bytes
@@ -27,7 +27,7 @@ class Case:
 
 
 def draw(chance: Random) -> Case:
-    """A case: two of five have nothing odd, and some two oddities at once."""
+    """Draw a case: two of five have no defect, and some have two defects."""
     currency = chance.choice(list(CURRENCIES))
     places = CURRENCIES[currency]
     units = chance.randint(1, 10 ** chance.choice([1, 3, 6, 12, 20, min(22 + places, 38)]))

@@ -1,6 +1,6 @@
-"""Oddities of a deposit in an answer, by name: each changes a draft in one of several ways, drawn by chance.
+"""Defects of a deposit in an answer, by name: each changes a draft in one of several random ways.
 
-Envelopes that are none, or torn, are in `tests/client/test_envelope.py`.
+`tests/client/test_envelope.py` tests malformed and truncated envelopes.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from tests.money.drafts import Draft, decimal_text, object_text
 
 
 def _amounts(draft: Draft) -> list[str]:
-    """Numbers near the right one, and things that only look like it."""
+    """Numbers close to the right one, and values that only look like it."""
     asked, chance = draft.asked, draft.chance
     right = decimal_text(asked.units, asked.places)
     point = "" if asked.places else "."
@@ -66,7 +66,7 @@ def _other_currency(draft: Draft) -> None:
 
 
 def _escaped_currency(draft: Draft) -> None:
-    """The right currency in JSON's other spelling."""
+    """The right currency, with JSON escapes."""
     draft.set(draft.currency, '"' + "".join(f"\\u{ord(sign):04X}" for sign in draft.asked.currency) + '"')
 
 
@@ -88,7 +88,7 @@ def _missing(draft: Draft) -> None:
 
 
 def _said_twice(draft: Draft) -> None:
-    """A member twice, with another value or with the same; first or last is anyone's guess."""
+    """A member twice, with the same value or another; which one counts is undefined."""
     name = draft.chance.choice(["depositId", "status", draft.amount, draft.currency])
     others = {"depositId": '"chk-2"', "status": '"pending"', draft.amount: "1", draft.currency: '"GBP"'}
     draft.again(name, draft.chance.choice([others[name], draft.value(name)]))

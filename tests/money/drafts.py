@@ -1,6 +1,6 @@
-"""Answers on their way to be written: the right money, in any spelling that a service may use, as JSON text.
+"""Drafts of answers: the right money as JSON text, in any notation that a service may use.
 
-Amounts are made by string work on whole smallest units.
+Amounts are made from whole smallest units with string operations only.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from tests.money.oracle import Asked
 
 @dataclass
 class Draft:
-    """An answer on its way to be written: names and values as JSON text."""
+    """A draft of an answer: names and values as JSON text."""
 
     asked: Asked
     chance: Random
@@ -42,7 +42,7 @@ class Draft:
         self.data = [(key, value) for key, value in self.data if key != name]
 
     def again(self, name: str, token: str) -> None:
-        """A second member of this name, before or behind the first one."""
+        """Add a second member of this name, before or after the first one."""
         self.data.insert(self.chance.randrange(len(self.data) + 1), (name, token))
 
     def written(self) -> bytes:

@@ -1,4 +1,4 @@
-"""JSON text as a second reader has it: numbers stay text, and members of the same name are all kept."""
+"""A second JSON parser, which keeps numbers as text, and all members of the same name."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Number:
 
 @dataclass(frozen=True)
 class Object:
-    """An object's members in their order, those with the same name too."""
+    """An object's members in their order, including members with the same name."""
 
     members: tuple[tuple[str, Value], ...]
 
@@ -40,7 +40,7 @@ Value = str | bool | Number | Object | list["Value"] | None
 
 
 def _number(text: str) -> Number:
-    """The number by its digits alone, so that nothing is rounded and no exponent costs memory."""
+    """The number from its digits alone, so that nothing is rounded and no exponent needs memory."""
     mantissa, _, scale = text.lower().partition("e")
     before, _, fraction = mantissa.lstrip("-").partition(".")
     digits, exponent = before + fraction, int(scale or 0) - len(fraction)
@@ -60,7 +60,7 @@ _decoder = json.JSONDecoder(
 
 
 def parse(body: bytes) -> Value:
-    """The one value that stands in `body`.
+    """The one value in `body`.
 
     :raises NotJson: it is no UTF-8, or no JSON.
     """
@@ -73,7 +73,7 @@ def parse(body: bytes) -> Value:
 
 
 def units(number: Number, places: int) -> int | None:
-    """The number in whole smallest units of a currency with so many decimals; None when it is finer, or vast."""
+    """The number in whole smallest units of a currency with `places` decimals; None if it has more, or is huge."""
     zeros = number.exponent + places
     if not number.digits:
         return 0

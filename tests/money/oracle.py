@@ -1,6 +1,6 @@
-"""A second opinion on money: what a shop may conclude from one answer of the service, told by integers alone.
+"""A second implementation of the verdict on one answer of the service, with integers alone.
 
-No decimal and no float has a part in it: the standard library takes the JSON apart, and each number stays as written.
+It uses no decimals and no floats: the standard library parses the JSON, and each number stays as written.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ class Outcome(StrEnum):
     HELD = "held"
     #: A deposit that is not completed.
     WAITS = "waits"
-    #: Not an answer that says one thing about one deposit: it must change nothing.
+    #: The answer is ambiguous, or not about this deposit: it must change nothing.
     UNREAD = "unread"
 
 
 @dataclass(frozen=True)
 class Asked:
-    """The money that was asked for, in whole smallest units.
+    """The requested money, in whole smallest units.
 
     :ivar side: `input` for what the customer pays, `output` for what the shop receives.
     :ivar places: the decimals of the currency.
@@ -49,7 +49,7 @@ def judge(asked: Asked, body: bytes) -> Outcome:
     if deposit_id is None or status is None or max(len(deposit_id), len(status)) > _LONGEST_NAME:
         return Outcome.UNREAD
     if deposit_id != asked.checkout_id:
-        # Somebody else's deposit says nothing, whatever its status.
+        # Another checkout's deposit decides nothing, with any status.
         return Outcome.UNREAD
     if status.lower() != "completed":
         return Outcome.WAITS
@@ -60,7 +60,7 @@ def judge(asked: Asked, body: bytes) -> Outcome:
 
 
 def _data(body: bytes) -> Object | None:
-    """The deposit of an answer that says success and says everything once."""
+    """The deposit of a successful answer without duplicate members."""
     try:
         envelope = parse(body)
     except NotJson:

@@ -13,6 +13,6 @@ from tests.scripted import Shop, number
     ids=["zeros behind", "zeros and an exponent", "digits", "exponent", "digits of the exponent"],
 )
 def test_a_number_too_long_to_be_money_is_held_for_a_person(shop: Shop, amount: str) -> None:
-    """Not believed, though some of them are 12.50, and not lost either."""
+    """Such a number is not accepted, although some of them equal 12.50, and the payment is not lost either."""
     checkout_id = shop.starts()
     assert shop.settles(checkout_id, "completed", inputAmount=number(amount)).status == "held"

@@ -1,7 +1,7 @@
-"""Never paid for the wrong money, never refused for the right: our verdict against one that knows only integers.
+"""Wrong money never pays an order, and right money always does: our verdict against one with integers only.
 
-Each pair is what was asked, and the raw bytes that the service answers. They go through the real client, as it decodes
-and compares.
+Each pair has the requested money and the raw bytes of the service's answer. The real client decodes them, and the
+real code compares.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ SOAK = 1_000_000
 
 
 def total_of(asked: Asked) -> Pay | Receive:
-    """The total that the shop asks for, made from the digits of its smallest units."""
+    """The shop's total, made from the digits of its smallest units."""
     amount = decimal_text(asked.units, asked.places)
     if asked.side == "input":
         return Pay(amount, asked.currency)
@@ -58,7 +58,7 @@ class Reader:
 
 
 def drawn(seed: int, count: int) -> Iterator[tuple[Case, int]]:
-    """Cases with an HTTP status each, which must not matter."""
+    """Random cases, each with an HTTP status, which must not matter."""
     chance = stream(seed, "pairs")
     for _ in range(count):
         yield draw(chance), chance.choice([200, 200, 201, 404, 500])
