@@ -1,4 +1,4 @@
-"""Whole responses, to compare everything that an attacker receives."""
+"""Whole responses, for comparing everything that an attacker receives."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _IN_BODY = re.compile(rb'nonce="[\w-]{22}"')
 
 @dataclass(frozen=True)
 class Answer:
-    """A whole answer; the nonce in its policy and body, which is new each time, is written as NONCE."""
+    """A whole answer, with NONCE in place of the random nonce in its policy and body."""
 
     status: int
     headers: tuple[tuple[str, str], ...]

@@ -1,8 +1,8 @@
-"""Payment URLs that a broken or hostile service could answer with, and what a browser would make of them."""
+"""Payment URLs that a broken or hostile service could return, and the origins that a browser would open."""
 
 from __future__ import annotations
 
-#: Plain ones, which must be taken whatever is refused.
+#: Plain URLs, which must always be accepted.
 GOOD = (
     "https://pay.example/checkout/1",
     "https://pay.example:443/checkout/1",
@@ -40,7 +40,7 @@ _USERS = (
     *(f"https://pay.example@{host}" for host in ("evil.example:443/", "[::1]/", "pay.example/")),
 )
 
-# Written into a URL at different places: browsers drop, mend or stop at many of these.
+# Inserted into a URL at different places: browsers drop, replace or stop at many of these.
 _CHARACTERS = (
     "\r\n",
     *"\t\n\r\x00\x0b\x0c\x1f \x7f\x85\xa0\xad",

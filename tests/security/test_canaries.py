@@ -1,4 +1,4 @@
-"""Every secret has a value made for this run; then all is driven into trouble, and whatever shows is searched."""
+"""Every secret has a random value; then every operation is made to fail, and all output is searched for them."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from tests.views.pages import presses_pay
 
 pytestmark = pytest.mark.filterwarnings(r"ignore:client\.:DeprecationWarning")
 
-#: Frames of the product lie here. The name alone says nothing: the repository's folder has it too.
+#: The folder of the product's frames. Its name alone is ambiguous: the repository's folder has the same name.
 PACKAGE = Path(flask_paycheckout.__file__).parent
 
 
@@ -45,7 +45,7 @@ def canary() -> str:
 
 
 def digits() -> str:
-    # Not beginning with zero, and longer than any id, time or amount around it.
+    # Without a leading zero, and longer than any id, time or amount in the output.
     return str(10**17 + secrets.randbelow(10**17))
 
 
@@ -64,7 +64,7 @@ class Canaries:
     account_number: str = field(default_factory=digits)
     iban: str = field(default_factory=lambda: f"DE{digits()}")
     page: str = field(default_factory=canary)
-    """Part of the payment URL."""
+    """A part of the payment URL."""
 
 
 @pytest.fixture
@@ -101,7 +101,7 @@ def logged(caplog: pytest.LogCaptureFixture) -> Iterator[Everything]:
 
 
 def told_by(error: BaseException) -> str:
-    """All that a crash reporter would send of an error: words, pickle, traceback, and our own frames' variables."""
+    """Everything that an error tracker would send: message, pickle, traceback, and the variables of our frames."""
     shown = [repr(error), repr(vars(error)), *traceback.format_exception_only(error), *frames_of(error, set())]
     if isinstance(error, PaymentsError):
         shown.append(pickle.dumps(error).decode("latin-1"))
@@ -109,7 +109,7 @@ def told_by(error: BaseException) -> str:
 
 
 def frames_of(error: BaseException | None, seen: set[int]) -> Iterator[str]:
-    """The variables of our frames, of an error and of all that it came from."""
+    """The variables of our frames, of an error and of all its causes."""
     if error is None or id(error) in seen:
         return
     seen.add(id(error))
@@ -130,7 +130,7 @@ def printed(value: object) -> str:
 
 
 def found_in(canaries: Canaries, shown: str) -> list[tuple[str, str]]:
-    """The secrets that a text shows, with the beginning of the line."""
+    """The secrets in a text, each with the beginning of its line."""
     return [
         (name, line.split("=")[0][:120])
         for line in shown.splitlines()
@@ -143,7 +143,7 @@ Trouble = Callable[[httpx.Request], httpx.Response]
 
 
 def echo(status: int) -> Trouble:
-    """Refuses a request by repeating all of it."""
+    """Refuses a request, and repeats all of it in the answer."""
 
     def answer(request: httpx.Request) -> httpx.Response:
         headers = " ".join(f"{name}: {value}" for name, value in request.headers.items())
@@ -180,7 +180,7 @@ TROUBLES: dict[str, Trouble] = {
 
 
 def calls_of(client: PaymentsClient, its: Canaries) -> dict[str, Callable[[], object]]:
-    """The operations that carry secrets of their own, and one that carries the credentials alone."""
+    """The operations with secrets of their own, and one operation with the credentials alone."""
     bank = BankDetails(
         account_name="A", currency="USD", country="US", account_number=its.account_number, iban_number=its.iban
     )
@@ -277,11 +277,11 @@ def test_no_page_command_or_log_of_a_shop_shows_a_secret(
     results = [shop.runs(*command.split()) for command in (*COMMANDS, "reconcile --json")]
     results.append(shop.runs("login", "--email", "a@b.c", input=f"{canaries.password}\n{canaries.otp}\n"))
     assert [result.exception for result in results if not isinstance(result.exception, SystemExit | None)] == []
-    # The URL to register holds the secret, and is what doctor and report are for.
+    # The URL to register contains the secret; doctor and report are meant to print it.
     shown += [result.output.replace(f"/webhook/{canaries.webhook_secret}", "/webhook/...") for result in results]
     assert found_in(canaries, "\n".join(shown)) == []
     assert "INSERT INTO paycheckout_checkout" in logged.text, "the database's own log was heard"
-    # The rows that are read are shown by the log of the shop's database alone, and only at its DEBUG.
+    # Only the shop's database log at DEBUG shows the rows that are read.
     rows = [line for line in logged.lines if not line.startswith(("Row ", "Col "))]
     assert found_in(canaries, "\n".join(rows)) == []
 

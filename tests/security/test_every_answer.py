@@ -1,4 +1,4 @@
-"""Every answer below our prefix is hardened, errors too: nothing framed, sniffed, cached, or run that is not ours."""
+"""Every answer below our prefix, errors too, has headers against framing, sniffing, caching and foreign scripts."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.scripted import SAME_SITE, Shop, refusal
 from tests.views.pages import PRODUCTION, pay_path, status_path
 from tests.views.test_webhook import database_down
 
-# Each with the status that it has.
+# Each kind of answer with its status.
 KINDS = (
     *("200 page", "200 JSON", "200 options", "200 owner", "303 to pay", "400 webhook", "400 host"),
     *("403", "403 owner", "404 token", "404 path", "404 file", "405", "413", "503 failed", "503 page", "503 webhook"),

@@ -23,11 +23,11 @@ OpenGuarded = Callable[..., Shop]
 
 
 class OtherProtect(CSRFProtect):  # type: ignore[misc]  # Flask-WTF brings no types
-    """Shops subclass it."""
+    """A subclass, as some shops have."""
 
 
 def add_own_pages(app: Flask) -> None:
-    """Forms of the shop's own, one of them in a blueprint whose name begins like ours."""
+    """Add forms of the shop, one in a blueprint whose name begins like ours."""
     form = "<form method=post><input name=csrf_token value='{{ csrf_token() }}'></form>"
     app.add_url_rule("/own", "own_form", lambda: render_template_string(form))
     app.add_url_rule("/own", "own", lambda: "done", methods=["POST"])
@@ -65,7 +65,7 @@ def csrf_token(browser: FlaskClient) -> str:
 @pytest.mark.parametrize("order", ORDERS)
 def test_our_posts_need_no_token_of_a_session(guarded: OpenGuarded, order: str) -> None:
     shop = guarded(order)
-    # The first request of a process is a webhook's.
+    # The first request of a process may be a webhook.
     hint = shop.browser.post("/paycheckout/webhook", json={"orderId": "chk-1"}, base_url=SHOP)
     assert (hint.status_code, hint.get_json()) == (200, {"received": True})
     assert presses_pay(shop).status_code == 303

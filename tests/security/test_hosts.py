@@ -1,4 +1,4 @@
-"""Host headers that lie: no address that the extension gives out is taken from one, and no answer repeats one."""
+"""Forged Host headers: no address from the extension contains one, and no answer repeats one."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ FORWARDED = {
 
 
 def opened(open_shop: OpenShop, name: str) -> Shop:
-    """A shop in production with a page of its own that gives out every address."""
+    """A shop in production with its own page that shows every address."""
     shop = open_shop(TESTING=False, **DEPLOYMENTS[name])
     out = shop.paycheckout
     shop.app.add_url_rule(
@@ -74,7 +74,7 @@ PATHS = (
 
 
 def test_no_answer_repeats_a_host(open_shop: OpenShop) -> None:
-    """Not even as a redirect that tidies the path up."""
+    """Not even a redirect that corrects the path."""
     shop = opened(open_shop, "public address")
     tokens = shop.runtime.signed_links
     headers = {"Host": "evil.example", **FORWARDED, **SAME_SITE}

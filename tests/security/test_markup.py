@@ -1,4 +1,4 @@
-"""Markup in every field that comes from outside: no page of ours gets an element or attribute from it."""
+"""Markup in every external field: it adds no element or attribute to our pages."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ EVALUATED = str(7**19)
 
 
 def marks(page: str) -> Counter[str]:
-    """The signs that elements and attributes are made of; in words of others each is written as an entity."""
+    """The characters that make elements and attributes; external text has an entity in place of each."""
     return Counter(sign for sign in page if sign in "<>\"'")
 
 
 def as_order_id(said: str) -> str:
-    """As much of these words as an order id may hold."""
+    """The beginning of this text that fits into an order id."""
     return "".join(character for character in said if is_order_id(character))
 
 
@@ -50,7 +50,7 @@ def page_of(answer: TestResponse, status: int = 200) -> str:
 
 
 def pages(shop: Shop, said: str) -> dict[str, str]:
-    """Every page that there is, with these words in each field that reaches the extension from outside."""
+    """Every page, with this text in each field that reaches the extension from outside."""
     order_id = as_order_id(said)
     shop.costs("12.50", order_id)
     found = {"button": button(shop, order_id, said), "unpaid": page_of(opens(shop, order_id))}
@@ -61,7 +61,7 @@ def pages(shop: Shop, said: str) -> dict[str, str]:
     found["unsafe URL"] = page_of(presses_pay(shop, order_id), 503)
     service.instead_of_created.clear()
     checkout_id = shop.starts(order_id)
-    # A status with control characters is no status, and would leave the payment as it is.
+    # A status with control characters is invalid, and would not change the payment.
     service.says(checkout_id, order_id, reference=said, paymentMethod=said, message=said)
     found["pending"] = page_of(opens(shop, order_id))
     shop.waits(minutes=1)
@@ -83,7 +83,7 @@ def test_no_field_adds_an_element_or_attribute_to_a_page(shop: Shop) -> None:
 
 
 def test_a_label_is_text_even_where_the_shop_escapes_nothing_by_itself(shop: Shop) -> None:
-    """Some shops turn Jinja's autoescape off; our button is on their pages all the same."""
+    """Our button must be safe on the pages of shops that turn Jinja's autoescape off."""
     plain = button(shop, "o-1", PLAIN)
     shop.app.jinja_env.autoescape = False
     shop.app.jinja_env.cache.clear()  # type: ignore[union-attr]

@@ -1,4 +1,4 @@
-"""All invalid tokens get the same response, byte for byte, and nothing is looked up for any of them."""
+"""All invalid tokens get the same response, byte for byte, without any lookup."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.test_bounds import statements
 
 
 def bad_tokens(shop: Shop, route: str) -> dict[str, str]:
-    """A token of each kind that opens nothing, for orders that exist, have existed, and never did."""
+    """An invalid token of each kind, for orders that exist, have existed, and never existed."""
     tokens, clock, purpose = shop.runtime.signed_links, shop.clock, ROUTES[route][2]
     other = STATUS if purpose == PAY else PAY
     stranger = SignedLinks(lambda: [b"another key"], clock, shop.runtime.settings.token_max_age)
@@ -38,7 +38,7 @@ def bad_tokens(shop: Shop, route: str) -> dict[str, str]:
 
 @pytest.mark.parametrize("route", ROUTES)
 def test_every_bad_token_gets_the_same_bytes_and_nothing_is_looked_up(shop: Shop, route: str) -> None:
-    """They all take the same time, too: none causes a statement, a call to the service or a question to the shop."""
+    """They also take the same time: none causes a statement, a call to the service or one of the shop's functions."""
     shop.has_paid("o-2")
     shop.starts("o-1")
     shop.service.reads.clear()

@@ -25,7 +25,7 @@ def test_an_origin_is_scheme_host_and_port_without_the_default(url: str, origin:
     assert origin_of(url) == origin
 
 
-# The tricks of `payment_urls.py` are tried through the shop; a check of where they lead would not notice these.
+# `payment_urls.py` has tricks that are tried through the shop; a check of their destination would not notice these.
 TRICKS = [
     "https://pay.example:0/",
     "https://pay.example:99999/",

@@ -26,16 +26,16 @@ ON_THIS_MACHINE = re.compile(r"http://(127\.0\.0\.1|([\w-]+\.)?localhost|\[(::|(
 
 
 def pressed(shop: Shop, url: str) -> TestResponse:
-    """Presses the button of an order of its own, for which the service answers with this URL."""
+    """Press the button of a new order, for which the service answers with this URL."""
     order_id = f"o-{len(shop.totals)}-url"
     shop.costs("12.50", order_id)
-    # Some answers are so odd that the client asks again.
+    # The client retries after some of these answers.
     shop.service.instead_of_created = [success({"id": f"of-{order_id}", "url": url}, 201)] * 3
     return presses_pay(shop, order_id)
 
 
 def sent_to(shop: Shop, urls: Iterable[str]) -> list[str]:
-    """Where customers are sent when the service answers with these."""
+    """The addresses that customers are sent to when the service answers with these URLs."""
     locations = []
     for url in urls:
         answer = pressed(shop, url)
@@ -94,7 +94,7 @@ def test_a_url_that_another_program_stored_is_neither_followed_nor_offered(open_
 
 
 def origins_in_chromium(urls: list[str]) -> list[str]:
-    """Where a browser would go."""
+    """The origin that Chromium reads from each URL."""
     path = chromium()
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox", "--disable-gpu"])
@@ -108,13 +108,13 @@ def origins_in_chromium(urls: list[str]) -> list[str]:
 
 
 def test_a_browser_goes_where_the_check_saw_it_go(open_shop: OpenShop) -> None:
-    """A check that reads a URL in another way than browsers do guards nothing."""
+    """The check must parse URLs like browsers, or it guards nothing."""
     listed = sent_to(open_shop("listed", **LISTED), (*GOOD, *TRICKS))
     anywhere = sent_to(open_shop("anywhere"), (*GOOD, *TRICKS))
-    # In a thread of its own: another test's browser may be running in this one.
+    # In a separate thread, because another test's browser may run in this one.
     with ThreadPoolExecutor(1) as thread:
         origins = thread.submit(origins_in_chromium, listed + anywhere).result()
     assert set(origins[: len(listed)]) == {"https://pay.example"}
     elsewhere = {origin for origin in origins if not origin.startswith("https://")}
-    # Some lead nowhere, such as 256.256.256.256.
+    # Some are invalid, such as 256.256.256.256.
     assert elsewhere <= {"", "http://127.0.0.1", "http://localhost", "http://x.localhost", "http://[::1]"}

@@ -18,7 +18,7 @@ SHOP = "https://shop.example"
 
 @dataclass(frozen=True)
 class Deployment:
-    """How a shop is reached, and every origin that is its own."""
+    """The address of a shop's requests, and all its own origins."""
 
     config: dict[str, Any]
     own: frozenset[str]
@@ -69,7 +69,7 @@ def opened(open_shop: OpenShop, deployment: Deployment) -> Shop:
 
 
 def posts(shop: Shop, deployment: Deployment, **said: str | None) -> int:
-    """The status that a form is answered with; an argument names a header, None leaves it out."""
+    """Send a form; returns the status. Each argument is a header, which None leaves out."""
     token = shop.runtime.signed_links.sign(PAY, "o-1")
     sent = {name.replace("_", "-"): value for name, value in said.items() if value is not None} | deployment.headers
     answer = shop.browser.post(f"/paycheckout/orders/{token}/checkout", headers=sent, base_url=deployment.base_url)
@@ -90,7 +90,7 @@ def test_exactly_the_shops_own_pages_may_send_the_form(open_shop: OpenShop, name
 
 
 def test_the_referer_does_not_matter(open_shop: OpenShop) -> None:
-    """Our pages send none, privacy tools send none, and old bugs let others forge it."""
+    """Our pages and privacy tools send no Referer, and old browser bugs let others forge it."""
     deployment = DEPLOYMENTS["by its public address"]
     shop = opened(open_shop, deployment)
     statuses = {("same-origin", None): 303, (None, SHOP): 303, (None, None): 403, ("cross-site", SHOP): 403}
@@ -106,7 +106,7 @@ HOSTS = ("", "evil.example", "evil.example@shop.example", "shop.example:x", "[::
 def test_no_host_header_makes_another_site_the_shops_own(open_shop: OpenShop, name: str) -> None:
     shop = opened(open_shop, DEPLOYMENTS[name])
     origins = ("https://evil.example.org", "https://")
-    # The headers that a proxy would add: no middleware of this shop believes them.
+    # The headers that a proxy would add, which no middleware of this shop trusts.
     proxy = {"X_Forwarded_Host": "evil.example.org", "X_Forwarded_Proto": "https"}
     for host, origin, site in product(HOSTS, origins, (None, "same-site")):
         status = posts(shop, DEPLOYMENTS[name], Sec_Fetch_Site=site, Origin=origin, Host=host, **proxy)

@@ -10,19 +10,19 @@ from flask_paycheckout.text import visible
 from tests.conftest import OpenShop
 from tests.scripted import Service, Shop, refusal
 
-# Clears the screen, names the window, goes back to the line's start, turns the text around, and forges a line.
+# Clears the screen, sets the window title, returns to the line's start, reverses the text, and forges a line.
 HOSTILE = "a\x1b[2J\x1b]0;b\x07\r\u202ec\u2066\x9b31m\x00\x7f\nOrder o-1: paid."
 COMMANDS = ("show o-1", "show o-1 --json", "report", "report --json", "doctor", "doctor --json", "reconcile")
 
 
 def obeyed(text: str) -> list[str]:
-    """The signs in a text that a terminal does not print, line breaks aside."""
+    """The control characters in a text, except line breaks."""
     return [sign for sign in text if not sign.isprintable() and sign != "\n"]
 
 
 @pytest.fixture
 def hostile(shop: Shop) -> Shop:
-    """A shop that heard the text from the service, a receiver, and the person who decided."""
+    """A shop that has the text from the service, a receiver, and the person who decided."""
 
     def fails(app: Flask, **told: object) -> None:
         raise ValueError(HOSTILE)

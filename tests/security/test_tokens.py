@@ -1,4 +1,4 @@
-"""Tokens: one purpose each, an age, keys that rotate and cannot be guessed, and nothing else gets through."""
+"""Tokens: each has one purpose and a maximum age; keys rotate and cannot be guessed; all other tokens are refused."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_nobody_reads_an_order_id_out_of_a_token(clock: Clock) -> None:
 
 
 def test_a_spoiled_token_opens_nothing(clock: Clock) -> None:
-    """Cut anywhere, with any character changed, or put together from two good ones."""
+    """A token that is truncated, has a changed character, or is combined from two valid tokens."""
     links = tokens(clock, b"old", b"key")
     one, other = (links.sign(PAY, order_id) for order_id in ("o-1", "o-2"))
     # Decoding ignores some bits of the last characters.
@@ -85,7 +85,7 @@ def test_no_token_is_good_for_another_purpose(clock: Clock) -> None:
 
 @pytest.mark.parametrize("fallbacks", [None, [], [""], [b""], ["", "old-key"], [None]], ids=repr)
 def test_no_key_that_can_be_guessed_is_taken(open_shop: OpenShop, fallbacks: object) -> None:
-    """A variable of the environment that is not set often ends as an empty fallback."""
+    """An unset environment variable often becomes an empty fallback."""
     shop = open_shop(SECRET_KEY_FALLBACKS=fallbacks)
     for key in ("", "unit-secret-kex", "u", "none", "old-key "):
         assert not key or uses(shop, "pay", tokens(shop.clock, key.encode()).sign(PAY, "o-1")).status == 404, key
@@ -93,7 +93,7 @@ def test_no_key_that_can_be_guessed_is_taken(open_shop: OpenShop, fallbacks: obj
 
 @pytest.mark.parametrize("fallbacks", ["old-key", b"old-key"])
 def test_fallbacks_that_are_one_string_are_refused_at_once(fallbacks: object) -> None:
-    """Read as a list, each of its letters would be a key."""
+    """As a list, each character of the string would be a key."""
     app = make_app(SECRET_KEY_FALLBACKS=fallbacks)
     with pytest.raises(ConfigurationError, match=r"^SECRET_KEY_FALLBACKS is one string.*Write a list") as refused:
         PayCheckout(app, SQLAlchemy(app))
@@ -102,7 +102,7 @@ def test_fallbacks_that_are_one_string_are_refused_at_once(fallbacks: object) ->
 
 @pytest.mark.parametrize("keys", [{"SECRET_KEY": 1234}, {"SECRET_KEY_FALLBACKS": [1234]}], ids=repr)
 def test_a_number_is_refused_as_a_key_at_once(keys: dict[str, object]) -> None:
-    """Flask reads a variable of the environment that holds digits as a number."""
+    """Flask converts an environment variable with digits only to a number."""
     app = make_app(**keys)
     with pytest.raises(ConfigurationError, match=r"^SECRET_KEY.* must be a string, not int\. Put it in") as refused:
         PayCheckout(app, SQLAlchemy(app))
