@@ -1,4 +1,4 @@
-"""The circuit breaker: opens after failures in a row, asks by one probe at a time, closes with the first answer."""
+"""The circuit breaker: opens after consecutive failures, sends one probe at a time, closes with the first answer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Limits on calls of web requests: a few seconds, few at once, and none while the service fails."""
+"""Limits on calls from web requests: a few seconds, a few at the same time, and none while the service fails."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ SLOW = ("ada", "bea", "anna")
 
 
 def looks(shop: Shop, order_id: str = "o-1") -> str:
-    """The JSON of the status page."""
+    """Read the JSON of the status page."""
     answer = opens(shop, order_id, "/status")
     assert answer.status_code == 200
     return str(answer.get_json()["status"])
 
 
 def reads_fail_three_times(shop: Shop) -> None:
-    """Customers look at their status pages while no deposit can be read."""
+    """Customers open their status pages three times while no deposit can be read."""
     for order_id in ("o-3", "o-4", "o-5"):
         shop.costs("12.50", order_id)
         shop.service.fails(shop.starts(order_id))
@@ -38,7 +38,7 @@ def reads_fail_three_times(shop: Shop) -> None:
 
 
 def fails_three_times(shop: Shop, answer: Answer | None = None, order_id: str = "o-1") -> None:
-    """Customers press Pay while the service fails; afterwards it is well again, and nobody knows."""
+    """Customers press Pay three times while the service fails; it has recovered afterwards, unnoticed by the shop."""
     shop.service.instead_of_created = [answer or garbage()] * 3
     for _ in range(3):
         assert presses_pay(shop, order_id).status_code == 503
@@ -73,7 +73,7 @@ def test_a_probe_that_is_interrupted_while_it_waits_for_a_slot_leaves_its_place_
 @pytest.mark.parametrize("status_code", [400, 401, 403, 429])
 def test_refused_requests_are_answers_and_close_nothing(shop: Shop, status_code: int) -> None:
     for number in range(5):
-        # A refused request is not sent again at once.
+        # A refused request is not retried at once.
         shop.costs(10 + number)
         shop.service.instead_of_created = [refusal(status_code, "No")]
         assert presses_pay(shop).status_code == (422 if status_code == 400 else 503), number
@@ -194,7 +194,7 @@ def test_what_a_receiver_does_with_the_answer_needs_no_slot(open_shop: OpenShop)
 
 @contextmanager
 def waiting(shop: Shop, *calls: tuple[str, str]) -> Iterator[None]:
-    """So many web requests wait for the service, each with an operation and an account."""
+    """Let a web request wait for the service for each of these calls, an operation and an account."""
     with shop.app.test_request_context(), ExitStack() as held:
         for operation, account in calls:
             held.enter_context(shop.runtime.service.permit(operation, account))
@@ -233,7 +233,7 @@ def test_an_account_has_less_than_half_of_the_slots_and_seldom_calls_a_third(ope
 
 
 def gets_accounts(shop: Shop) -> None:
-    """The account of an order is what its id begins with; "o" is that of the settings."""
+    """An order's account is the beginning of its id; "o" is the account of the settings."""
     shop.paycheckout.account_of(lambda order_id: order_id.split("-")[0].replace("o", ""))
     shop.paycheckout.account(lambda name: Account(f"id-of-{name}", "canary-secret-of-a-seller"))
     shop.totals |= {f"{name}-{number}": Pay("12.50", "USD") for name in SLOW for number in range(3)}
@@ -270,7 +270,7 @@ def test_customers_refused_although_the_service_answers_are_reported_until_an_ho
     assert "Raise PAYCHECKOUT_WEB_CALLS" in reported()
     shop.waits(minutes=61)
     assert "PAYCHECKOUT_WEB_CALLS" not in reported()
-    # A slow service is no reason to let more requests wait for it.
+    # Slow calls must not let more requests wait for the service.
     for _ in range(3):
         with waiting(shop, (CREATE, "")):
             shop.waits(seconds=4)

@@ -25,7 +25,7 @@ def test_a_clock_that_was_set_back_keeps_nothing_waiting() -> None:
 
 
 def test_the_most_that_are_remembered() -> None:
-    """Names that a stranger makes up cost no more memory; the cool-downs that have ended make room."""
+    """Invented ids need no further memory; entries whose cool-down has ended are removed."""
     calls = Cooldown(timedelta(seconds=5))
     began = [calls.begin(str(number), NOW + timedelta(milliseconds=number // 100)) for number in range(12_000)]
     assert began == [True] * 10_000 + [False] * 2_000

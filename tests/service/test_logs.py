@@ -1,4 +1,4 @@
-"""The log: one line for a failure that passes, a traceback for an unexpected error, and no forged lines."""
+"""The log: one line for a temporary failure, a traceback for an unexpected error, and no forged lines."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def breaks(app: Flask, **facts: Any) -> None:
 
 
 def lines(caplog: pytest.LogCaptureFixture) -> list[tuple[str, str, bool]]:
-    """Level, text and whether there is a traceback, of each line of ours."""
+    """The level and text of each of our lines, and whether it has a traceback."""
     ours = [record for record in caplog.records if record.name == LOGGER]
     return [(record.levelname, record.getMessage(), bool(record.exc_info)) for record in ours]
 
@@ -86,7 +86,7 @@ def test_an_event_of_a_payout_and_its_reference_are_fields(payer: Payer, caplog:
 def test_a_format_may_name_the_fields_whichever_module_writes(
     shop: Shop, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # Every test of the process has this handler: the format has to go with this test.
+    # All tests of the process share this handler, so the format is restored after this test.
     monkeypatch.setattr(
         caplog.handler, "formatter", logging.Formatter("%(order_id)s %(reference)s %(left_out)s %(message)s")
     )

@@ -21,7 +21,7 @@ def test_a_read_that_fails_is_over() -> None:
 
 
 def comes_again(shop: Shop, path: str, **body: str) -> None:
-    """While a read is under way, and for longer than any cool-down, the same request comes again."""
+    """The same request comes again while a read is under way, for longer than any cool-down."""
 
     def meanwhile() -> None:
         if len(shop.service.reads) < 5:
@@ -38,7 +38,7 @@ def test_webhooks_pile_up_no_reads_while_the_service_is_slow(shop: Shop) -> None
     checkout_id = shop.starts()
     comes_again(shop, "/paycheckout/webhook", orderId=checkout_id)
     assert len(shop.service.reads) == 1
-    # The second webhook may have told of something newer than the read under way: it is not lost.
+    # The second webhook may report a newer change than the read under way sees, so it must not be lost.
     shop.service.says(checkout_id, "completed")
     shop.reconciles()
     assert shop.attempt(checkout_id).status == "paid"
