@@ -1,4 +1,4 @@
-"""Failures on purpose, by the thousand, are not worth a line in the log each."""
+"""Turns the log off, because thousands of intended failures would each write a line."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""A shop, its customers, a service that fails, and time, in any order that Hypothesis thinks of.
+"""A shop, its customers, a service that fails, and time, in any order that Hypothesis draws.
 
-After every step the databases are asked what is true: of the shop's attempts, and of the service's deposits.
+After every step, invariants are checked on the shop's checkouts and the service's deposits in their databases.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from tests.states.model import LEGAL
 from tests.states.world import ORDERS, Row, World
 
 READ, CREATE = "GET /v1/deposit/{reference}", "POST /v1/checkout"
-# A watched attempt is read for seven days; money that comes later than that is beyond the promise.
+# A checkout is read for seven days; the promise does not cover money that arrives later.
 MOST_MINUTES = 6 * 24 * 60
 
 orders = st.sampled_from(ORDERS)
@@ -35,10 +35,10 @@ faults = st.one_of(
 
 
 class Machine(RuleBasedStateMachine):
-    """One run. `world` is lent by the test and made new at the beginning.
+    """One run. The test gives `world`, which is reset at the beginning.
 
-    Every rule may run at any time, since a page is handed out at the beginning: a precondition on what the service
-    answered would make Hypothesis draw differently when the same run is repeated on a slower machine.
+    Every rule may run at any time, because the run begins with a payment page: a precondition on the service's answers
+    would make Hypothesis draw differently when the same run is repeated on a slower machine.
     """
 
     world: World
@@ -68,7 +68,7 @@ class Machine(RuleBasedStateMachine):
             late_payment=late,
             webhook_retries=retries,
             http_status=status,
-            # A deposit that a shop has seen completed is not taken back here.
+            # This service never takes back a completed deposit.
             forced_update_of_completed="refused",
         )
         if not hears:
@@ -127,18 +127,18 @@ class Machine(RuleBasedStateMachine):
 
     @rule(number=choice, amount=st.sampled_from([None, None, None, 0.01, 12.49, 12.51]))
     def pay(self, number: int, amount: float | None) -> None:
-        """Exactly what was asked, or another amount, on any page that was ever handed out."""
+        """Pay the exact amount, or another amount, on any payment page of the run."""
         self.world.control(f"checkouts/{self.one_of_all(number)}/pay", amount=amount)
 
     @rule()
     def pay_every_page(self) -> None:
-        """Pays whatever is still open, for fear that the first payment was lost."""
+        """Pay every open page, as a customer who fears that the first payment was lost."""
         for checkout_id in self.locations:
             self.world.control(f"checkouts/{checkout_id}/pay")
 
     @rule(number=choice, pays=st.booleans())
     def dawdle(self, number: int, pays: bool) -> None:
-        """Picks a method, and does nothing for so long that the shop gives up; perhaps pays then."""
+        """Pick a method, wait until the shop gives up, and then perhaps pay."""
         self.pick(number)
         for minutes_later in (1, 25 * 60):
             self.advance(minutes_later)
@@ -206,7 +206,7 @@ class Machine(RuleBasedStateMachine):
         self.judged = len(moves)
 
     def judge(self, checkout: Row, deposit: Row, verdict: str) -> None:
-        """A completed deposit decides: paid when everything agrees, else held for the reason that comes first."""
+        """Check the state for a completed deposit: paid if everything agrees, else held for the first reason."""
         assert deposit["status"] == "completed"
         side = {"pay": "input", "receive": "output"}[checkout["total_kind"]]
         wanted = self.world.totals[checkout["order_id"]]
@@ -236,7 +236,7 @@ class Machine(RuleBasedStateMachine):
         assert self.locations.items() <= stored.items()
 
     def teardown(self) -> None:
-        """The weather clears up: what was paid is found without any webhook, and everybody is told."""
+        """End all failures: payments are found without webhooks, and all receivers run."""
         try:
             if hasattr(self.world, "sandbox"):
                 self.clear_up()

@@ -1,7 +1,7 @@
 """The contract's table of states, written a second time: a model that knows no module of the product.
 
-One model stands for one checkout of an order that the shop still wants. It is told the time, what a read of the deposit
-answers, and what a person decides; it says where the checkout then stands and which signals are due.
+A model represents one checkout of an order that the shop still wants. It takes the time, the answer of a read of the
+deposit, and a person's decision; it gives the state of the checkout and the signals that are due.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ TABLE = """
     abandoned pending paid   part held      -         -         -         -        -       -        -       -    -
 """
 _ROWS = [line.split() for line in TABLE.strip().splitlines()[1:]]
-#: Every move that the table has a cell for, and no other.
+#: Exactly the moves that the table has a cell for.
 LEGAL = frozenset((state, to) for state, *cells in _ROWS for to in cells if to != "-") | {(None, "created")}
 _SIGNALS = {
     "created": "checkout_created",
@@ -29,7 +29,7 @@ _SIGNALS = {
     "paid": "order_paid",
     "held": "payment_held",
     "abandoned": "order_abandoned",
-    # Nothing is live, pending, held or paid any more once the only attempt's payment is refused.
+    # Once the payment of the only checkout is refused, none is live, pending, held or paid any more.
     "rejected": "order_abandoned",
 }
 _CLOSED = frozenset({"failed", "expired", "cancelled", "rejected"})
@@ -37,7 +37,7 @@ _CLOSED = frozenset({"failed", "expired", "cancelled", "rejected"})
 
 @dataclass
 class Model:
-    """One checkout by the contract's words; times in seconds since its creation."""
+    """One checkout as the contract describes it; times are seconds since its creation."""
 
     state: str = "created"
     signals: list[str] = field(default_factory=lambda: ["checkout_created"])

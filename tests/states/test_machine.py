@@ -1,4 +1,4 @@
-"""Shop, customers, a failing service and time in any order: what must be true is true after every step."""
+"""Shop, customers, a failing service and time in any order: all invariants hold after every step."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def run(host: str, drawn: int, runs: int, steps: int) -> None:
         database=None,
         suppress_health_check=list(HealthCheck),
     )
-    # Only the steps move time: a slow machine sees the same run as a fast one.
+    # Only the steps advance the time, so that runs are the same on slow and fast machines.
     with time_machine.travel(START, tick=False):
         run_state_machine_as_test(Run, settings=bounds)
 

@@ -1,8 +1,7 @@
-"""Every order in which evidence can come, with each kind once doubled: the state moves only as the table allows.
+"""Every order in which evidence can arrive, with each kind repeated once: the state moves only as the table allows.
 
-Orders that share a beginning are walked once up to where they part. Where two beginnings leave the same things stored
-at the same time, and the same evidence is still to come, what follows is the same and is walked once; it counts for
-both.
+The common beginning of several orders is walked once. If two beginnings end in the same stored state at the same time
+with the same remaining evidence, the rest is the same; it is walked once and counts for both.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from tests.scripted import Shop
 from tests.states.walk import KINDS, Walk
 from tests.states.watching import watch_moves
 
-#: Evidence that is still to come, in alphabetical order.
+#: The remaining evidence, in alphabetical order.
 Coming = tuple[str, ...]
 
 
@@ -30,7 +29,7 @@ def shop(open_shop: OpenShop) -> Shop:
 
 
 def walk_every_order(walk: Walk, coming: Coming, walked: dict[Any, int]) -> int:
-    """Walk every order of what is still to come; gives how many that are."""
+    """Walk every order of the remaining evidence; returns the number of orders."""
     if not coming:
         return 1
     key = (walk.content(), coming)

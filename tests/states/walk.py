@@ -1,4 +1,4 @@
-"""One checkout of a real shop beside its model: evidence reaches both, and a moment can be gone back to."""
+"""One checkout of a real shop, with its model: both get the same evidence, and can return to an earlier moment."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Walk:
             self._raw = driver_of(shop.db.engine)
 
     def takes(self, kind: str) -> None:
-        """One piece of evidence reaches the shop and the model, which then agree."""
+        """Give one piece of evidence to the shop and the model, which must agree afterwards."""
         self.path += (kind,)
         KINDS[kind](self)
         story = ", ".join(self.path)
@@ -46,7 +46,7 @@ class Walk:
     # Moments
 
     def moment(self) -> Any:
-        """Everything that can be gone back to: the database, the time, what the service says, and the model."""
+        """A snapshot to return to: the database, the time, the service's answers, and the model."""
         service = dict(self.shop.service.deposits)
         return self._raw.serialize(), self.shop.clock.now, service, deepcopy(self.model), self.path
 
@@ -57,7 +57,7 @@ class Walk:
         self.model = deepcopy(model)
 
     def content(self) -> Any:
-        """The facts that the next read can depend on, with the time; the number of earlier reads only tells a story."""
+        """The facts that the next read can depend on, with the time; the number of earlier reads is not one of them."""
         stored = self._raw.execute(
             "SELECT status, reason, paid_order_id, deposit_status, not_found_since FROM paycheckout_checkout"
         )
@@ -74,7 +74,7 @@ class Walk:
         self._reads(None)
 
     def is_not_found_late(self) -> None:
-        """The page's time is over when the deposit is looked for."""
+        """The deposit is not found after the page's end."""
         self.shop.clock.now = max(self.shop.clock.now + timedelta(minutes=1), self._began + timedelta(minutes=17))
         self.is_not_found()
 
@@ -83,7 +83,7 @@ class Walk:
         self._reads(status, right=right)
 
     def is_decided(self) -> None:
-        """A person decides; only a held payment has something to decide."""
+        """A person decides, which is possible for a held payment only."""
         possible = self.model.decides(accept=self.accept)
         with nullcontext() if possible else pytest.raises(TransitionRefused):
             self.shop.runtime.resolutions.resolve(self.checkout_id, self.accept, "Ada", "seen on the statement")

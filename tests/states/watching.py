@@ -1,4 +1,4 @@
-"""A witness in the database itself: triggers write down every state that is ever stored, whoever stores it."""
+"""Triggers in the database that record every stored state."""
 
 from __future__ import annotations
 
@@ -30,5 +30,5 @@ def watch_moves(engine: Engine) -> None:
 
 
 def driver_of(engine: Engine) -> Any:
-    """The one connection of a database in memory, below SQLAlchemy: it gives and takes the whole database at once."""
+    """The driver's one connection to a database in memory, which can copy and replace the whole database."""
     return engine.raw_connection().dbapi_connection

@@ -1,4 +1,4 @@
-"""A whole world for the rule machine: a shop on a database in memory, and a fresh payments service for each run."""
+"""The surroundings of the rule machine: a shop on a database in memory, and a new payments service for each run."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Row = dict[str, Any]
 
 
 class Line(httpx.BaseTransport):
-    """Leads to the service of the run, and tells its time."""
+    """A transport to the service of the run, with the service's clock."""
 
     sandbox: Sandbox
 
@@ -39,7 +39,7 @@ class Line(httpx.BaseTransport):
 
 
 class World(Shop):
-    """Made once; `begins` makes it new for a run at the cost of a few milliseconds."""
+    """Made once; `begins` resets it for a run within a few milliseconds."""
 
     sandbox: Sandbox
 
@@ -48,7 +48,7 @@ class World(Shop):
         self.line.sandbox = Sandbox()
         app = make_app(**self.line.sandbox.config)
         super().__init__(app, database_on(host, app), PayCheckout(), Service(), Clock())
-        #: The order id and event id of each `order_paid` that was told.
+        #: The order id and event id of each `order_paid` that the receiver got.
         self.told: list[tuple[str, str]] = []
         self.receiver_failures = 0
         self.paycheckout.init_app(app, **arguments_of(self.db), transport=self.line)
@@ -70,7 +70,7 @@ class World(Shop):
 
     @contextmanager
     def listening(self) -> Iterator[None]:
-        """The shop's own receiver of `order_paid`, which fails as often as it was told to."""
+        """Connect the shop's receiver of `order_paid`, which fails as often as a rule has set."""
         with order_paid.connected_to(self._ship, sender=self.app):
             yield
 
@@ -83,7 +83,7 @@ class World(Shop):
     # Acts of the shop and its customers
 
     def presses_pay(self, order_id: str) -> httpx.URL | None:
-        """The button is pressed; gives where the browser is sent to pay, if it is."""
+        """Press the button; returns the payment page's URL, or None."""
         answer = presses_pay(self, order_id)
         assert answer.status_code in (303, 404, 422, 503), answer.status
         there = answer.location or ""
@@ -106,7 +106,7 @@ class World(Shop):
         return list(self._raw.execute(MOVES))
 
     def stored(self) -> dict[str, Row]:
-        """The checkouts as they stand in the shop's database, by their ids."""
+        """The checkouts in the shop's database, by id."""
         rows = self._raw.execute("SELECT * FROM paycheckout_checkout ORDER BY id")
         names = [column[0] for column in rows.description]
         return {row["checkout_id"]: row for row in (dict(zip(names, values, strict=True)) for values in rows)}
@@ -122,13 +122,13 @@ class World(Shop):
         )
 
     def deposits(self) -> dict[str, Row]:
-        """The deposits as they stand in the service's database, by their ids."""
+        """The deposits in the service's database, by id."""
         with world(self.sandbox.app).engine.connect() as connection:
             rows = connection.exec_driver_sql("SELECT * FROM deposit").mappings()
             return {row["id"]: dict(row) for row in rows}
 
 
 def _wait_for_nothing(client: PaymentsClient) -> None:
-    """Tries again at once: a run of the machine is not worth the seconds between attempts."""
+    """Retry without waiting, so that a run takes no seconds between attempts."""
     caller = client.deposits._caller
     caller.retries = msgspec.structs.replace(caller.retries, pace=Pace(sleep=lambda seconds: None))
