@@ -49,7 +49,7 @@ def listed(text: object) -> list[str]:
 
 
 def pairs(catalog: Catalog) -> list[tuple[list[str], list[str]]]:
-    """Each message with its translation, in one order."""
+    """Each message with its translation, in a fixed order."""
     return sorted((listed(message.id), listed(message.string)) for message in catalog if message.id)
 
 
@@ -59,7 +59,7 @@ def placeholders(text: str) -> set[str]:
 
 @pytest.mark.parametrize("language", TRANSLATED)
 def test_every_message_of_the_source_is_translated_compiled_and_no_other(language: str) -> None:
-    """When this is red: `python -m tests.translating`, translate, and run it once more."""
+    """If this fails, run `python -m tests.translating`, translate, and run it again."""
     translations = read(language)
     assert [ids for ids, _ in pairs(translations)] == [ids for ids, _ in pairs(extracted())]
     assert len(pairs(translations)) >= 27

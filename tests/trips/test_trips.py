@@ -1,4 +1,4 @@
-"""A press of a button stays in few modules: each flow has a longest trip, so that a detour is seen when it is made."""
+"""A press of a button passes few modules: each flow has a limit, so that a new detour makes a test fail."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from tests.scripted import SAME_SITE, Shop
 from tests.trips.trip import Length, Trip
 from tests.views.owner import decides, opens, opens_view
 
-#: The longest trip of each flow, a twentieth above what was measured, because chance moves it by a few calls. The trip
-#: "approval" is the page with its form. Whoever shortens one lowers its figures.
+#: The longest trip of each flow, 5 % above the measured trip, because chance changes it by a few calls. The trip
+#: "approval" is the page with its form. After shortening a trip, lower its figures.
 LONGEST = {
     "button": Length(calls=55, modules=17, changes=27),
     "start": Length(calls=265, modules=44, changes=149),
@@ -38,7 +38,7 @@ def test_no_flow_takes_a_longer_way_than_its_longest(open_shop: OpenShop, payche
     shop, sandbox = opens_view(open_shop(sandbox=paycheckout_sandbox)), paycheckout_sandbox
     shop.app.add_url_rule("/o/<order_id>", view_func=_page_of_an_order)
     trips = {flow: Trip() for flow in LONGEST}
-    # What is made at its first use is no part of a trip.
+    # Objects that are made at their first use are no part of a trip.
     sandbox.pay(first := _checkout(_presses(shop, shop.browser.get("/o/o-2"))))
     shop.hears_of(first)
     shop.runtime.banks.named("")

@@ -1,4 +1,4 @@
-"""How far control travels in a flow: calls inside the package, the modules they are in, and changes of module."""
+"""The length of a flow: calls inside the package, their modules, and changes from one module to another."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _ELSEWHERE = ("sandbox/", "testing.py")
 
 
 class Length(NamedTuple):
-    """The length of a trip."""
+    """The length of a flow's trip."""
 
     calls: int
     modules: int
@@ -25,7 +25,7 @@ class Length(NamedTuple):
 
 
 class Trip:
-    """Notes, while its `with` block runs, the module of each call inside the package, in all threads."""
+    """Records the module of each call inside the package, in all threads, during its `with` block."""
 
     def __init__(self) -> None:
         self._visited: list[str] = []
