@@ -27,5 +27,5 @@ def text_of(shop: Shop) -> str:
 
 
 def examples(shop: Shop, key: str) -> list[str]:
-    """The lines about what an alarm counts; none without the alarm."""
+    """The examples of an alarm as text; empty without the alarm."""
     return [str(example) for example in alarms.examples] if (alarms := alarms_of(shop).get(key)) else []

@@ -1,13 +1,13 @@
-"""Pytest plugin: a test fails when a secret of the tests shows where it does not belong.
+"""Pytest plugin: a test fails when a secret of the tests appears where it does not belong.
 
 Watched in every test: log records of every logger at DEBUG, whatever level the test has set; warnings; what tests,
 commands and processes print; pages and JSON of shops and sandboxes; errors that tests or requests end with; reprs of
 our own objects. The secrets are the fixed values of the tests' settings, anything called "canary", and two patterns
-for what is made anew each time. Where a secret does belong is listed in `BELONGS`, with the reason.
+for generated values. `BELONGS` lists the places where a secret may appear, with the reasons.
 
 Findings name the kind of secret and the place, and never show the secret. `tests/conftest.py` loads this for every
-run; `pytest -p no:tests.canaries` goes without it. SQLAlchemy's log alone is left at its level, since it would say each
-statement of the run twice: `security/test_canaries.py` drives a shop whose database says everything.
+run; `pytest -p no:tests.canaries` turns it off. SQLAlchemy's log keeps its level, since it would
+log each statement of the run twice: `security/test_canaries.py` tests a shop with that log at DEBUG.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ from tests import scripted
 from tests.client import wire
 from tests.sandbox.actors import CONTROL_TOKEN
 
-#: More of one text is not looked at.
+#: The most characters of a text that are searched.
 _LONGEST = 200_000
-#: Loggers that keep their level. SQLAlchemy would say every statement of the run, and fontTools every glyph.
+#: Loggers that keep their level. SQLAlchemy would log every statement of the run, and fontTools every glyph.
 _QUIET = ("sqlalchemy", "fontTools", "fpdf")
 
 #: Kinds of secrets with their values.
@@ -49,7 +49,7 @@ WORDS: dict[str, tuple[str, ...]] = {
     "account number": ("canary-account", "canary-iban", "canary-12", "canary-3", "DE02120300000000202051"),
     "password": ("wrong-password",),
 }
-#: Kinds that are made anew each time. Each begins with a fixed text, which a regular expression finds fast.
+#: Kinds of generated secrets. Each pattern begins with a fixed text, which a regular expression finds fast.
 PATTERNS: dict[str, str] = {
     # A signed JSON string begins with a quotation mark, which is an I in base64; a session cookie does not.
     "order token": r"I(?<![\w./-]I)[\w-]+\.[\w-]{6}\.[\w-]{43}(?![\w-])",
@@ -60,17 +60,17 @@ PATTERNS: dict[str, str] = {
 
 _BANK = frozenset({"account number", "canary"})
 
-#: Kinds of secrets that may show, by place.
+#: Kinds of secrets that may appear, by place.
 BELONGS: dict[str, Collection[str]] = {
-    # The service tells an account what is its own.
+    # The service answers an account with its own data.
     "service answer": _BANK | {"published", "payment URL"},
-    # Levers for the developer; the request log is masked by itself.
+    # Control calls are for the developer; the request log masks its own secrets.
     "control answer": _BANK | {"payment URL"},
     # The tester asks for its credentials.
     "answer about one account": {"published", "canary"},
-    # Its examples work at once.
+    # The examples in it work with the published credentials.
     "description": {"published", "payment URL"},
-    # It is the whole state, without the control token.
+    # A snapshot is the whole state, without the control token.
     "snapshot": _BANK | {"published", "password", "webhook secret", "payment URL"},
     # The customer is sent there.
     "shop page": {"payment URL"},
@@ -88,19 +88,19 @@ BELONGS: dict[str, Collection[str]] = {
 
 
 class Watch:
-    """Looks for secrets in texts, and keeps what it found until the test's end."""
+    """Searches texts for secrets, and keeps its findings until the test's end."""
 
     def __init__(self) -> None:
         self._names = [*WORDS, *PATTERNS]
         listed = ["|".join(map(re.escape, words)) for words in WORDS.values()]
-        # The first kind that fits a place in the text names it.
+        # The first kind that matches a place in the text names the finding.
         self._pattern = re.compile("|".join(f"({pattern})" for pattern in [*listed, *PATTERNS.values()]))
         self._words = [word for words in WORDS.values() for word in words]
         self._searches = [re.compile(pattern).search for pattern in PATTERNS.values()]
         self._found: list[str] = []
 
     def look(self, place: str, text: str | bytes | None) -> None:
-        """Search a text that showed at a place."""
+        """Search a text that appeared at a place."""
         if not text:
             return
         if isinstance(text, bytes):
@@ -114,11 +114,11 @@ class Watch:
                 self._found.append(f"{place} shows {kind}: ...{self._masked(text, match)}...")
 
     def _may_hold_one(self, text: str) -> bool:
-        """Whether a text may hold a secret, found twenty times faster than which: nearly every text holds none."""
+        """Whether a text may contain a secret; twenty times faster than the search, and nearly every text has none."""
         return any(word in text for word in self._words) or any(search(text) for search in self._searches)
 
     def look_at_error(self, place: str, error: BaseException | None) -> None:
-        """Search an error with those that it came from: words, attributes and notes; not the source lines."""
+        """Search an error and its causes: messages, attributes and notes, but not source lines."""
         seen: set[int] = set()
         waiting = [error]
         while waiting:
@@ -127,7 +127,7 @@ class Watch:
                 continue
             seen.add(id(one))
             waiting += [one.__cause__, one.__context__, *getattr(one, "exceptions", ())]
-            # The text of an error may raise, which this function bears.
+            # Making the text of an error may raise, which this function tolerates.
             words = "".join(traceback.format_exception_only(one))
             self.look(place, f"{words}{one!r}\n{vars(one)!r}")
 
@@ -157,7 +157,7 @@ def place_of(app: Flask) -> str:
 
 
 class Canaries:
-    """Puts a watch at every place, and fails the test in which it found something."""
+    """Watches every place, and fails a test with findings."""
 
     def __init__(self, watch: Watch) -> None:
         self._watch = watch
@@ -226,7 +226,7 @@ class Canaries:
     def _see_record(self, record: logging.LogRecord) -> None:
         place = f"log {record.name}"
         extra = {name: value for name, value in vars(record).items() if name not in _USUAL}
-        # Words and arguments are looked at apart: a handler may print the one without the other.
+        # Message and arguments are searched separately: a handler may print one without the other.
         self._watch.look(place, f"{record.getMessage()}\n{record.args!r}\n{extra or ''}")
         if record.exc_info:
             self._watch.look_at_error(place, record.exc_info[1])
@@ -257,7 +257,7 @@ _USUAL = frozenset(vars(logging.LogRecord("", 0, "", 0, "", (), None))) | {"mess
 
 
 def own_classes() -> list[type]:
-    """The product's classes with a repr of their own, the sandbox's tables and rules aside."""
+    """The product's classes with their own repr, except the sandbox's tables and rules."""
     modules = [module for name, module in sys.modules.items() if name.split(".")[0] == "flask_paycheckout"]
     found = {
         kind

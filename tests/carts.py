@@ -15,7 +15,7 @@ from tests.scripted import Shop
 
 
 def add_carts(db: Any) -> None:
-    """The shop's own table."""
+    """Add the shop's own table."""
     sa.Table(
         "cart",
         db.metadata,
@@ -34,13 +34,13 @@ class Carts:
         self._table = shop.db.metadata.tables["cart"]
         self._numbers = count(1)
         self.order_id = self.checkout_id = ""
-        #: The receiver that ships fails so many times.
+        #: How many times the receiver that ships still fails.
         self.failures = 0
         self.parts = False
         shop.paycheckout.order_total(self.order_total)
 
     def order_total(self, order_id: str) -> Pay | None:
-        """Locks the cart, and prices it while it is open."""
+        """Lock the cart, and return its price while it is open."""
         cart = sa.select(self._table).where(self._table.c.order_id == order_id).with_for_update()
         found = self.shop.db.session.execute(cart).one_or_none()
         if found is None or found.state != "open":
@@ -54,7 +54,7 @@ class Carts:
             raise LookupError(f"cart {order_id} is not open")
 
     def ship(self, app: Flask, *, order_id: str, **extra: object) -> None:
-        """The receiver that hands the goods out: what is in the cart then."""
+        """The receiver that ships the goods that are in the cart at that time."""
         if self.failures:
             self.failures -= 1
             raise ConnectionError("the warehouse is closed")
@@ -62,13 +62,13 @@ class Carts:
 
     @contextmanager
     def receiving(self) -> Iterator[None]:
-        """While `close` and `ship` are connected."""
+        """Connect `close` and `ship` during the block."""
         close = self.shop.paycheckout.atomic(lambda app, **told: self.close(app, **told))
         with order_paid.connected_to(close, self.shop.app), order_paid.connected_to(self.ship, self.shop.app):
             yield
 
     def fill(self, total: str = "12.50") -> None:
-        """A new order for a new cart, whose customer was sent to pay it and paid."""
+        """Make an order for a new cart, which its customer pays on the payment page."""
         self.order_id = f"cart-{next(self._numbers)}"
         with self.shop.app.app_context():
             row = {"order_id": self.order_id, "total": total, "state": "open"}
@@ -98,7 +98,7 @@ class Carts:
         return self.shop.attempt(self.checkout_id)
 
     def nothing_is_shipped_unpaid(self) -> None:
-        """Goods leave the shop only as they were paid for; money for anything else is held."""
+        """Goods are shipped only as paid for; money for anything else is held."""
         cart, checkout = self.cart, self.checkout
         assert checkout.status in ("paid", "held"), (checkout.status, checkout.problem)
         if checkout.status == "paid":

@@ -1,7 +1,7 @@
-"""Chance that can be repeated: which cases a test draws, and how many.
+"""Repeatable random cases of tests, and their number.
 
-A usual run draws the same cases each time, so that what fails is the fault of a change. Others come with
-`--randomly-seed=SEED`, and with each soak (`-m soak`), which draws as many as the environment variable SOAK_COUNT says.
+A usual run draws the same cases each time, so that only a change can make a test fail. `--randomly-seed=SEED` draws
+others, and so does each soak (`-m soak`), whose number of cases is the environment variable SOAK_COUNT.
 A test that draws its cases names the seed in its failure. `tests/conftest.py` sets the same for Hypothesis.
 """
 
@@ -17,7 +17,7 @@ _OPTION = "--randomly-seed="
 
 
 def asked_seed(config: pytest.Config) -> int:
-    """The seed of the cases of a run, as the process that starts the workers finds it."""
+    """The seed of a run's cases, in the process that starts the workers."""
     given = [str(one).removeprefix(_OPTION) for one in config.invocation_params.args if str(one).startswith(_OPTION)]
     if given and given[-1].isdecimal():
         return int(given[-1])
@@ -33,10 +33,10 @@ def seed_of(config: pytest.Config) -> int:
 
 
 def stream(seed: int, name: str) -> Random:
-    """Draws of one purpose, which those of other purposes do not shift."""
+    """Random draws for one purpose, independent of the draws for others."""
     return Random(f"{name} {seed}")  # noqa: S311 - repeatable cases, no secret
 
 
 def soak_count(usual: int) -> int:
-    """How many cases a soak draws."""
+    """The number of cases that a soak draws."""
     return int(os.environ.get("SOAK_COUNT", usual))

@@ -35,15 +35,15 @@ OpenShop = Callable[..., Shop]
 OpenPayer = Callable[..., Payer]
 NewDatabase = Callable[[str], str]
 
-# Started as a background job, a process ignores SIGINT, and so would every program that the tests stop with Ctrl-C.
+# A background job ignores SIGINT, and so would every program that the tests stop with Ctrl-C.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
-# The examples repeat in each run; `--hypothesis-profile=default` draws others. A busy machine takes its time for each.
+# The examples repeat in each run; `--hypothesis-profile=default` draws others. No deadline: the machine may be busy.
 settings.register_profile("usual", deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True)
 settings.load_profile("usual")
 
-# Some tests run test files of their own, to try the plugin as a shop would; all are watched for secrets that show.
+# `pytester` runs test files with the plugin as a shop would; `canaries` searches the output of all tests for secrets.
 pytest_plugins = ["pytester", "tests.tiers", "tests.canaries", "tests.browser.chromium"]
 
 
@@ -63,7 +63,7 @@ def postgres_database(postgres_server: str) -> Iterator[str]:
 
 @pytest.fixture(params=["sqlite", "postgresql"])
 def each_database(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    """The address of an empty database on a disk, of each kind that a shop may use."""
+    """The address of an empty database on disk, for each kind of database that a shop may use."""
     if request.param == "postgresql":
         return str(request.getfixturevalue("postgres_database"))
     return f"sqlite:///{tmp_path / 'each.db'}"
@@ -71,9 +71,9 @@ def each_database(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_cmdline_main(config: pytest.Config) -> None:
-    """Spread a whole run over the cores that there are. A chosen folder or test runs in one process, as does `-n 0`."""
+    """Spread a whole run over all cores. A chosen folder or test runs in one process, as does `-n 0`."""
     whole = config.args_source is not pytest.Config.ArgsSource.ARGS
-    # Workers have no such choice, and `-p no:xdist` takes the option away.
+    # Workers have no such option, and `-p no:xdist` removes it.
     may_choose = config.pluginmanager.hasplugin("xdist") and not hasattr(config, "workerinput")
     if whole and may_choose and config.option.numprocesses is None and not config.option.collectonly:
         config.option.numprocesses, config.option.dist = "auto", "worksteal"
@@ -81,7 +81,7 @@ def pytest_cmdline_main(config: pytest.Config) -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers() -> int:
-    """One process more than there are cores: each waits a part of its time for servers and processes that it starts."""
+    """One process more than cores, because each waits a part of its time for servers and processes that it starts."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return cores + 1
 
@@ -104,7 +104,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """One line for each reason to leave tests out, in the place of one for each test."""
+    """Print one line for each reason to skip tests, instead of one for each test."""
     for line in left_out(terminalreporter.stats.get("skipped", [])):
         terminalreporter.write_line(line)
 
@@ -117,13 +117,13 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 @pytest.fixture
 def database_kind() -> str:
-    """Where the test's shops keep their tables: a SQLite file, unless the test is marked `on_each_database`."""
+    """The kind of database of the test's shops: a SQLite file, unless the test is marked `on_each_database`."""
     return "sqlite"
 
 
 @pytest.fixture
 def new_database(request: pytest.FixtureRequest, tmp_path: Path, database_kind: str) -> Iterator[NewDatabase]:
-    """Gives the address of an empty database for each name, the same one for the same name."""
+    """A function that gives the address of an empty database for each name, and the same address for the same name."""
     made: dict[str, str] = {}
     with ExitStack() as stack:
 
@@ -132,7 +132,7 @@ def new_database(request: pytest.FixtureRequest, tmp_path: Path, database_kind: 
                 return f"sqlite:///{tmp_path / name}.db"
             if name not in made:
                 server = request.getfixturevalue("postgres_server")
-                # The other driver takes no schema in an address.
+                # The other PostgreSQL driver takes no schema in an address.
                 new = empty_schema(server) if database_kind == "postgresql" else empty_database(server, database_kind)
                 made[name] = stack.enter_context(new)
             return made[name]
@@ -162,14 +162,14 @@ def paycheckout_sandbox(
 
 @pytest.fixture
 def accounts() -> int:
-    """The merchant accounts of the test's shops. Of two, each has half of the orders; see `tests.two_accounts`."""
+    """The number of the test's merchant accounts; of two, each has half of the orders. See `tests.two_accounts`."""
     return 1
 
 
 class UsualDatabase:
     """The mapped classes and compiled statements that the shops of a process share if they add no tables.
 
-    To make them anew costs a shop more than most tests.
+    Making them for each shop would take longer than most tests.
     """
 
     def __init__(self) -> None:
@@ -188,12 +188,12 @@ class UsualDatabase:
         statements = self._tables[engine.name]
         with engine.begin() as connection:
             connection = connection.execution_options(no_parameters=True)
-            # The driver of PostgreSQL takes several at once.
+            # PostgreSQL's driver executes several statements at once.
             for statement in [";".join(statements)] if engine.name == "postgresql" else statements:
                 connection.exec_driver_sql(statement)
 
     def share_statements(self, engine: Engine) -> None:
-        """Let an engine with the usual options compile no statement that another one has compiled."""
+        """Let an engine with the usual options reuse the statements that other engines have compiled."""
         engine.dialect = self._dialects.setdefault(engine.driver, engine.dialect)
         engine.update_execution_options(compiled_cache=self._statements)
 
@@ -203,7 +203,7 @@ usual_database = cache(UsualDatabase)
 
 @pytest.fixture
 def host(request: pytest.FixtureRequest) -> str:
-    """Which of the `HOSTS` the test's shops use."""
+    """The name of the test's shops' database object among `HOSTS`."""
     return host_of(request.node.nodeid, request.config.option)
 
 
@@ -213,8 +213,8 @@ def open_shop(
 ) -> Iterator[OpenShop]:
     """Opens shops; each name has a database of its own.
 
-    Their payments service is the test's script, unless they are given a sandbox, or the address of a `socket`. The
-    clock of a host may be so many seconds `ahead` of the test's. Unless told otherwise, the shop `hears` of payments.
+    Their payments service is the test's script, unless the test gives a sandbox, or the address of a `socket`. The
+    clock of a host may be `ahead` of the test's by some seconds. By default, a shop `hears` of payments.
     """
     opened: list[Shop] = []
     signed: list[tuple[Signatures, Shop, Sandbox | None]] = []
@@ -252,7 +252,7 @@ def open_shop(
         second = keys_of_second(sandbox, app.config["PAYCHECKOUT_CLIENT_ID"]) if accounts == 2 else None
         if second is not None and transport is not None:
             transport = Signatures(transport)
-        # The sandbox tells the time to its shops.
+        # Shops with a sandbox use its clock.
         now: Callable[[], datetime] = getattr(transport, "clock", clock)
         later = timedelta(seconds=ahead)
         paycheckout.init_app(app, **arguments_of(db), transport=transport, clock=lambda: now() + later)
@@ -285,7 +285,7 @@ def open_shop(
 
 
 def hear_payment(app: Flask, **told: object) -> None:
-    """The receiver that every shop needs; most tests want no effect of it."""
+    """The receiver that every shop needs; most tests need no effect of it."""
 
 
 @pytest.fixture

@@ -1,7 +1,7 @@
 """Opens a shop's database with each SQLAlchemy that `init_app` takes, so that a test need not know which one it has.
 
 `--host` chooses one for all tests. Without it, tests in `ROTATING` use one by their names, on PostgreSQL the next, and
-all others the first. With `--turn-hosts 1` or `2` each of `ROTATING` uses the one that is so many further.
+all others the first. `--turn-hosts 1` or `2` moves each of `ROTATING` one or two further.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ ROTATING = {"crash", "events", "journeys", "races", "states"}
 
 
 def host_of(nodeid: str, options: Any) -> str:
-    """The host of a test's shops; `options` are those of the command line."""
+    """The host of a test's shops; `options` come from the command line."""
     if options.host or not ROTATING.intersection(nodeid.split("/")):
         return options.host or FLASK_SQLALCHEMY
     one_name = nodeid.replace("postgresql", "sqlite")
@@ -70,7 +70,7 @@ def database_on(host: str, app: Flask) -> Any:
     metadata = MetaData()
     address, options = app.config["SQLALCHEMY_DATABASE_URI"], app.config.get("SQLALCHEMY_ENGINE_OPTIONS", {})
     if host == LITE:
-        # Imported for the shops that have it, as it loads asyncio and unittest.
+        # Imported only for shops that use it, because it loads asyncio and unittest.
         from flask_sqlalchemy_lite import SQLAlchemy as LiteSQLAlchemy
 
         app.config["SQLALCHEMY_ENGINES"] = {"default": {"url": address} | options}

@@ -1,4 +1,4 @@
-"""Databases whose locks somebody else holds."""
+"""Databases with locks of another program, and shops with short lock timeouts."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.scripted import Shop
 
 
 def with_patience(address: str, seconds: float) -> str:
-    """The address of this database for a shop that waits only so long for a lock."""
+    """The address of this database for a shop with this lock timeout, in seconds."""
     url = sa.make_url(address)
     if url.get_backend_name() == "sqlite":
         return url.update_query_dict({"timeout": str(seconds)}).render_as_string(hide_password=False)
@@ -27,7 +27,7 @@ def with_option(address: str, option: str) -> str:
 
 @contextmanager
 def write_locked(shop: Shop) -> Iterator[None]:
-    """Another program keeps the shop's tables from being written; they can be read."""
+    """Lock the shop's tables for writing by another program; they can still be read."""
     engine = shop.engine
     table = shop.runtime.models.checkouts.name
     taken = "BEGIN IMMEDIATE" if engine.dialect.name == "sqlite" else f"LOCK TABLE {table} IN EXCLUSIVE MODE"

@@ -1,4 +1,4 @@
-"""Parts of the machine that some tests want: skipped by name where missing, or failed where all are required."""
+"""Programs that some tests need: without one, its tests are skipped with its name, or fail if all are required."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def redis() -> Path:
 
 def _program(part: str, package: str, *others: str) -> Path:
     """A program with the name of its package in Debian, or one of these others."""
-    # Debian puts some where only root's path leads.
+    # Debian installs some in a folder that only root has in its path.
     path = f"{os.environ.get('PATH', '')}:/usr/sbin"
     found = next(filter(None, (shutil.which(name, path=path) for name in (package, *others))), None)
     return Path(found) if found else _missing(part, package)
@@ -47,7 +47,7 @@ def _program(part: str, package: str, *others: str) -> Path:
 def left_out(reports: list[pytest.TestReport]) -> list[str]:
     """Summarize skipped tests, one line for each reason.
 
-    :param reports: those of the tests that were skipped.
+    :param reports: the reports of the skipped tests.
     """
     reasons = Counter(_reason(report) for report in reports)
     return [

@@ -12,7 +12,7 @@ import sqlalchemy as sa
 
 @contextmanager
 def plans(engine: sa.Engine) -> Iterator[list[tuple[str, str]]]:
-    """Every query with its plan, which on PostgreSQL tells how many rows were actually read."""
+    """Every query with its plan, which on PostgreSQL includes the number of rows that were actually read."""
     words = "EXPLAIN QUERY PLAN" if engine.dialect.name == "sqlite" else "EXPLAIN (ANALYZE, TIMING OFF)"
     seen: list[tuple[str, str]] = []
 

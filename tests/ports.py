@@ -1,7 +1,7 @@
-"""Ports for programs that are told theirs before they start.
+"""Ports for programs that need a port number before they start.
 
-A port that was free a moment ago may be somebody else's when the program asks for it. So these come from a range from
-which the system gives none to whoever asks for any, and each worker of a run has a part of it for itself.
+Another program may take a free port before the started program opens it. These ports therefore come from a range that
+the system does not use for automatic ports, of which each worker of a run has its own part.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from random import SystemRandom
 
 __all__ = ["free_port"]
 
-# Below what Linux (32768), macOS and Windows (49152) give to whoever asks for any port.
+# Below the automatic ports of Linux (from 32768), macOS and Windows (from 49152).
 _FIRST, _OF_EACH_WORKER, _WORKERS = 20_000, 600, 20
 _NEXT = count(SystemRandom().randrange(_OF_EACH_WORKER))
 
 
 def free_port() -> int:
-    """A port of 127.0.0.1 that nobody uses, and that nobody else will get before the program that it is for."""
+    """A free port of 127.0.0.1, which no other program will get before the one that needs it."""
     worker = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw")) % _WORKERS
     for number, _ in zip(_NEXT, range(_OF_EACH_WORKER), strict=False):
         port = _FIRST + worker * _OF_EACH_WORKER + number % _OF_EACH_WORKER

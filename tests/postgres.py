@@ -1,7 +1,7 @@
-"""PostgreSQL servers of the tests' own: each made in a temporary folder, and gone afterwards.
+"""PostgreSQL servers for the tests, each made in a temporary folder and removed afterwards.
 
-A worker that runs tests on PostgreSQL starts one server, when the first of them asks; each test gets an empty database,
-or an empty schema of one, which is as much to a shop and made in a twentieth of the time.
+A worker that runs tests on PostgreSQL starts one server at the first of them. Each test gets an empty database, or an
+empty schema of one, which works the same for a shop and is made in a twentieth of the time.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from tests.optional_parts import postgresql
 from tests.ports import free_port
 
 HOST = "127.0.0.1"
-#: Neither PostgreSQL nor PgBouncer runs as root; None where the tests do not either.
+#: PostgreSQL and PgBouncer do not run as root, so they get this user; None if the tests do not run as root.
 USER = "postgres" if os.geteuid() == 0 else None
 PATIENCE = 60
 
@@ -48,7 +48,7 @@ class Server:
     """A PostgreSQL server on a port of its own.
 
     :param folder: for its data, its log and its socket.
-    :param durable: commits wait for the disk, as a shop's do; the tests kill servers, and never the machine.
+    :param durable: commits wait for the disk, as in a shop. Tests kill servers, which needs no durability.
     """
 
     def __init__(self, folder: Path, name: str, *, durable: bool = False) -> None:
@@ -60,14 +60,14 @@ class Server:
 
     @contextmanager
     def running(self) -> Iterator[Server]:
-        """A new server, until the end of the `with` block."""
+        """Create a server, and run it until the end of the `with` block."""
         _run("initdb", "-D", self._data, "-A", "trust", "-U", "postgres", "--no-sync")
         with self.started():
             yield self
 
     @contextmanager
     def started(self) -> Iterator[None]:
-        """Started, and stopped at the end unless it is already."""
+        """Run the server, and stop it at the end, unless it was stopped before."""
         self.start()
         try:
             yield
@@ -97,7 +97,7 @@ class Server:
         _run("pg_ctl", "-D", self._data, "-o", options, "-l", self._log, "-w", "start")
 
     def stop(self, mode: str) -> None:
-        """Stop at once: `fast` rolls back what is open, `immediate` is a crash."""
+        """Stop at once: `fast` rolls back open transactions, `immediate` is a crash."""
         _run("pg_ctl", "-D", self._data, "-m", mode, "-w", "stop")
 
     def promote(self) -> None:
@@ -114,13 +114,13 @@ class Server:
 
 def _run(program: str, *arguments: object) -> None:
     command = [str(postgresql() / program), *map(str, arguments)]
-    # To a file nobody reads: a server keeps what it inherits open.
+    # Not to a pipe, which the server would inherit and keep open.
     subprocess.run(command, check=True, user=USER, cwd="/", stdout=subprocess.DEVNULL, timeout=PATIENCE)
 
 
 @contextmanager
 def running_server(*, durable: bool = False) -> Iterator[str]:
-    """A server with one empty database; gives its address, which is that of a socket."""
+    """Run a server with one empty database; yields its address, with the path of a socket."""
     with own_folder() as folder, Server(folder, "data", durable=durable).running() as server:
         yield f"postgresql://postgres@/postgres?host={folder}&port={server.port}"
 
@@ -129,14 +129,14 @@ def as_driver(address: str, driver: str = "psycopg") -> str:
     """This address for a shop's SQLALCHEMY_DATABASE_URI, which names the driver."""
     url = sa.make_url(address).set(drivername=f"postgresql+{driver}")
     if driver == "pg8000":
-        # It takes the path of a socket by an argument, and no folder in an address.
+        # pg8000 takes the path of a socket as an argument only, so the address has host and port.
         url = url.set(host=HOST, port=int(str(url.query["port"])), query={})
     return url.render_as_string(hide_password=False)
 
 
 @contextmanager
 def _made(server: str, kind: str, end: str) -> Iterator[str]:
-    """The name of a new database or schema, dropped afterwards with these words."""
+    """The name of a new database or schema, which is dropped afterwards with `end` after its name."""
     name = f"test_{uuid.uuid4().hex}"
     address = sa.make_url(as_driver(server)).update_query_dict({"options": "-clock_timeout=10s"})
     engine = sa.create_engine(address, isolation_level="AUTOCOMMIT")
@@ -153,14 +153,14 @@ def _made(server: str, kind: str, end: str) -> Iterator[str]:
 
 @contextmanager
 def empty_database(server: str, driver: str = "psycopg") -> Iterator[str]:
-    """An empty database on this server, with the driver in its address; gone afterwards, whoever still uses it."""
+    """An empty database on this server, with the driver in its address; dropped afterwards, even while in use."""
     with _made(server, "DATABASE", "WITH (FORCE)") as name:
         yield sa.make_url(as_driver(server, driver)).set(database=name).render_as_string(hide_password=False)
 
 
 @contextmanager
 def empty_schema(server: str) -> Iterator[str]:
-    """An empty schema on this server, where a shop that is given the address makes its tables; gone afterwards.
+    """An empty schema on this server, in which a shop with this address makes its tables; dropped afterwards.
 
     A transaction that a test left open fails the test when the schema is dropped.
     """

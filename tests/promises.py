@@ -1,7 +1,7 @@
-"""Promises of a shop and its payments service, whoever died when: told from rows and records alone.
+"""Promises of a shop and its payments service after any crash, checked on rows and records alone.
 
-Nothing of the extension is used. `ALWAYS` holds at every moment, also right after a death; `AT_REST` once reconcile has
-come round and nothing is due. The crash tests and the soak each add what only they can know.
+No module of the extension is used. `ALWAYS` holds at every moment, also right after a crash; `AT_REST` holds when
+reconcile has finished and nothing is due. The crash tests and the soak each add their own promises.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ Row = dict[str, Any]
 Violations = Iterator[str]
 Known = TypeVar("Known")
 
-#: The service had money for it.
+#: States of checkouts that money has arrived for.
 SETTLED = frozenset({"part", "paid", "held", "rejected"})
-#: Events that are told to nobody any more when something else happened to the order, or to the payout of a claim.
+#: Events that no receiver gets any more after a later event of the order, or of a claim's payout.
 _OVERTAKEN = {"order_pending", "order_abandoned", "claim_wanted"}
-# Written down here a second time, from what the documentation says about the states.
+# The moves from the documentation, deliberately repeated here.
 _PAYOUT_MOVES = {
     "new": {"claimable", "waiting", "ready", "sending", "cancelled"},
     "claimable": {"waiting", "cancelled"},
@@ -42,7 +42,7 @@ _PAID_OUT = {"sent", "completed"}
 
 @dataclass(frozen=True)
 class Violation:
-    """A broken promise, with what shows it."""
+    """A broken promise, with its evidence."""
 
     promise: str
     evidence: str
@@ -54,13 +54,13 @@ class Facts:
 
     :ivar rows: the shop's tables, by their names.
     :ivar arrived: the ids of checkouts whose deposit is completed at the service.
-    :ivar said: those of which the service ever said so.
-    :ivar given_out: each page that a browser was sent to, as columns of its checkout.
+    :ivar said: the ids of these checkouts that the service ever reported as completed.
+    :ivar given_out: each payment page that a browser was sent to, as columns of its checkout.
     :ivar closed: the orders that the shop closed in the transaction of their payment.
-    :ivar disbursements: what the service was asked to pay.
-    :ivar written: what receivers left in the shop's database: `receiver`, and columns of the event.
-    :ivar told: the same of what they told somebody outside, perhaps more than once.
-    :ivar listeners: the receivers that hear of an event of this name.
+    :ivar disbursements: the disbursements that the service was asked for.
+    :ivar written: the rows that receivers wrote to the shop's database: `receiver`, and columns of the event.
+    :ivar told: the same for messages to other systems, which may be repeated.
+    :ivar listeners: the receivers of events, by the event's name.
     """
 
     rows: Mapping[str, list[Row]]
@@ -83,7 +83,7 @@ class Facts:
 
     @cached_property
     def events(self) -> dict[str, Row]:
-        """By their ids."""
+        """The events, by id."""
         return {row["event_id"]: row for row in self.rows["paycheckout_event"]}
 
     @cached_property
@@ -93,7 +93,7 @@ class Facts:
 
     @cached_property
     def alive(self) -> dict[str, list[Row]]:
-        """The disbursements of each payout that did not fail, and under "" those of no payout."""
+        """The disbursements of each payout that did not fail; key "" has the disbursements without a payout."""
         payout_of = {name: row["reference"] for row in self.payouts for name in _references(row)}
         found: dict[str, list[Row]] = defaultdict(list)
         for made in self.disbursements:
@@ -116,12 +116,12 @@ def lines(row: Row) -> list[Row]:
 
 
 def moves(row: Row) -> list[str]:
-    """The states that a checkout or payout went to, after the first one."""
+    """The states of a checkout or payout after its first state."""
     return [line["to"] for line in lines(row) if "to" in line]
 
 
 def _references(payout: Row) -> set[str]:
-    """Every reference that the service was ever given for it."""
+    """Every reference with which the payout was ever sent to the service."""
     return {payout["service_reference"], *(each["service_reference"] for each in json.loads(payout["earlier"] or "[]"))}
 
 
@@ -133,7 +133,7 @@ def every_page_is_stored(facts: Facts) -> Violations:
 
 
 def no_state_goes_backwards(facts: Facts) -> Violations:
-    """The moves in each history are ones that exist, one after the other, and end where it stands."""
+    """The moves in each history are allowed and consecutive, and end in the stored state."""
     for checkout in facts.checkouts:
         yield from _wrong_moves(checkout["checkout_id"], checkout, ["created", *moves(checkout)], LEGAL)
     for payout in facts.payouts:
@@ -147,7 +147,7 @@ def _wrong_moves(name: str, row: Row, states: list[str], legal: Collection[tuple
 
 
 def an_order_is_paid_and_told_once(facts: Facts) -> Violations:
-    """The checkout's state, its mark, its event and what the shop did in the same transaction agree."""
+    """The checkout's state, its mark, its event and the shop's rows of the same transaction agree."""
     told = Counter(row["order_id"] for row in facts.events.values() if row["name"] in ("order_paid", "request_paid"))
     for order_id in {*facts.paid, *told, *facts.closed}:
         found = len(facts.paid.get(order_id, ())), told[order_id], order_id in facts.closed
@@ -165,7 +165,7 @@ def nothing_is_made_up(facts: Facts) -> Violations:
 
 
 def nobody_is_told_twice_or_of_nothing(facts: Facts) -> Violations:
-    """An effect in the database is there once; whoever was told was told of a stored event, by its id."""
+    """Each effect in the database exists once; each message to another system is about a stored event, by its id."""
     for row in (*facts.written, *facts.told):
         event = facts.events.get(row["event_id"], {})
         told = row.items() - {("receiver", row["receiver"])}
@@ -197,19 +197,19 @@ def no_payment_is_lost(facts: Facts) -> Violations:
     for row in facts.checkouts:
         key, status = row["checkout_id"], row["status"]
         reasons = [event["reason"] for event in held.get(key, ())]
-        # Of a held payment of a request, which has few signals, the reason stands on the checkout alone.
+        # A held payment of a request, which has few signals, has its reason on the checkout only.
         expected = [] if row["order_id"].startswith("request:") else [row["reason"]]
         if key in facts.arrived and (status not in SETTLED or (status == "held" and reasons != expected)):
             yield f"the money of {key} arrived, but it is {status} for {row['reason']}, and told as held for {reasons}"
 
 
 def every_event_is_told(facts: Facts) -> Violations:
-    """Each event reached its receivers; of some that were no longer true, time took care."""
+    """Each event reached its receivers, except events that later events replaced."""
     told = {(row["receiver"], row["event_id"]) for row in (*facts.written, *facts.told)}
     of_order = grouped(list(facts.events.values()), "order_id")
     for event in facts.events.values():
         if event["superseded_at"] is not None:
-            # In one order another page may have been paid, or opened, before this event of a page was stored.
+            # Another page of the order may have been paid or opened before the event of this page was stored.
             others = (
                 other["name"]
                 for other in of_order[event["order_id"]]
@@ -225,7 +225,7 @@ def every_event_is_told(facts: Facts) -> Violations:
 
 
 def both_books_are_equal(facts: Facts) -> Violations:
-    """Each payout that the shop believes to be paid is with the service, with its amount; and the reverse."""
+    """The service has each payout that the shop believes to be paid, with its amount; and the reverse."""
     for payout in facts.payouts:
         believed = [(Decimal(payout["amount"]), payout["currency"])] if payout["status"] in _PAID_OUT else []
         known = [(Decimal(made["amount"]), made["currency"]) for made in facts.alive.get(payout["reference"], ())]

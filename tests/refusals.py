@@ -1,4 +1,4 @@
-"""A database that refuses a kind of write, as one does whose disk is full; on SQLite and on PostgreSQL."""
+"""A database that refuses a kind of write, like a database with a full disk; on SQLite and on PostgreSQL."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _POSTGRESQL = """
 
 @contextmanager
 def refuses(shop: Shop, write: str, table: str) -> Iterator[None]:
-    """Every INSERT, or UPDATE, of this table fails, with an IntegrityError that says "disk full"."""
+    """Let every INSERT, or UPDATE, of this table fail with an IntegrityError that says "disk full"."""
     on_sqlite = shop.engine.dialect.name == "sqlite"
     with shop.engine.begin() as connection:
         connection.exec_driver_sql((_SQLITE if on_sqlite else _POSTGRESQL).format(write=write, table=table))

@@ -1,4 +1,4 @@
-"""Surroundings of a sandbox that are the same in each run: the time, and identifiers made by chance."""
+"""A clock and random identifiers for sandboxes that are the same in each run."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ __all__ = ["same_ids", "standing_time"]
 
 
 def standing_time() -> Callable[[], datetime]:
-    """The machine's time as it is now, later only by a millisecond at each look: no test is too slow for a limit."""
+    """A clock that starts now and advances by a millisecond per call, so that no test is too slow for a limit."""
     began, looks = machine_time(), count()
     return lambda: began + timedelta(milliseconds=next(looks))
 
 
 def same_ids(of: str) -> Callable[[int], list[str]]:
-    """So many identifiers, which depend on this text and on how many there were before."""
+    """A function that makes identifiers, which depend on this text and on the number of earlier ones."""
     numbers, made_in = count(), os.getpid()
 
     def ids(wanted: int) -> list[str]:
-        # A process that was forked meanwhile has other ids than its parent.
+        # A process that was forked in the meantime makes other ids than its parent.
         process = "" if os.getpid() == made_in else os.getpid()
         return [derived(f"{of} {next(numbers)} {process}") for _ in range(wanted)]
 

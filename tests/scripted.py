@@ -1,4 +1,4 @@
-"""The base of the unit tests: a payments service that says what it is told to say, a clock, and a little shop."""
+"""The base of the unit tests: a scripted payments service, a clock, and a small shop."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 BASE_URL = "https://api.example.com"
 CLIENT_SECRET = "canary-secret-77aa"
 SAME_SITE = {"Sec-Fetch-Site": "same-origin"}
-# A wait that no call's time budget has room for: the client gives up at once instead of trying again.
+# A wait that exceeds the time budget of each call: the client gives up at once instead of retrying.
 NO_RETRY = {"Retry-After": "3600"}
 
 Answer = bytes | httpx.Response | Exception
@@ -49,12 +49,12 @@ class Clock:
 
 
 def success(data: object, status_code: int = 200) -> bytes:
-    """The envelope of a call that went well."""
+    """The envelope of a successful call."""
     return msgspec.json.encode({"statusCode": status_code, "message": "ok", "data": data})
 
 
 def refusal(status_code: int, message: str = "No", *, http_status: int | None = None) -> httpx.Response:
-    """The envelope of a refused call, with a `Retry-After` that forbids another attempt."""
+    """The envelope of a refused call, with a `Retry-After` that prevents a retry."""
     body = msgspec.json.encode({"statusCode": status_code, "error": "Refused", "message": message})
     return httpx.Response(http_status or status_code, content=body, headers=NO_RETRY)
 
@@ -70,13 +70,13 @@ def number(text: str | Decimal) -> msgspec.Raw:
 
 
 class Service:
-    """Answers creates with new checkouts, and reads with what `deposits` holds: else "Deposit not found"."""
+    """Answers creates with new checkouts, and reads from `deposits`, else with "Deposit not found"."""
 
     def __init__(self) -> None:
         self.created: list[dict[str, Any]] = []
         self.reads: list[str] = []
         self.deposits: dict[str, Answer] = {}
-        #: Given instead of the next created checkouts, one after the other.
+        #: Answers to the next creates, one after the other, instead of new checkouts.
         self.instead_of_created: list[Answer] = []
         self.page = "https://pay.example/checkout/{id}"
         #: Called while a request is under way, before it is answered.
@@ -102,7 +102,7 @@ class Service:
         return self.deposits.get(checkout_id, refusal(404, "Deposit not found"))
 
     def says(self, checkout_id: str, status: str = "pending", **fields: object) -> None:
-        """The deposit's next reads: by default 12.50 USD, the same as the shop's orders cost."""
+        """Set the answer to the next reads of a deposit: by default 12.50 USD, the price of the shop's orders."""
         shown = {
             "depositId": checkout_id,
             "status": status,
@@ -114,7 +114,7 @@ class Service:
         self.deposits[checkout_id] = success(shown | fields)
 
     def meets_once(self, act: Callable[[], object]) -> None:
-        """Let this happen while the next request is under way, and no other one."""
+        """Call `act` once, while the next request is under way."""
 
         def meanwhile() -> None:
             self.meanwhile = lambda: None
@@ -127,9 +127,9 @@ class Service:
 
 
 def given(answer: Answer) -> httpx.Response:
-    """The response that an answer is, a new one each time, since a script may give it many times.
+    """Make a new response from an answer, which a script may use many times.
 
-    :raises Exception: it is an error.
+    :raises Exception: the answer is an error.
     """
     if isinstance(answer, Exception):
         raise answer
@@ -178,32 +178,32 @@ class Shop:
         return self.app.test_client()
 
     def account_of(self, name: str) -> str:
-        """The merchant account of an order, or of a payout by its reference."""
+        """The merchant account of an order id, or of a payout's reference."""
         account_of = self.runtime.callbacks.account_of
         return "" if account_of is None else str(account_of(name))
 
     def starts(self, order_id: str = "o-1") -> str:
-        """Starts a checkout and gives its id."""
+        """Start a checkout; returns its id."""
         return str(self.calls.start(order_id).checkout_id)
 
     def has_deposit(self, status: str, order_id: str = "o-1", **said: object) -> str:
-        """Starts an order and has the service say this of its deposit, which nobody has read; gives the id."""
+        """Start an order, and set its deposit's answer without reading it; returns the checkout's id."""
         checkout_id = self.starts(order_id)
         self.service.says(checkout_id, status, **said)
         return checkout_id
 
     def has_arrived(self, amount: str | Decimal, order_id: str = "o-1", **said: object) -> str:
-        """Starts an order for which this amount arrives, of which nobody has read; gives the checkout's id."""
+        """Start an order for which this amount arrives, without reading it; returns the checkout's id."""
         return self.has_deposit("completed", order_id, inputAmount=number(amount), **said)
 
     def settles(self, checkout_id: str, says: str | None = None, **said: object) -> Any:
-        """Settles a checkout, of which the service may say something new first."""
+        """Settle a checkout; `says` is the deposit's new status, if any."""
         if says is not None:
             self.service.says(checkout_id, says, **said)
         return self.calls.settle(checkout_id)
 
     def abandons(self, checkout_id: str) -> Any:
-        """Nobody picks a payment method: two late reads, a minute apart, find no deposit."""
+        """Settle a checkout without a payment method: two late reads, a minute apart, find no deposit."""
         self.clock.advance(minutes=17)
         self.settles(checkout_id)
         self.clock.advance(minutes=1)
@@ -216,7 +216,7 @@ class Shop:
         return self.app.test_cli_runner().invoke(args=["paycheckout", *arguments], **options)
 
     def tells(self, *arguments: str) -> Any:
-        """What a command of `flask paycheckout` tells programs."""
+        """The JSON output of a command of `flask paycheckout`."""
         return loads(self.runs(*arguments, "--json").stdout)
 
     def executes(self, statement: Any, values: Any = None) -> None:
@@ -242,7 +242,7 @@ class Shop:
         self.clock.advance(**passed)
 
     def reconciles(self, limit: int | None = None, **passed: float) -> ReconcileReport:
-        """Runs a round, when so much time has passed."""
+        """Advance the clock, and run a round of reconcile."""
         self.waits(**passed)
         return self.calls.reconcile(limit)
 
@@ -252,7 +252,7 @@ class Shop:
         return self.calls.resolve(checkout_id, accept, by, why, **how)
 
     def hears_of(self, checkout_id: str) -> int:
-        """A webhook comes; gives the status code of the answer."""
+        """Send a webhook; returns the status code of the answer."""
         return self.browser.post("/paycheckout/webhook", json={"orderId": checkout_id}).status_code
 
     def attempt(self, checkout_id: str) -> Any:
@@ -271,30 +271,30 @@ class Shop:
         return [event for event in found if name in (None, event.name)]
 
     def has_paid(self, order_id: str = "o-1") -> str:
-        """Starts and pays an order; gives the checkout's id."""
+        """Start and pay an order; returns the checkout's id."""
         checkout_id = self.has_deposit("completed", order_id)
         assert self.settles(checkout_id).status == "paid"
         return checkout_id
 
     def has_held(self, order_id: str = "o-1") -> str:
-        """Starts an order and pays it with the wrong amount; gives the checkout's id."""
+        """Start an order and pay it with the wrong amount; returns the checkout's id."""
         checkout_id = self.has_arrived("1", order_id)
         assert self.settles(checkout_id).status == "held"
         return checkout_id
 
     def has_rejected(self, order_id: str = "o-1") -> str:
-        """Starts an order, pays it with the wrong amount, and refuses the payment; gives the checkout's id."""
+        """Start an order, pay it with the wrong amount, and reject the payment; returns the checkout's id."""
         checkout_id = self.has_held(order_id)
         self.resolves(checkout_id, accept=False)
         return checkout_id
 
     def costs(self, amount: str | int | Decimal, order_id: str = "o-1", *, currency: str = "USD", **how: Any) -> None:
-        """From now on an order costs this, paid as a `Pay` says it."""
+        """Set an order's total to a `Pay` with these arguments."""
         self.totals[order_id] = Pay(amount, currency, **how)
 
     @contextmanager
     def refusing(self, signal: Signal, error: Exception | None = None, times: int | None = None) -> Iterator[None]:
-        """An atomic receiver of this signal fails, so many times or always, until the block ends."""
+        """Connect an atomic receiver of this signal that fails, `times` times or always, until the block ends."""
         failure = error or RuntimeError("not now")
         failures = repeat(failure) if times is None else repeat(failure, times)
 
@@ -326,13 +326,13 @@ SETTINGS: dict[str, Any] = {
     "PAYCHECKOUT_BASE_URL": BASE_URL,
     "PAYCHECKOUT_CLIENT_ID": "shop-1",
     "PAYCHECKOUT_CLIENT_SECRET": CLIENT_SECRET,
-    # The reads of a test are its own, however many months pass.
+    # Off, so that the audit's reads do not mix with a test's own reads.
     "PAYCHECKOUT_AUDIT_MONTHS": False,
 }
 
 
 def make_app(**config: Any) -> Flask:
-    """An app with every setting that the extension needs; those given as None are left out."""
+    """An app with every setting that the extension needs; settings with the value None are left out."""
     app = Flask("shop")
     settings = {"SQLALCHEMY_DATABASE_URI": "sqlite://"} | SETTINGS | config
     app.config.update({name: value for name, value in settings.items() if value is not None})

@@ -15,14 +15,14 @@ if TYPE_CHECKING:
 
 class _Quiet(WSGIRequestHandler):
     def log_request(self, code: int | str = "-", size: int | str = "-") -> None:
-        """Nobody reads it."""
+        """Log nothing."""
 
 
 def leaving_no_file_open(app: WSGIApplication) -> WSGIApplication:
-    """The app, which reads each answer to its end before it is sent.
+    """Wrap the app so that each answer is read to its end before it is sent.
 
-    Werkzeug's server does not close the file of an answer when the browser leaves in the middle, as browsers do with
-    pictures; the warning about it would fail whichever test runs.
+    Werkzeug's server does not close the file of an answer when the browser closes the connection early, as browsers do
+    with pictures; the warning about it would fail the running test.
     """
 
     def whole(environ: WSGIEnvironment, start_response: StartResponse) -> list[bytes]:
@@ -38,7 +38,7 @@ def leaving_no_file_open(app: WSGIApplication) -> WSGIApplication:
 
 @contextmanager
 def served(app: WSGIApplication) -> Iterator[str]:
-    """The app on a free port; gives its address."""
+    """Serve the app on a free port; yields its address."""
     whole = leaving_no_file_open(app)
     server = make_server("127.0.0.1", 0, whole, threaded=True, request_handler=_Quiet)
     thread = Thread(target=server.serve_forever, args=(0.05,))

@@ -32,7 +32,7 @@ def create_asgi_app() -> Callable[..., Any]:
 
 
 def create_shop(transport: httpx.BaseTransport | None = None, **config: Any) -> Shop:
-    """With these settings before those of the environment; nobody asks its `service` or its `clock`."""
+    """Make a shop with these settings, which override the environment; its `service` and `clock` are not used."""
     app = Flask("shop")
     app.config.update(
         SECRET_KEY="a-secret-key-of-many-characters",

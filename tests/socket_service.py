@@ -19,8 +19,8 @@ class Call:
 
     :ivar name: the last part of the path, the id of a deposit.
     :ivar sent: the body of a POST.
-    :ivar client: the id of the client that asks.
-    :ivar port: the other end of the connection.
+    :ivar client: the id of the calling client.
+    :ivar port: the client's port of the connection.
     """
 
     name: str
@@ -30,9 +30,9 @@ class Call:
 
 
 class SocketService(ThreadingHTTPServer):
-    """Listens on the loopback interface; a test says what is answered.
+    """Listens on the loopback interface; each test defines the answers.
 
-    :cvar keeps_connections: whether a connection is for more than one call.
+    :cvar keeps_connections: whether a connection can have more than one call.
     """
 
     keeps_connections = False
@@ -88,8 +88,8 @@ class _Handler(BaseHTTPRequestHandler):
             self.end_headers()
             self.wfile.write(body)
         except OSError:
-            # The process that asked was killed meanwhile.
+            # The calling process was killed in the meantime.
             self.close_connection = True
 
     def log_message(self, *args: object) -> None:
-        """Nothing is printed."""
+        """Print nothing."""

@@ -1,4 +1,4 @@
-"""The views for Flask-Admin: checkouts, events and payouts, read-only, for persons whom the shop names."""
+"""The views for Flask-Admin: checkouts, events and payouts, read-only, for persons that the shop allows."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ WRITES = ("/new/", "/edit/?id=1", "/delete/", "/action/", "/ajax/update/")
 
 
 def opens_admin(shop: Shop, permission: Any = lambda: "Ada") -> Shop:
-    # Flask-Admin uses Flask-Babel where that is installed, and then wants it set up.
+    # Flask-Admin uses Flask-Babel if it is installed, which then must be set up.
     Babel(shop.app)
     Admin(shop.app, name="Shop").add_views(*payment_views(shop.db, permission))
     return shop

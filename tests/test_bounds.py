@@ -34,7 +34,7 @@ def statements(shop: Shop) -> Iterator[list[str]]:
 
 
 def has_attempts(shop: Shop, number: int, status: str = "abandoned", **columns: object) -> None:
-    """The order's page was made anew so many times; all of them are due."""
+    """Store this number of earlier checkouts of the order, all of them due."""
     first, table = shop.starts(), shop.runtime.models.checkouts
     own = {"current_order_id": None, "status": status, "next_read_at": shop.clock.now, **columns}
     rows = [own | {"checkout_id": f"chk-old-{place}"} for place in range(number)]
@@ -54,7 +54,7 @@ def test_a_visit_reads_three_attempts_at_most_and_asks_the_database_little(
 ) -> None:
     has_attempts(shop, attempts)
     for number in range(attempts):
-        # News of each, which costs more than none.
+        # A change of each, because reads with changes need more statements.
         shop.service.says(f"chk-old-{number}", "processing")
     with statements(shop) as seen:
         assert opens(shop, suffix=tail).status_code == 200
@@ -172,7 +172,7 @@ def test_an_order_can_be_paid_at_once_when_refused_keys_were_replaced(shop: Shop
 
 
 def test_sixteen_starts_of_one_order_make_one_checkout(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Sixteen customers press at once; no checkout is answered before each of them waits for one."""
+    """Sixteen customers press at once; the service answers no create before all sixteen are waiting."""
     join, waiting, all_wait = shop.runtime.starter._starting.join, list[str](), threading.Event()
 
     def waits(order_id: str) -> None:

@@ -38,7 +38,7 @@ def test_reconcile_says_what_it_did_and_exits_with_1_when_something_failed(shop:
 
 
 def test_watching_goes_on_until_stopped_and_finishes_its_round(shop: Shop) -> None:
-    """The signal comes in the middle of a read."""
+    """The signal arrives during a read."""
     shop.has_deposit("completed")
     shop.service.meanwhile = lambda: signal.raise_signal(signal.SIGTERM)
     before = signal.getsignal(signal.SIGTERM)
@@ -49,13 +49,13 @@ def test_watching_goes_on_until_stopped_and_finishes_its_round(shop: Shop) -> No
 
 
 def test_watching_survives_a_round_that_breaks(shop: Shop) -> None:
-    """The tables are away in the first round, and back in the second."""
+    """The tables are missing in the first round, and exist in the second."""
     shop.has_deposit("completed")
     shop.service.meanwhile = lambda: signal.raise_signal(signal.SIGINT)
     reads: list[str] = []
 
     def look(connection: object, cursor: object, statement: str, *rest: object) -> None:
-        # A round whose payouts break still settles the deposits.
+        # A round with failing payouts still settles the deposits.
         if "paycheckout_checkout" in statement:
             reads.append(statement)
             if len(reads) > 1:
@@ -94,7 +94,7 @@ def breaks(app: Flask, **facts: Any) -> None:
 
 
 def hears(app: Flask, **facts: Any) -> None:
-    """A receiver that runs."""
+    """A receiver without effect."""
 
 
 def test_show_says_why_an_event_waits_and_deliver_tries_it_at_once(shop: Shop) -> None:
@@ -140,7 +140,7 @@ def test_resolve_decides_and_tells_what_came_of_it(shop: Shop, flag: str, status
 
 
 def test_resolve_gives_the_link_of_a_refunded_excess(shop: Shop) -> None:
-    """Nobody but who has it can say where the money goes, and no other command tells it."""
+    """The link is needed to give the refund's destination, and no other command prints it."""
     shop.settles(shop.has_arrived("13.00"))
     ran = runs(shop, "resolve", "chk-1", "--accept", "--refund-excess", "--by", "Ada", "--why", "paid too much")
     decided, link = ran.output.splitlines()

@@ -22,7 +22,7 @@ class Signer:
 
 
 def load(*, relaxed: bool = True, **changed: Any) -> Settings:
-    """The settings of a complete configuration with these keys changed; None takes one out."""
+    """The settings of a complete configuration with these keys changed; None removes a key."""
     config = SETTINGS | changed
     return load_settings(config.get, relaxed=relaxed)
 

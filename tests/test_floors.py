@@ -1,4 +1,4 @@
-"""No version of a package that we ask for has a weakness that `advisories.toml` names."""
+"""No package version that we require has a vulnerability that `advisories.toml` names."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ PROJECT = tomllib.loads((TESTS.parent / "pyproject.toml").read_text(encoding="ut
 
 
 def floors() -> Iterator[tuple[str, Version]]:
-    """Each package that we ask for, with the lowest version that its line allows."""
+    """Each required package, with the lowest version that its line allows."""
     for listed in (PROJECT["dependencies"], *PROJECT["optional-dependencies"].values()):
         for requirement in map(Requirement, listed):
             for bound in requirement.specifier:

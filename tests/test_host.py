@@ -29,7 +29,7 @@ from tests.scripted import SETTINGS, Shop
 
 
 def driver(**fields: object) -> Any:
-    """Stands in for the driver of a database."""
+    """A replacement for the driver of a database."""
 
     class Error(Exception):
         pass
@@ -97,13 +97,13 @@ def test_what_init_app_can_know_is_refused_there(app: Callable[[], Flask], messa
 
 
 class Tenant:
-    """A column of a base class that each row of the shop's own has a value for."""
+    """A base class with a column that must have a value in each row of the shop's own tables."""
 
     tenant: Mapped[str]
 
 
 class Staff:
-    """Columns of a base class that have a value by themselves, or may have none."""
+    """A base class with columns that have a default or may be empty."""
 
     made_by: Mapped[str] = mapped_column(default="staff")
     made_at: Mapped[datetime] = mapped_column(server_default=sa.func.now())
@@ -112,7 +112,7 @@ class Staff:
 
 
 def sets_up(base: type) -> None:
-    """Sets the extension up in a shop whose models have the columns of this class."""
+    """Set the extension up in a shop whose models have the columns of this class."""
     app = app_with()
     PayCheckout().init_app(app, SQLAlchemy(app, model_class=type("Base", (base, DeclarativeBase), {})))
 
@@ -123,12 +123,12 @@ def test_a_column_of_the_shops_own_that_no_payment_has_a_value_for_is_refused() 
     sets_up(Staff)
 
 
-# What is known at the first use
+# Checks at the first use
 
 
 @contextmanager
 def bound_to_a_connection(shop: Shop) -> Iterator[None]:
-    """As in tests that roll everything back."""
+    """Bind the session to a connection, as tests do that roll everything back."""
     usual = shop.db.session
     with shop.db.engine.connect() as connection:
         make = sessionmaker(class_=PlainSession, bind=connection, join_transaction_mode="create_savepoint")
@@ -181,14 +181,14 @@ tenant: ContextVar[str] = ContextVar("tenant", default="a")
 
 
 class OfEngines(Session):
-    """Takes the engine of the running tenant."""
+    """A session with the engine of the current tenant."""
 
     def get_bind(self, *arguments: Any, **keywords: Any) -> Any:
         return self._db.engines[None if tenant.get() == "a" else "b"]
 
 
 class OfSchemas(Session):
-    """Takes the schema of the running tenant, by an option of the engine."""
+    """A session with the schema of the current tenant, by an option of the engine."""
 
     def get_bind(self, *arguments: Any, **keywords: Any) -> Any:
         schemas = {None: None if tenant.get() == "a" else "b"}
@@ -196,7 +196,7 @@ class OfSchemas(Session):
 
 
 def of_search_path(shop: Shop) -> None:
-    """Each transaction of the shop begins with the schema of the running tenant."""
+    """Let each transaction of the shop begin with the schema of the current tenant."""
 
     def begin(session: Any, transaction: object, connection: sa.Connection) -> None:
         if tenant.get() == "b":
@@ -234,7 +234,7 @@ def test_a_second_tenant_is_refused_before_a_payment_of_it_is_begun(
 
 
 class Routing(Session):
-    """Reads from a replica, and writes to the primary, as SQLAlchemy's documentation shows."""
+    """A session that reads from a replica and writes to the primary, as in SQLAlchemy's documentation."""
 
     def get_bind(self, mapper: Any = None, clause: Any = None, bind: Any = None, **keywords: Any) -> Any:
         if bind is not None:

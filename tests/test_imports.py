@@ -45,7 +45,7 @@ OPTIONAL = {
 def imports(file: Path, *, at_once: bool = False) -> frozenset[str]:
     """The modules that a file imports, in full.
 
-    :param at_once: only those that are loaded with it, not those inside functions, or for type checkers alone.
+    :param at_once: only imports that run when the module is loaded, not in functions or for type checkers.
     """
     return frozenset(_imports(ast.parse(file.read_text(encoding="utf-8")).body, at_once))
 
@@ -85,10 +85,10 @@ LAYERED = [file for file in FILES if part_of(file) not in BESIDE]
 
 
 def test_imports_point_downwards() -> None:
-    """Also those for type checkers alone, and those inside functions."""
+    """The rule includes imports for type checkers alone, and imports inside functions."""
     assert {part_of(file) for file in LAYERED} == set(LEVEL)
     allowed = {part: {other for other in LEVEL if LEVEL[other] <= LEVEL[part]} for part in LEVEL}
-    # The command line loads the sandbox, whose command it offers, when it is used.
+    # The command line imports the sandbox only when its command is used.
     allowed["cli"].add("sandbox")
     assert {str(file): up for file in LAYERED if (up := ours(imports(file)) - allowed[part_of(file)])} == {}
 
@@ -102,7 +102,7 @@ def test_no_modules_import_each_other_in_a_circle() -> None:
         return imported if imported in names or not imported else module_of(imported.rpartition(".")[0])
 
     graph = {name: {module_of(one) for one in imports(file)} - {name, ""} for name, file in names.items()}
-    # It names the modules of a circle.
+    # The error names the modules of a circle.
     TopologicalSorter(graph).prepare()
 
 

@@ -1,4 +1,4 @@
-"""A copy of a shop's database at another address: it reads and delivers, and sends no money and no reminder."""
+"""A copy of a shop's database at another address reads deposits and runs receivers, but sends no money or reminder."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A merchant's type checker: silent about a right shop, and an error for each mistake."""
+"""A merchant's type checker reports no error for a correct shop, and an error for each mistake."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import flask_paycheckout
 
 pytestmark = pytest.mark.slow("types of a merchant's shop")
 
-# mypy checks the example shop, which shows the rest.
+# mypy also checks the example shop, which uses the other public names.
 SHOP = '''
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def held() -> list[str]:
     return [row.url for row in rows] + [name for name, _ in names] + [newest.order_id if newest else table_name]
 '''
 
-# Each line that ends with a comment is a mistake; the comment is the code of mypy's error.
+# Each line with a comment at its end is a mistake; the comment is the code of mypy's error.
 MISTAKES = """
 from decimal import Decimal
 
@@ -216,7 +216,7 @@ def test_late(paycheckout_sandbox: Sandbox, paycheckout_signals: Signals) -> Non
 
 
 def expected(program: str) -> dict[int, set[str]]:
-    """The codes that each line of a program announces."""
+    """The error codes in the comments of each line of a program."""
     found = (
         (number, re.search(r"  # ([a-z-, ]+)$", line)) for number, line in enumerate(program.splitlines(), start=1)
     )
@@ -227,7 +227,7 @@ def errors(folder: Path, cache: Path) -> dict[str, dict[int, set[str]]]:
     """The codes of mypy's errors, by program and line."""
     (folder / "shop.py").write_text(SHOP)
     (folder / "mistakes.py").write_text(MISTAKES)
-    # The modules that the merchant imports are checked in silence, as they are where they are installed.
+    # mypy reports no errors of imported modules, as for installed packages.
     programs = ["shop.py", "mistakes.py"]
     options = ["--strict", "--follow-imports=silent", "--config-file=", "--no-pretty", f"--cache-dir={cache}"]
     ran = subprocess.run(

@@ -1,4 +1,4 @@
-"""Refusals say what is wrong, and then what to do, in the commands that people type."""
+"""Refusals of commands say what is wrong, and then give a remedy."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ SAID = "--by Ada --why x"
     ],
 )
 def test_what_is_refused_is_told_in_a_sentence(shop: Shop, command: str, exit_code: int, said: str) -> None:
-    """There are a held, a new and a paid checkout, and a payout that waits for approval."""
+    """The shop has a held, a new and a paid checkout, and a payout that waits for approval."""
     shop.costs("12.50", "o-3")
     shop.has_held("o-1")
     shop.starts("o-2")

@@ -1,4 +1,4 @@
-"""Metrics for Prometheus: they tell what happened and what waits, cost a bounded amount, and never stop a payment."""
+"""Metrics for Prometheus: they count events and waiting work, have a bounded cost, and never stop a payment."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ Figures = dict[str, float]
 
 @pytest.fixture(autouse=True)
 def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """However long a read took, the next scrape reads again; the tests' clock stands still."""
+    """Let each scrape read again, although the tests' clock stands still."""
     monkeypatch.setattr(metrics, "_SHARE", 0)
 
 
@@ -64,7 +64,7 @@ def scrapes(shop: Shop, token: str = TOKEN) -> Figures:
 
 
 def counted(before: Figures, after: Figures) -> Figures:
-    """The counts of the time in between, without times."""
+    """The differences of the counters between two scrapes, without durations."""
     more = {name: value - before.get(name, 0) for name, value in after.items() if "_total" in name}
     return {name.removeprefix("paycheckout_"): value for name, value in more.items() if value}
 

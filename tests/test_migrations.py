@@ -1,4 +1,4 @@
-"""The tables come to a merchant's shop by its own migrations, written by Flask-Migrate as docs/production.md says."""
+"""A merchant's own migrations, written by Flask-Migrate as in docs/production.md, create the tables."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class MigratingMerchant(Merchant):
         super().__init__(folder, **SETTINGS, FLASK_SQLALCHEMY_DATABASE_URI=database, **config)
 
     def writes_shop(self, own: str = "") -> None:
-        """Write the shop, with own classes before the extension is made."""
+        """Write the shop, with its own classes before the extension is made."""
         source = shop_source().replace(
             "paycheckout = PayCheckout(app, db)\n",
             f"{own}\nfrom flask_paycheckout.testing import Sandbox\nsandbox = Sandbox()\n"
@@ -56,7 +56,7 @@ class MigratingMerchant(Merchant):
             self.runs(f"{command} {init}" if command.endswith("db init") else command)
 
     def is_clean(self) -> bool:
-        """Whether no migration is wanted."""
+        """Whether Flask-Migrate finds no further change."""
         return CLEAN in self.runs("flask --app shop db check")
 
 

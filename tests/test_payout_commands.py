@@ -1,4 +1,4 @@
-"""The commands about money that goes out: lists, refunds, decisions, sending and proofs."""
+"""The commands about payouts: lists, refunds, decisions, sending and proofs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Planted faults still find what they change; that a test notices each is among the attacks, in `tests/faults`."""
+"""Planted faults still find the code that they change; `tests/faults` runs the tests that must notice them."""
 
 from __future__ import annotations
 

@@ -57,7 +57,7 @@ NAMES = {
     "payment_resolved",
     "payment_reversed",
     "Account",
-    # Money out.
+    # Payouts.
     "PayoutMixin",
     "RequestMixin",
     "UnknownRequest",
@@ -94,7 +94,7 @@ def test_type_checkers_read_the_names_that_programs_import(package: ModuleType) 
 
 
 def test_compiled_modules_alone_give_every_name(tmp_path: Path) -> None:
-    """In an archive of a frozen program there are neither sources nor stubs."""
+    """The archive of a frozen program has neither sources nor stubs."""
     archive = tmp_path / "program.zip"
     with PyZipFile(str(archive), "w") as packed:
         packed.writepy(str(Path(flask_paycheckout.__file__).parent))

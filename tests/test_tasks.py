@@ -1,4 +1,4 @@
-"""The Celery tasks: thin, found under fixed names, and no reason to lose or repeat anything. Workers: `celery/`."""
+"""The Celery tasks: thin, found under fixed names, and they lose and repeat nothing. `tests/celery` tests workers."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_settle_settles(shop: Shop) -> None:
 
 
 def test_settle_does_not_ask_again_when_the_service_fails(shop: Shop, caplog: pytest.LogCaptureFixture) -> None:
-    """The next read is stored with back-off; a task that is retried beside it would press a service in trouble."""
+    """The next read is stored with back-off; a retried task would add load to a failing service."""
     checkout_id = shop.starts()
     shop.service.fails(checkout_id)
     assert run(shop, "flask_paycheckout.settle", checkout_id) is None

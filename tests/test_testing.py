@@ -1,4 +1,4 @@
-"""The pytest plugin: the payments service in process, its time, its faults and webhooks, and what was signalled."""
+"""The pytest plugin: the payments service in process, its time, faults and webhooks, and the recorded signals."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ def test_after_the_test_nothing_listens_any_more(pytester: pytest.Pytester) -> N
             assert paycheckout_sandbox.webhooks == []
         """
     )
-    # In a process of its own: in this one, other tests' shops listen for as long as they live.
+    # In a separate process, because shops of other tests in this process still listen.
     pytester.runpytest_subprocess("-p", "no:randomly", "-p", "no:cacheprovider").assert_outcomes(passed=3)
 
 
@@ -302,7 +302,7 @@ def test_switches_change_and_a_snapshot_brings_the_sandbox_back(
 def test_where_time_stands_still_calls_are_signed_by_the_sandboxs_clock(
     paycheckout: PayCheckout, paycheckout_sandbox: Sandbox, stops: Callable[[], AbstractContextManager[Any]]
 ) -> None:
-    # As in a merchant's tests.
+    # A merchant's tests use the machine's time.
     world(paycheckout_sandbox.app).clock.machine = machine_time
     with stops():
         checkout = paycheckout.start("o-1")

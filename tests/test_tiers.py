@@ -1,4 +1,4 @@
-"""README's test command: it uses all cores, leaves out the attacks, and ends with a short summary."""
+"""README's test command: it uses all cores, skips the attacks, and ends with a short summary."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ def test_an_amount_is_kept_exactly(amount: Any, currency: str, kept: str) -> Non
 
 
 def test_a_long_text_that_is_no_number_is_refused_at_once() -> None:
-    """A shop may pass on what a stranger typed; the time grows with the length, not with its square."""
+    """A shop may pass on a stranger's input; the time must grow linearly with its length."""
     began = time.process_time()
     with pytest.raises(ValueError, match="is not a decimal number"):
         Pay("1" * 30_000 + "x", "USD")
@@ -116,7 +116,7 @@ def test_a_currency_that_is_no_string_is_a_type_error() -> None:
 
 
 def test_a_currency_that_the_standard_has_withdrawn_is_one_still() -> None:
-    """Its payments and refunds are under way, or stored."""
+    """Payments and refunds in it may be under way, or stored."""
     assert Pay("12.50", "BGN").amount == Decimal("12.50")
     with pytest.raises(ValueError, match="more decimals"):
         Pay("12.505", "BGN")

@@ -1,4 +1,4 @@
-"""Files that others have made are listed with their licences, in a file that the wheel contains."""
+"""Files from other projects are listed with their licences in a file of the wheel."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
 VENDORED = tomllib.loads((ROOT / "flask_paycheckout" / "vendored.toml").read_text(encoding="utf-8"))["vendored"]
-#: Kinds of files that are our own wherever they stand; Python's are, and pages with what translates them.
+#: Kinds of files that are our own in every folder: Python files, pages and their translations.
 OWN = {".py", ".html", ".po", ".mo", ".typed", ".pyc", ".toml"}
 OWN_FILES = {
     *(f"flask_paycheckout/static/{name}" for name in ("copy.js", "owner.css", "paycheckout.css", "status.js")),

@@ -1,6 +1,6 @@
-"""Pytest plugin: a whole run leaves out the attacks, which take most of the time, and says so.
+"""Pytest plugin: a whole run skips the attacks, which take most of the time, and reports it.
 
-`python -m pytest` runs what a change usually breaks; `--all` runs everything; `--rest` runs what the first left out.
+`python -m pytest` runs the tests that a change usually breaks; `--all` runs all tests; `--rest` runs the skipped ones.
 A folder, file or test that is named on the command line runs completely.
 """
 
@@ -11,7 +11,7 @@ from typing import Literal
 
 import pytest
 
-#: Folders of attacks, those with the longest tests first.
+#: Folders of attacks, with the longest tests first.
 FOLDERS = (
     *("crash", "states", "databases", "races", "availability", "celery", "browser", "faults", "soak", "benchmarks"),
 )
@@ -28,14 +28,14 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def is_whole(config: pytest.Config) -> bool:
-    """Whether all tests were asked for, and no folder, file or test by name."""
-    # Workers of xdist get the paths that the process that started them found.
+    """Whether the command line names no folder, file or test."""
+    # Workers of xdist get the paths from the process that started them.
     folders = [config.rootpath / folder for folder in config.getini("testpaths")]
     return [Path(argument).resolve() for argument in config.args] == folders
 
 
 def attack(config: pytest.Config, path: Path) -> str | None:
-    """The folder of an attack in which a file or folder is; None for usual ones."""
+    """The folder of attacks that contains a file or folder; None for usual tests."""
     below = path.relative_to(config.rootpath).parts if path.is_relative_to(config.rootpath) else ()
     return below[1] if len(below) > 1 and below[0] == "tests" and below[1] in FOLDERS else None
 
@@ -47,7 +47,7 @@ def is_attack(item: pytest.Item) -> bool:
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> Literal[True] | None:
-    """Leave the attacks' folders unread, which saves their imports."""
+    """Do not collect the attacks' folders, which saves their imports."""
     unread = config.option.tier == "usual" and is_whole(config) and attack(config, collection_path)
     return True if unread else None
 
@@ -65,7 +65,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.hookimpl(trylast=True, specname="pytest_collection_modifyitems")
 def pytest_begin_with_the_longest(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Let each worker of xdist begin with its share of the attacks, the longest first: it gets a piece of the list."""
+    """Let each worker of xdist begin with its share of the attacks, the longest first: it gets a part of the list."""
     workers: int = getattr(config, "workerinput", {}).get("workercount", 1)
     slow = [item for item in items if item.get_closest_marker("slow") is not None]
     in_folders = [item for folder in FOLDERS for item in items if attack(config, item.path) == folder]

@@ -1,7 +1,7 @@
 """`python -m tests.translating`: brings the catalogues of the customers' pages up to date with the source.
 
-New messages come into every `.po` untranslated, changed ones are marked fuzzy, and what is translated is compiled.
-Translate what is new, take the mark "fuzzy" away where the old words are still right, and run it again.
+New messages are added to every `.po` untranslated, changed ones are marked fuzzy, and translations are compiled.
+Translate the new messages, remove the mark "fuzzy" where the old translation is still right, and run it again.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ from flask_paycheckout.translations.catalogues import DOMAIN, FOLDER, LANGUAGES
 from flask_paycheckout.views import page_text, receipt_text, refund_text, status_text
 
 PACKAGE = FOLDER.parent
-# All that a customer reads stands in these modules; the templates have no words of their own.
+# All texts for customers are in these modules; the templates contain none.
 SOURCES = (status_text, page_text, receipt_text, refund_text)
 KEYWORDS = {"gettext": None, "ngettext": (1, 2)}
-# The headers that git knows better, and those that would change with every Babel.
+# Headers with facts that git records, and headers that change with every Babel version.
 _LEFT_OUT = ("Report-", "POT-", "PO-", "Last-Translator", "Language-Team", "Generated-By")
 
 
 def extracted() -> Catalog:
-    """Every message of the source: the texts of its constants, and those that its functions look up."""
+    """Every message of the source: the texts of its constants, and the messages that its functions look up."""
     catalog = _new(None)
     for source in SOURCES:
         file = Path(source.__file__ or "")
@@ -59,12 +59,12 @@ def texts_of(value: object) -> Iterator[str]:
 
 
 def po_file(language: str) -> Path:
-    """Where a language's translations are written by people."""
+    """The file in which people write a language's translations."""
     return FOLDER / language / "LC_MESSAGES" / f"{DOMAIN}.po"
 
 
 def read(language: str) -> Catalog:
-    """A language's translations as they stand in the source."""
+    """A language's translations in the source."""
     with po_file(language).open("rb") as file:
         return read_po(file, locale=language, domain=DOMAIN)
 

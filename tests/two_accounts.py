@@ -1,4 +1,4 @@
-"""A second merchant account for tests that one account is enough for: half of the orders and payouts are its own.
+"""A second merchant account for tests that need only one: half of the orders and payouts belong to it.
 
 Every call is compared with the account whose checkout or payout it is about.
 """
@@ -26,15 +26,15 @@ SECOND = "second"
 def account_of(name: str) -> str:
     """The account of an order or of a payout's reference: the second one if the name ends with an odd digit.
 
-    Every process knows it by the name alone.
+    The name alone decides, so that every process finds the same account.
     """
     return SECOND if name[-1:] in tuple("13579") else ""
 
 
 def keys_of_second(sandbox: Sandbox | None, client_id: str) -> Account:
-    """The second account's keys, in the sandbox or of a service that takes any.
+    """The second account's keys, in the sandbox, or for a service that accepts any keys.
 
-    :param client_id: of the account of the settings.
+    :param client_id: the client id of the settings' account.
     """
     client_id, secret, token = f"{client_id}-{SECOND}", f"canary-secret-of-{SECOND}", f"canary-token-of-{SECOND}"
     if sandbox is not None and sandbox.account(SECOND).client_id != client_id:
@@ -49,13 +49,13 @@ def gets_two_accounts(paycheckout: PayCheckout, keys: Account) -> None:
 
 
 def signed_by(request: httpx.Request) -> str:
-    """The account whose keys or access token a request was made with; those of the second contain its name."""
+    """The account whose keys or access token signed a request; the second account's contain its name."""
     signed = request.headers.get("X-Client-ID") or request.headers.get("Authorization", "").split()[-1]
     return SECOND if SECOND in signed else ""
 
 
 class Signatures(httpx.BaseTransport):
-    """A transport that remembers who made what, and notes whoever asks for what another account made."""
+    """A transport that records which account made each object, and each call for another account's object."""
 
     def __init__(self, inner: httpx.BaseTransport) -> None:
         self._inner = inner
@@ -76,7 +76,7 @@ class Signatures(httpx.BaseTransport):
             self.made |= dict.fromkeys(_values(b"reference", sent), account)
         answer = self._inner.handle_request(request)
         if request.method == "POST":
-            # An id that a faulty service gives again stays with whoever made it first.
+            # If a faulty service repeats an id, the id belongs to the first account.
             self.made = dict.fromkeys(_values(b"(?:id|disbursementId)", answer.read()), account) | self.made
         return answer
 
@@ -84,7 +84,7 @@ class Signatures(httpx.BaseTransport):
         self._inner.close()
 
     def check(self, shop: Shop, sandbox: Sandbox | None) -> None:
-        """Compare what was stored with who made it."""
+        """Compare the stored accounts with the accounts that made the objects."""
         assert self.wrong == []
         stored: dict[str, str] = {}
         models = shop.runtime.models
@@ -99,12 +99,12 @@ class Signatures(httpx.BaseTransport):
         }
         for line in sandbox.control("GET", "requests") if sandbox is not None else ():
             found = stored.get(line["target"].rsplit("/", 1)[1])
-            # Without an account no signature was looked at, as a fault of the test struck before.
+            # Without an account, an injected fault answered the call before the signature was checked.
             if found is not None and line["account"] is not None:
                 assert line["account"] == (found or "default"), line
 
 
 def _values(name: bytes, body: bytes) -> list[str]:
-    """The values of a field, wherever it stands."""
+    """The values of a field anywhere in a body."""
     found: list[Any] = re.findall(rb'"%s"\s*:\s*("(?:[^"\\]|\\.)*")' % name, body)
     return [msgspec.json.decode(value, type=str) for value in found]

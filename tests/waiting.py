@@ -1,4 +1,4 @@
-"""Waiting for what another process does."""
+"""Waiting for another process."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ __all__ = ["eventually"]
 
 
 def eventually(condition: Callable[[], object], seconds: float = 60, pause: float = 0.02) -> None:
-    """Return as soon as the condition holds, which is looked at after each pause.
+    """Return as soon as the condition holds; it is checked after each pause.
 
     :raises AssertionError: it did not hold within this time.
     """
