@@ -1,1 +1,1 @@
-"""Programs that measure, one for each row of a table. They are no tests: each prints figures taken side by side."""
+"""Measuring programs, one for each row of a table. They are not tests: each prints figures measured side by side."""

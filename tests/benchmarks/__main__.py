@@ -13,7 +13,7 @@ from tests.benchmarks.measuring import Figures, Options, Row, short
 from tests.benchmarks.peers import peers_python
 from tests.postgres import running_server
 
-#: Rounds, and the part of the work, of a full measurement and of a rough one.
+#: The rounds and the share of the work of a full measurement, and of a quick one.
 _FULL, _QUICK = (5, 1.0), (3, 0.2)
 
 ROWS = {

@@ -1,4 +1,4 @@
-"""One call of the client with its typed answer, beside `httpx.Client`, which it uses itself, with `json.loads`."""
+"""One call of the client with its typed answer, compared with `httpx.Client`, which it uses, and `json.loads`."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ KINDS = {"sqlite": "SQLite, WAL", POSTGRESQL: "PostgreSQL"}
 def fresh_database(server: str | None) -> Iterator[str]:
     """The address of an empty database: on this PostgreSQL server, or else a SQLite file in WAL mode.
 
-    The journal mode is the file's own, so every program that opens it has the same.
+    The file stores its journal mode, so every program that opens it uses the same mode.
     """
     if server is not None:
         with empty_database(server) as address:

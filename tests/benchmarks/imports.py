@@ -1,7 +1,7 @@
-"""The cost of loading the extension, beside what a shop loads anyway.
+"""The cost of loading the extension, compared with the modules that a shop loads anyway.
 
-Each import has a fresh interpreter; its own start does not count. Bytecode is there, as in every installed package: the
-round that does not count compiles it.
+Each import runs in a new interpreter, whose own start does not count. Bytecode exists, as in every installed package:
+the warm-up round compiles it.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Prints what each index of the checkout table is for: python -m tests.benchmarks.indexes
+"""Prints the use of each index of the checkout table: python -m tests.benchmarks.indexes
 
-A shop with very many checkouts is asked what a shop and its owner ask. Each query on the table is then timed as it is,
-and without each index that its plan uses, on PostgreSQL, which drops an index and takes that back.
+A shop with very many checkouts runs the calls of a shop and its owner. Each query on the table is then timed with all
+indexes, and without each index that its plan uses, on PostgreSQL, which can roll back the drop of an index.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from tests.views.owner import opens, opens_view
 _TABLE = "paycheckout_checkout"
 _ACCOUNTS = 10
 _LONGEST = "30s"
-# Of a hundred checkouts: the first ones have this status. Each order has two of them.
+# The number of checkouts with each status in a hundred. Each order has two checkouts.
 _STATES = {"paid": 70, "abandoned": 24, "held": 1, "rejected": 2, "pending": 2, "created": 1}
 
 
@@ -64,7 +64,7 @@ def main() -> None:
 
 
 def _store(shop: Shop, stored: int) -> None:
-    """Store checkouts of two years, made of one row by the database itself."""
+    """Store checkouts of two years, which the database itself copies from one row."""
     shop.has_paid()
     shop.paycheckout.account(lambda name: Account(f"client-{name}", "s" * 32))
     columns = [column.name for column in shop.runtime.models.checkouts.c if column.name != "id"]
@@ -91,7 +91,7 @@ def _store(shop: Shop, stored: int) -> None:
     }
     chosen = ", ".join(values.get(name, name) for name in columns)
     kept = ", ".join(set(columns) - {*values})
-    # All parts of it stand here.
+    # No outside text: all parts of the statement are made here.
     statement = f"""
         INSERT INTO {_TABLE} ({", ".join(columns)})
         SELECT {chosen}
@@ -106,7 +106,7 @@ def _store(shop: Shop, stored: int) -> None:
 
 
 def _asked(shop: Shop) -> list[Query]:
-    """Ask all that a shop and its owner ask; gives each statement on the table once."""
+    """Run all calls of a shop and its owner; returns each statement on the table once."""
     queries: dict[str, Query] = {}
 
     def note(connection: Any, cursor: Any, text: str, parameters: Any, *_: object) -> None:
@@ -169,7 +169,7 @@ def _measure(connection: sa.Connection, query: Query) -> None:
 
 
 def _explained(connection: sa.Connection, query: Query, before: str = "SELECT 1") -> tuple[float, set[str]]:
-    """The milliseconds of a statement, and the indexes that its plan uses; nothing that it changes stays."""
+    """The milliseconds of a statement, and the indexes that its plan uses; its changes are rolled back."""
     transaction = connection.begin()
     try:
         connection.exec_driver_sql(f"SET LOCAL statement_timeout = '{_LONGEST}'")
@@ -177,7 +177,7 @@ def _explained(connection: sa.Connection, query: Query, before: str = "SELECT 1"
         explained = connection.exec_driver_sql(f"EXPLAIN (ANALYZE, FORMAT JSON) {query.text}", query.parameters)
         (told,) = explained.scalar_one()
     except sa.exc.DBAPIError as error:
-        # An index of a unique column cannot be dropped; too long a wait is as good as none.
+        # The index of a unique column cannot be dropped; a timeout counts as infinite time.
         return (float("inf") if "timeout" in str(error) else float("nan")), set()
     finally:
         transaction.rollback()

@@ -54,7 +54,7 @@ def _burst(database: str, site: Ours) -> None:
     paid = sa.text("SELECT count(*) FROM paycheckout_checkout WHERE status = 'paid'")
 
     def settled() -> bool:
-        # The reads that the limit of web requests leaves to it, as a shop runs it each minute.
+        # A shop runs reconcile each minute; it does the reads beyond the limit of web requests.
         site.reconcile()
         with site.engine.connect() as connection:
             return int(connection.execute(paid).scalar_one()) >= _WEBHOOKS
@@ -86,7 +86,7 @@ def _answer(server: Server, request: bytes) -> Answer:
 
 @contextmanager
 def _visitor(server: Server) -> Iterator[list[Answer]]:
-    """Somebody who looks at a page of the shop's own again and again."""
+    """A visitor who loads a page of the shop's own again and again."""
     answers: list[Answer] = []
     ended = threading.Event()
 

@@ -1,7 +1,7 @@
 """Contenders measured in turns.
 
-Other load of the machine falls on all contenders of a round alike, so a ratio is taken within each round, and the
-median of these ratios is shown. Processor time is far less disturbed by other load than the pace is; both are shown.
+Other load of the machine affects all contenders of a round alike, so a ratio is computed within each round, and the
+median of these ratios is shown. Other load affects processor time far less than the pace; both are shown.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ OURS, SAME_STACK, SAME_PROMISES, PEER = "ours", "same stack", "same promises", "
 CPU_MS, MS, PER_SECOND = "CPU ms", "ms", "per second"
 
 Contender = Callable[[], Mapping[str, float]]
-"""One round of work; gives its figures by name."""
+"""One round of work, which returns its figures by name."""
 
 Figures = dict[str, dict[str, list[float]]]
 """For each contender, for each figure, its value in every round."""
@@ -51,7 +51,7 @@ class Figure:
         return self.name if self.over is None else f"{self.name} to {self.over}'s"
 
     def in_rounds(self, figures: Figures) -> list[float]:
-        """The value in each round; none when a contender is missing."""
+        """The value in each round; empty if a contender is missing."""
         ours = figures[OURS][self.name]
         if self.over is None:
             return ours
@@ -61,9 +61,9 @@ class Figure:
 
 @dataclass(frozen=True)
 class Row:
-    """A row of the table: what is measured, between whom, and what is shown of it.
+    """A row of the table: its work, its contenders, and the figures that it shows.
 
-    :ivar contenders: sets up who is measured. Called with what `databases.fresh_database` wants.
+    :ivar contenders: sets up the contenders. Called with the argument of `databases.fresh_database`.
     :ivar on_databases: whether it is measured on each kind of database.
     """
 
@@ -74,7 +74,7 @@ class Row:
     on_databases: bool = False
 
     def measured(self, options: Options, database: str | None = None) -> Figures:
-        """Every contender once in each round, each round beginning with another one."""
+        """Measure every contender once in each round; each round begins with another contender."""
         with self.contenders(options, database) as contenders:
             # The first round of each warms it up.
             for contender in contenders.values():
@@ -97,7 +97,7 @@ def short(value: float) -> str:
 
 
 def repeated(work: Callable[[], object], times: int) -> Contender:
-    """A contender that does some work in this process so many times; figures of one time."""
+    """A contender that repeats some work in this process; its figures are for one repetition."""
     return partial(_repeat, work, times)
 
 

@@ -2,7 +2,7 @@
 
 It stores the checkout with its event before the customer is sent away. For a webhook it reads the checkout, asks the
 service, and in one transaction locks and reads the order's payments, moves the checkout, books the payment, stores the
-event, lets the receiver write, and marks it as run. It has no second caller, no error and no setting to care for.
+event, lets the receiver write, and marks it as run. It has one caller, no error handling and no settings.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class _Statements:
 
 
 def make_app() -> Flask:
-    """The app; each process opens its connections when first asked."""
+    """The app; each process opens its connections at its first request."""
     app = Flask("same_promises")
     app.config.update(
         SECRET_KEY="a-secret-key-of-many-characters", SQLALCHEMY_DATABASE_URI=os.environ["BENCH_DATABASE"]

@@ -1,7 +1,7 @@
-"""The same-stack floor: the least that does the job with the libraries that the extension itself stands on.
+"""The same-stack floor: the least code that does the job with the libraries that the extension uses.
 
 A Flask app with a secret key, SQLAlchemy Core on the engine of Flask-SQLAlchemy, and one `httpx.Client`.
-It checks what must be checked for the money to be right, and promises nothing else.
+It makes the checks without which the money could be wrong, and promises nothing else.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ def _service() -> httpx.Client:
 
 
 def asked(method: str, path: str, body: str | None = None) -> Any:
-    """The `data` that the service answers."""
+    """The `data` of the service's answer."""
     answer = _service().request(method, path, content=body, headers={"Content-Type": "application/json"})
     return json.loads(answer.content, parse_float=Decimal)["data"]
 
 
 def make_app() -> Flask:
-    """The app; each process opens its connections when first asked."""
+    """The app; each process opens its connections at its first request."""
     app = Flask("same_stack")
     app.config.update(
         SECRET_KEY="a-secret-key-of-many-characters", SQLALCHEMY_DATABASE_URI=os.environ["BENCH_DATABASE"]

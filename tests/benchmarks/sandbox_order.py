@@ -1,6 +1,6 @@
-"""A whole paid order against the sandbox in this process, as a shop's own test has it, and a fresh sandbox for each.
+"""A whole paid order against the sandbox in this process, as in a shop's own test, with a new sandbox for each.
 
-Started, a method picked, paid, the webhook delivered, and `order_paid` signalled.
+The order is started, a method is picked, it is paid, the webhook is delivered, and `order_paid` is sent.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ FRESH = "ms for a fresh sandbox"
 
 @contextmanager
 def _paying() -> Iterator[Callable[[], object]]:
-    """A function that pays one more order."""
+    """Yields a function that pays one more order."""
     sandbox = Sandbox()
     numbers, paid = count(), list[str]()
 

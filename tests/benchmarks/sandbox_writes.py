@@ -1,6 +1,6 @@
-"""`POST /v1/checkout`, signed and stored, on the sandbox's own server in one process; and how soon it is ready.
+"""`POST /v1/checkout`, signed and stored, on the sandbox's own server in one process; and the time until it is ready.
 
-Its peer stores what is sent to it as well, in memory. moto's server puts an item into a table of DynamoDB: of its
+Its peer stores the sent data too, in memory. moto's server puts an item into a table of DynamoDB: of its
 services this was the fastest write that it keeps (processor time of each: DynamoDB 1.5 ms; a secret 1.6; a parameter of
 SSM 1.6; Kinesis 1.7; S3 1.8; a message in SQS 9, and more with each that waits).
 """
@@ -32,7 +32,7 @@ _NUMBERS = itertools.count()
 _PATIENCE = 30.0
 
 Exchange = Callable[[http.client.HTTPConnection], None]
-"""Sends one write over a kept connection, and reads its answer."""
+"""A function that sends one write over a kept connection and reads its answer."""
 
 
 def _create_checkout(connection: http.client.HTTPConnection) -> None:
@@ -77,7 +77,7 @@ def _connected(port: int) -> Iterator[http.client.HTTPConnection]:
 
 
 def _contender(command: list[str], times: int, exchange: Exchange, prepare: Exchange | None = None) -> Contender:
-    """Starts a server by this command, which wants a port last, and measures its start and its pace."""
+    """Start a server with this command, which takes the port last, and measure its start and its pace."""
 
     def contender() -> dict[str, float]:
         port, began = free_port(), time.perf_counter()
@@ -97,7 +97,7 @@ def _contender(command: list[str], times: int, exchange: Exchange, prepare: Exch
 
 
 def _written(pid: int, port: int, exchange: Exchange, times: int) -> dict[str, float]:
-    """The pace of so many writes, by a few customers at once."""
+    """The pace of this number of writes, by a few customers at the same time."""
     spent, began = processor_seconds(pid), time.perf_counter()
 
     def customer(_: int) -> None:

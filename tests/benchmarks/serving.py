@@ -1,4 +1,4 @@
-"""Web applications under gunicorn with two sync workers, what their workers spend, and somebody who asks them."""
+"""Web applications under gunicorn with two sync workers, their use of processor and memory, and a client for them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _PATIENCE = 30.0
 
 @dataclass(frozen=True)
 class Server:
-    """A web application that runs.
+    """A running web application.
 
     :ivar port: on the loopback interface.
     :ivar pid: of gunicorn's own process.
@@ -47,7 +47,7 @@ class Server:
         return {PER_SECOND: len(requests) / seconds, CPU_MS: 1000 * spent / len(requests)}
 
     def mebibytes(self) -> float:
-        """The memory of gunicorn and its workers; what several share counts once."""
+        """The memory of gunicorn and its workers; shared memory counts once."""
         rolls = [Path(f"/proc/{pid}/smaps_rollup").read_text() for pid in (self.pid, *self.workers())]
         return sum(int(roll.partition("Pss:")[2].split()[0]) for roll in rolls) / 1024
 
@@ -56,8 +56,8 @@ class Server:
 
 
 def processor_seconds(pid: int) -> float:
-    """The processor time that a process has spent, threads that ended included."""
-    # Linux' number of the clock that clock_getcpuclockid(3) gives for a process.
+    """The processor time that a process has used, including ended threads."""
+    # The number that clock_getcpuclockid(3) returns for a process on Linux.
     return time.clock_gettime((~pid << 3) | 2)
 
 
@@ -69,11 +69,11 @@ def running_server(
     python: str = sys.executable,
     folder: Path = _ROOT,
 ) -> Iterator[Server]:
-    """Gunicorn with `application`, written `module:factory()`.
+    """Run gunicorn with `application`, written `module:factory()`.
 
-    :param options: more of gunicorn's.
-    :param python: of the environment that has it.
-    :param folder: where its module is imported from.
+    :param options: further options of gunicorn.
+    :param python: the Python of the environment that has the application.
+    :param folder: the folder from which its module is imported.
     """
     with socket.create_server(("127.0.0.1", 0), backlog=256) as listening:
         descriptor = listening.fileno()

@@ -1,4 +1,4 @@
-"""A merchant's shop as it runs in production: every order costs 12.50 USD, one receiver writes a row for a paid one."""
+"""A merchant's shop with production settings: every order costs 12.50 USD, and a receiver writes a row when paid."""
 
 from __future__ import annotations
 

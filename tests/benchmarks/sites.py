@@ -1,4 +1,4 @@
-"""One shop on each contender, and the requests that make it work: each a browser's, or the service's webhook."""
+"""A shop for each contender, and the requests that it serves, from a browser or as the service's webhook."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ _TABLES = (
 
 
 class Site:
-    """A contender's shop: as it stands here the same-stack floor's, and the others say where they differ."""
+    """A contender's shop. This class is the shop of the same-stack floor; subclasses override the differences."""
 
     def __init__(self, server: Server, engine: sa.Engine) -> None:
         self.server = server
         self.engine = engine
 
     def starts(self, numbers: range) -> list[bytes]:
-        """Requests that each start to pay an order of its own; answered 303."""
+        """Requests that each start a payment for a different order; answered 303."""
         return [request_of("POST", f"/orders/new-{number}/checkout") for number in numbers]
 
     def store(self, kind: str, numbers: range) -> None:
-        """Store checkouts: `due`, nothing known about them yet, or `paid` long ago."""
+        """Store checkouts: `due`, without a read so far, or `paid` long ago."""
         status = "paid" if kind == "paid" else "created"
         rows = [{"id": f"chk-{kind}-{n:09}", "order": f"ord-{kind}-{n:09}", "status": status} for n in numbers]
         with self.engine.begin() as connection:
@@ -55,12 +55,12 @@ class Site:
         return "/webhook"
 
     def questions(self, numbers: range) -> list[bytes]:
-        """Requests for how paid orders stand, in JSON; answered 200."""
+        """Requests for the status of paid orders, in JSON; answered 200."""
         return [request_of("GET", f"/orders/ord-paid-{n:09}/status") for n in numbers]
 
 
 class Ours(Site):
-    """The extension's. A second app in this process on the same database knows the keys and the tables."""
+    """The extension's shop. A second app in this process on the same database gives the keys and the tables."""
 
     def __init__(self, server: Server, shop: Shop) -> None:
         super().__init__(server, shop.runtime.engine())
@@ -86,7 +86,7 @@ class Ours(Site):
                     "next_read_at": None if is_paid else datetime.now(UTC) - timedelta(minutes=1),
                     "revision": int(is_paid),
                     "webhooks": int(is_paid),
-                    # The first one has just been read, as it is when the service repeats it.
+                    # The checkout has just been read, as when the service repeats a webhook.
                     "webhook_read_at": datetime.now(UTC) if is_paid else None,
                 }
             )
@@ -113,7 +113,7 @@ def running_ours(database: str | None, service: str, *options: str) -> Iterator[
             "FLASK_SQLALCHEMY_DATABASE_URI": address,
             "FLASK_PAYCHECKOUT_BASE_URL": service,
             "FLASK_ATOMIC": "true",
-            # Longer than a round takes.
+            # Seconds, more than a round takes.
             "FLASK_PAYCHECKOUT_WEBHOOK_COOLDOWN": "300",
         }
         with running_server("tests.shop_app:create_app()", settings, *options) as server:
@@ -132,7 +132,7 @@ def running_floor(database: str | None, service: str) -> Iterator[Site]:
 
 
 class SamePromises(Ours):
-    """The floor's that promises the same, on the extension's tables."""
+    """The shop of the floor with the same promises, on the extension's tables."""
 
     def starts(self, numbers: range) -> list[bytes]:
         return Site.starts(self, numbers)

@@ -1,7 +1,7 @@
-"""A payments service that does as little as one can: every deposit is completed with 12.50 USD.
+"""A payments service that does as little as possible: every deposit is completed with 12.50 USD.
 
-A checkout is whatever was asked for, with an id of its own. Runs in a process of its own, so that what it costs is not
-counted as the measured program's.
+Every create returns a checkout with a new id. The service runs in a separate process, so that its cost is not counted
+as the measured program's.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ _NUMBERS = itertools.count(1)
 
 @contextmanager
 def running_stub(seconds: float = 0) -> Iterator[str]:
-    """The address of such a service.
+    """Run the service; yields its address.
 
-    :param seconds: it takes for each answer.
+    :param seconds: the delay of each answer.
     """
     with subprocess.Popen([sys.executable, "-m", __name__, str(seconds)], stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None

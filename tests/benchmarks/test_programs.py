@@ -1,4 +1,4 @@
-"""Every program runs, on the smallest of sizes; nobody judges what it measures."""
+"""Every program runs with the smallest size; the tests do not judge its figures."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from tests.benchmarks.__main__ import ROWS, main
 from tests.benchmarks.measuring import CPU_MS, PEER, Options
 
 
-# One of the rows that serve our shop and its floor: the others differ in the requests, and start as many servers.
+# "start" stands for all rows that serve our shop and its floors: they differ in their requests only.
 @pytest.mark.parametrize("name", ["start", "client_call", "imports", "sandbox_order"])
 def test_a_program_measures_ours_and_its_floor(name: str) -> None:
     row = ROWS[name]
     figures = row.measured(Options(rounds=1, scale=0.0))
-    # So little work may take less than a tick of the clock that counts another process's processor time.
+    # This little work may take less than a tick of the clock for another process's processor time.
     shown = [figure for figure in row.shown if figure.over != PEER and figure.name != CPU_MS]
     assert all(value > 0 for figure in shown for value in figure.in_rounds(figures))
 

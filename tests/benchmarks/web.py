@@ -23,7 +23,7 @@ from tests.benchmarks.sites import Site, running_floor, running_ours, running_sa
 from tests.benchmarks.stub import running_stub
 
 Requests = Callable[[Site, range], list[bytes]]
-"""Makes a request for each number, and stores what it needs."""
+"""A function that makes a request for each number, and stores the rows that it needs."""
 
 
 def _first_webhooks(site: Site, numbers: range) -> list[bytes]:
@@ -43,8 +43,8 @@ def _questions(site: Site, numbers: range) -> list[bytes]:
 
 def _row(name: str, title: str, requests: Requests, *shown: Figure, full: int, status: int = 200) -> Row:
     """
-    :param full: requests of a full round.
-    :param status: every answer's.
+    :param full: the number of requests of a full round.
+    :param status: the status of every answer.
     """
 
     @contextmanager
@@ -57,7 +57,7 @@ def _row(name: str, title: str, requests: Requests, *shown: Figure, full: int, s
 
         with ExitStack() as stack:
             service = stack.enter_context(running_stub())
-            # Each has a database of its own, and all are up at the same time.
+            # Each has its own database, and all run at the same time.
             sites = {
                 OURS: stack.enter_context(running_ours(database, service)),
                 SAME_STACK: stack.enter_context(running_floor(database, service)),

@@ -1,4 +1,4 @@
-"""The peers: other packages that do the same job, installed into a virtual environment of their own when asked for."""
+"""The peers: other packages that do the same job, installed into their own virtual environment on request."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PACKAGES = (
 
 
 def peers_python(folder: str) -> str:
-    """The Python of the environment in this folder, made and filled first when that is not done.
+    """The Python of the environment in this folder, which is made and filled first if necessary.
 
     :raises subprocess.CalledProcessError: a package could not be installed.
     """

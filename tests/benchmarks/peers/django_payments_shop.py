@@ -27,7 +27,7 @@ def _database(address: str) -> dict[str, Any]:
     }
 
 
-# As a small shop has them in production: no middleware that its routes have no use for.
+# The settings of a small shop in production, without middleware that its routes do not need.
 settings.configure(
     SECRET_KEY="bench-" + "x" * 50,
     ALLOWED_HOSTS=["*"],
@@ -37,7 +37,7 @@ settings.configure(
     ROOT_URLCONF=__name__,
     USE_TZ=True,
     LOGGING_CONFIG=None,
-    # The tables as they are now, not by way of all that they once were.
+    # Tables are created in their current form, without running old migrations.
     MIGRATION_MODULES={"payments": None, "bench": None},
     PAYMENT_HOST="127.0.0.1",
     PAYMENT_MODEL="bench.Payment",
@@ -55,7 +55,7 @@ from payments import PaymentStatus, RedirectNeeded  # noqa: E402
 from payments.core import BasicProvider  # noqa: E402
 from payments.signals import status_changed  # noqa: E402
 
-# Its connection is kept, as those to the database are.
+# The connection is kept, like the database's connections.
 _service = requests.Session()
 _service.trust_env = False
 _address = os.environ["BENCH_SERVICE"]

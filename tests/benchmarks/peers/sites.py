@@ -1,4 +1,4 @@
-"""The peer's shop: where its application is, and the requests that it wants."""
+"""The peer's shop: the place of its application, and the requests that it takes."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from tests.benchmarks.serving import running_server
 from tests.benchmarks.sites import Site
 
 _FOLDER = Path(__file__).parent
-# Its application; run as a program it makes the tables.
+# The application's module, which makes the tables when run as a program.
 _MODULE = "django_payments_shop"
 
 
 class DjangoPayments(Site):
-    """django-payments with a provider for the service, as its documentation has one written."""
+    """django-payments with a provider for the service, written as in its documentation."""
 
     def store(self, kind: str, numbers: range) -> None:
         columns = {
