@@ -1,4 +1,4 @@
-"""The system's Chromium, one at a time in a process: two of its drivers in one do not get on."""
+"""The system's Chromium, one at a time in a process, because two drivers in one process disturb each other."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from playwright.sync_api import Browser, Page, Playwright, expect, sync_playwrig
 
 from tests.optional_parts import chromium
 
-# Milliseconds that a loaded machine may take; what holds earlier is seen earlier.
+# Milliseconds that a loaded machine may take; waits end as soon as their condition holds.
 PATIENCE = 60_000
 expect.set_options(timeout=PATIENCE)
 
 
 @contextmanager
 def opened(playwright: Playwright, path: Path) -> Iterator[Browser]:
-    """The Chromium of this path, which talks to nobody by itself."""
+    """Run the Chromium at this path, without network connections of its own."""
     browser = playwright.chromium.launch(
         executable_path=path,
         args=[
@@ -27,7 +27,7 @@ def opened(playwright: Playwright, path: Path) -> Iterator[Browser]:
             "--disable-gpu",
             "--disable-quic",
             "--disable-background-networking",
-            # Names for hosts that a browser does not take for this machine.
+            # Host names that a browser does not treat as this machine.
             "--host-resolver-rules=MAP *.test 127.0.0.1",
         ],
     )
@@ -37,7 +37,7 @@ def opened(playwright: Playwright, path: Path) -> Iterator[Browser]:
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    """A browser for a module's tests: its driver's event loop is in the thread where others may run their own."""
+    """A browser for a module's tests only, because its driver's event loop occupies the thread."""
     path = chromium()
     with sync_playwright() as playwright, opened(playwright, path) as browser:
         yield browser
@@ -45,7 +45,7 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture
 def new_page(browser: Browser) -> Iterator[Callable[..., Page]]:
-    """Makes pages of browsers that know nothing of each other: another device each."""
+    """Makes pages of separate browsers, each of which stands for another device."""
     with ExitStack() as contexts:
 
         def make(**options: Any) -> Page:
@@ -58,7 +58,7 @@ def new_page(browser: Browser) -> Iterator[Callable[..., Page]]:
 
 
 def heading(page: Page, words: str) -> None:
-    """Wait until this is what the page is about."""
+    """Wait until the page has this heading."""
     expect(page.get_by_role("heading", level=1)).to_have_text(words)
 
 

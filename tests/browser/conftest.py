@@ -1,4 +1,4 @@
-"""The demo over real sockets, for a browser to look at; nobody reconciles."""
+"""The demo over real sockets, for a browser; reconcile does not run."""
 
 from __future__ import annotations
 

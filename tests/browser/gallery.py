@@ -1,6 +1,6 @@
-"""Every page that there is, in each of its states: shop, status page, payment page, inspector, and what goes wrong.
+"""Every page in each of its states: shop, status page, payment page, inspector, and errors.
 
-The worlds behind them are built once, by the actors of the other tests, and then only looked at.
+The demo behind them is built once, by the actors of the other tests, and only read afterwards.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ from tests.sandbox.actors import Merchant, Tester
 from tests.sandbox.disbursements.payers import USDC, WALLET, Payer
 from tests.sandbox.payments.customers import makes
 
-#: The endpoints that answer a GET and are no pages for people.
+#: The endpoints that answer a GET but are not pages for people.
 NO_PAGES = {
     *("static", "paycheckout.static", "paycheckout.order_status", "paycheckout_owner.give_proof"),
     *("paycheckout_owner.download_month", "owner.logout", "pictures.draw", "health.tell_health"),
-    # The docs are the page of Swagger UI.
+    # Swagger UI makes the page of the docs.
     *("description.show_docs", "description.show_description", "inspector.search"),
 }
 NO_PAGES_BELOW = ("/_sandbox/", "/v1/", "/v2/")
-#: The states that the order's own page shows in different ways, and those that its status page does.
+#: The states that the order's own page shows differently, and the states that its status page shows differently.
 SHOWN_AT_SHOP = ("created", "paid", "held", "cancelled")
 SHOWN_STATUSES = (
     "unpaid",
@@ -47,31 +47,31 @@ SHOWN_STATUSES = (
     "abandoned",
     "cancelled",
 )
-#: The states of a refund that its page, and the owner's, shows in different ways.
+#: The states of a refund that its page and the owner's page show differently.
 SHOWN_REFUNDS = ("claimable", "waiting", "failed", "completed", "cancelled")
 #: The languages of the extension's own pages besides English.
 LANGUAGES = ("de", "es", "id", "ja")
 
 
-#: A word that no line may break, such as a chain gives for a transaction; and text that fills several lines.
+#: A word without break, such as a transaction's hash, and a text of several lines.
 _UNBROKEN = "0x9c1e4f7ab2d05368e1c94b7f20a6d83f5e7b1c08d94a2f63b5e0c7189fd24a6b"
 _LONG = "Sunshine from noon for the guests, a breeze for the veil, and no rain before the last dance. " * 11
 _COOKIE = "sandbox_"
-"""The name of the cookie with which a browser controls a sandbox begins with this."""
+"""The beginning of the name of the cookie with which a browser controls a sandbox."""
 
 
 @dataclass(frozen=True)
 class Scene:
-    """One page in one state. Its name is made of words with slashes, as a file's is."""
+    """One page in one state. Its name has parts with slashes between them, like a path."""
 
     name: str
     show: Callable[[Page], object]
     holds: str = "h1"
-    """The selector of an element that the page has once if it is the one that the name says."""
+    """The selector of an element that occurs once on the named page."""
 
 
 class Gallery:
-    """A running demo that has been through everything."""
+    """A running demo with pages in every state."""
 
     def __init__(self, demo: Demo) -> None:
         self.demo = demo
@@ -79,14 +79,14 @@ class Gallery:
         self.merchant, self.tester = Merchant(demo.sandbox), Tester(demo.sandbox, demo.control_token)
         self.orders: dict[str, str] = {}
         self.checkouts: dict[str, str] = {}
-        #: References of payouts, and the links of refunds, by the state that they are in.
+        #: References of payouts, and the links of refunds, by their state.
         self.payouts: dict[str, str] = {}
         self.refund_urls: dict[str, str] = {}
         self.request_urls: dict[str, str] = {}
         self._live()
 
     def _live(self) -> None:
-        """Orders and payments in every state; first those for which time must pass."""
+        """Make orders and payments in every state, first the states for which time must pass."""
         for state in ("abandoned", "pending"):
             self._starts(state)
         self._ask()
@@ -100,7 +100,7 @@ class Gallery:
         for state in ("created", "paid", "held", "rejected", "cancelled", "qr", "bank", "crypto", "closed"):
             self._starts(state)
         methods = {"qr": "us_qr", "bank": "us_bank_transfer", "crypto": "us_usdc_polygon", "closed": "us_qr"}
-        # Of so many jars, a fifth is asked for first.
+        # For this many jars, a fifth is charged first.
         self._starts("part", jars=9)
         self.tester.picks(self.checkouts["part"])
         self.tester.pays(self.checkouts["part"])
@@ -117,7 +117,7 @@ class Gallery:
         self._work()
 
     def _pay_back(self) -> None:
-        """Refunds and a payout; the bank completes within minutes what was sent."""
+        """Make refunds and a payout; the bank completes sent ones within minutes."""
         self._starts("refunded")
         checkout_id = self.checkouts["refunded"]
         self.tester.pays(checkout_id)
@@ -152,7 +152,7 @@ class Gallery:
             paycheckout.cancel_payout(reference, by="Ada", why="It was found whole.")
 
     def _ask(self) -> None:
-        """Payment requests in every state that needs no payment, with the longest words that there may be."""
+        """Make payment requests in every state without a payment, with the longest possible texts."""
         ends = {"expired": timedelta(minutes=10), "withdrawn": None, "unpaid": timedelta(days=14)}
         with self.demo.app.app_context():
             for state, end in ends.items():
@@ -174,7 +174,7 @@ class Gallery:
         self.checkouts[state] = self.shopper.starts_to_pay(self.orders[state])
 
     def _work(self) -> None:
-        """Make everything else that the inspector has to show."""
+        """Make all other objects for the inspector."""
         payer = Payer(self.demo.sandbox)
         self.fiat = payer.pays_one(reference="supplier-2031", note="Straw and string")
         payer.sends_tokens({"amount": 5, "receiverWalletAddress": WALLET}, token=USDC)
@@ -188,7 +188,7 @@ class Gallery:
         self.tester.orders_fault("webhook", "delay", seconds=30)
 
     def scenes(self) -> list[Scene]:
-        """All of them, in an order that a visitor of the shop can go through with one browser."""
+        """All scenes, in an order in which one browser can open them as a visitor of the shop."""
         return [
             *self._payment_pages(),
             *self._inspector(),
@@ -286,7 +286,7 @@ class Gallery:
         with self.demo.app.app_context():
             urls = {state: paycheckout.status_url(self.orders[state]) for state in SHOWN_STATUSES}
             failed = paycheckout.status_url(self.orders["closed"])
-        # An order whose payment is rejected may be paid anew; a cancelled order still has its attempt.
+        # An order with a rejected payment may be paid again; a cancelled order keeps its checkout.
         told = {state: state for state in SHOWN_STATUSES} | {
             "rejected": "unpaid",
             "cancelled": "created",
@@ -347,7 +347,7 @@ class Gallery:
         self.tester.does("DELETE", "faults")
 
     def _desk(self) -> list[Scene]:
-        """The pages that the shop's owner sees: the shop's own, and the extension's view."""
+        """The owner's pages: the shop's own, and the extension's view."""
         views = {
             "orders": "",
             "list": "/orders",
@@ -408,7 +408,7 @@ def _opens(name: str, url: str, holds: str = "h1", language: str = "en") -> Scen
 
 
 def _in_each_language(name: str, url: str) -> list[Scene]:
-    """A page in the state with the most words."""
+    """A page in each language, in the state with the longest text."""
     return [_opens(f"{name}-{language}", url, f"html[lang={language}]", language) for language in LANGUAGES]
 
 

@@ -1,10 +1,10 @@
-"""Pictures of pages: those in README and the documentation, or one of every page for people to look at.
+"""Pictures of pages: the pictures in README and the documentation, or one of every page for people to look at.
 
     python -m tests.browser.pictures [FOLDER [NAME ...]]
 
-makes those in `.pictures/` anew; run it when one of the pages looks different. With a folder it writes there
-`<page>-<width>-<theme>.png` of every page in every state, or of those whose names begin with one of the names, and says
-which of them have a fault; customers' and owners' pages are there as printed, too.
+remakes the pictures in `.pictures/`; run it when one of the pages looks different. With a folder it writes
+`<page>-<width>-<theme>.png` there for every page in every state, or for pages whose name begins with one of the names,
+and reports pages with faults; customers' and owners' pages are also written as printed.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from tests.ports import free_port
 
 _FOLDER = Path(__file__).parents[2] / ".pictures"
 _PHONE, _DESK = 400, 820
-#: The scenes side by side in each picture with their widths, and the height.
+#: The scenes of each picture, side by side, with their widths; and the picture's height.
 _PICTURES: dict[str, tuple[dict[str, int], int]] = {
     "path": (
         {"shop/order-created": _PHONE, "hosted/scan": _PHONE, "status/paid": _PHONE, "owner/orders": _DESK},
@@ -43,10 +43,10 @@ _PICTURES: dict[str, tuple[dict[str, int], int]] = {
 }
 _FRAME = """<!doctype html><body style="display: flex; gap: 24px; margin: 0; padding: 24px; background: #d5dde7">
 {}</body>"""
-#: Pixels: a usual phone, a desk, and a sheet of A4 paper without its margins.
+#: The widths of a usual phone, a desktop, and A4 paper without its margins, in pixels.
 _SHOWN_WIDTHS, _PAPER = (390, 1280), 640
 _PRINTED = ("status/", "refund/", "request/", "owner/")
-# Enough for flat pages, and the file is much smaller.
+# Enough colours for flat pages, which makes the file much smaller.
 _COLOURS = 128
 
 
@@ -78,7 +78,7 @@ def main() -> None:
 
 
 class _WithoutPaycheckout(FileSystemLoader):
-    """The templates of the shop's own pages; those of the extension are then its own."""
+    """The shop's templates without its replacements of the extension's pages."""
 
     def get_source(self, environment: Environment, template: str) -> tuple[str, str, Callable[[], bool]]:
         if template.startswith("paycheckout/"):
@@ -102,7 +102,7 @@ def _take(page: Page, scene: Scene, folder: Path) -> None:
 
 
 def _document(page: Page, scenes: dict[str, Scene]) -> None:
-    # Only a browser that has seen the order is told which one it is.
+    # The page names the order only to a browser that has opened the order before.
     scenes["shop/order-paid"].show(page)
     is_owner = False
     for name, (shown, height) in _PICTURES.items():

@@ -1,4 +1,4 @@
-"""An account whose payment pages have an origin of their own: a pay button that comes as news leads there too."""
+"""An account with its own origin of payment pages: a pay button that appears by polling also leads there."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.serving import served
 
 
 def test_a_pay_button_that_comes_as_news_leads_to_the_page_of_its_account(open_shop: OpenShop, page: Page) -> None:
-    """Without an order the page may lead nowhere; `accounts/test_orders.py` has those that know theirs."""
+    """The first page has no order, so it allows no origin; `accounts/test_orders.py` has pages with an order."""
     front = Flask("front")
     with served(front) as address:
         payment_pages = address.replace("127.0.0.1", "bo.test")

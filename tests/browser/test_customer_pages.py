@@ -1,7 +1,7 @@
-"""The customers' pages in a real browser: news by themselves, back by the back button, and no script needed.
+"""The customers' pages in a real browser: updates by polling, the back button, and use without scripts.
 
-The browser's clock is held, so that "within three seconds" is counted and not raced; the shop's stands still, so that
-visits read nothing by themselves and only the webhook brings news.
+The test controls the browser's clock, so that "within three seconds" does not depend on the machine. The shop's clock
+stands still, so that visits cause no reads and only the webhook brings changes.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from tests.views.test_webhook import database_down
 
 NewPage = Callable[..., Page]
 
-# Shows another tab, or this one again, as far as the page can know.
+# Simulates a change to another tab and back to this tab.
 TURN = """state => {
   Object.defineProperty(document, "visibilityState", { value: state, configurable: true });
   document.dispatchEvent(new Event("visibilitychange"));
@@ -40,7 +40,7 @@ class Site:
         return f"{self.address}/paycheckout/orders/{self.shop.runtime.signed_links.sign(STATUS, order_id)}"
 
     def is_paid(self, order_id: str = "o-1") -> None:
-        """The customer pays elsewhere, and the webhook tells of it."""
+        """Let the customer pay elsewhere, and deliver the webhook."""
         checkout_id = self.shop.starts(order_id)
         self.shop.service.says(checkout_id, "completed")
         answer = requests.post(f"{self.address}/paycheckout/webhook", json={"orderId": checkout_id}, timeout=60)
@@ -57,19 +57,19 @@ def site(open_shop: OpenShop) -> Iterator[Site]:
 
 
 def looks_at(page: Page, url: str) -> None:
-    """Opens a page whose time passes only when the test says so."""
-    # Stopped before the page is there, at a time that no slow machine reaches first.
+    """Open a page whose clock moves only when the test moves it."""
+    # Stopped before the page loads, at a time that even a slow machine cannot pass before.
     page.clock.install(time=0)
     page.clock.pause_at(86_400)
     page.goto(url)
 
 
 def polls(page: Page) -> None:
-    """Lets the page ask once, and take in what it is told."""
+    """Let the page poll once, and process the answer."""
     with page.expect_response("**/status") as answer:
         page.clock.run_for(2_000)
     answer.value.finished()
-    # A later request is answered later: by then the page knows.
+    # This later request is answered after the poll, so the page has the answer by then.
     page.evaluate("url => fetch(url).then(answer => answer.text())", page.url)
 
 
@@ -82,7 +82,7 @@ def test_a_payment_on_another_device_is_told_within_three_seconds(site: Site, pa
     polls(page)
     site.is_paid()
 
-    # Told of right after the page has asked; the rest of the three seconds is for the network.
+    # The change comes right after a poll; the rest of the three seconds is for the network.
     page.clock.run_for(2_500)
     heading(page, "Paid, thank you")
     expect(page).to_have_title("Paid, thank you · Order o-1 · shop")
@@ -90,7 +90,7 @@ def test_a_payment_on_another_device_is_told_within_three_seconds(site: Site, pa
     assert page.locator("#paycheckout-order").get_attribute("class") == "paycheckout paycheckout-card"
     expect(page.get_by_role("button", name="Print or save as PDF")).to_be_visible()
     expect(page.get_by_role("button")).to_have_count(1)
-    # Its button is gone, and the keyboard is still at its place.
+    # The button is gone, and the focus has stayed at its place.
     expect(page.locator("#paycheckout-order")).to_be_focused()
 
     asked: list[str] = []

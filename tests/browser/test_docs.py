@@ -1,4 +1,4 @@
-"""The documentation as a website: axe-core finds nothing on a page of each kind, and code fits a desk."""
+"""The documentation as a website: axe-core finds no fault on a page of each kind, and code fits the desktop width."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from playwright.sync_api import Page
 from tests.browser.looking import faults
 from tests.docs.pages import ROOT
 
-#: Prose with code, with wide tables, with a reference, with pictures; and what Sphinx makes by itself.
+#: Pages with code, with wide tables, with a reference and with pictures, and pages that Sphinx generates.
 PAGES = ("quickstart", "sandbox-control", "api-client", "owners-guide", "index", "genindex", "search")
 # Blocks of code with a line that is wider than its block.
 _WRAPPED = """() => [...document.querySelectorAll("div.highlight-python pre")].map((block) => {

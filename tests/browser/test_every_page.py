@@ -1,4 +1,4 @@
-"""Every page in every state, on phone and desk, light and dark: axe-core finds nothing, nothing scrolls sideways."""
+"""Every page in every state, on phone and desktop, light and dark: no axe-core fault, no sideways scrolling."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.browser.looking import faults
 
 @pytest.fixture
 def visited() -> Iterator[dict[str, set[str]]]:
-    """The endpoints that were asked for, by the app's name."""
+    """The requested endpoints, by the app's name."""
     found: dict[str, set[str]] = {}
 
     def note(app: Flask, **_: Any) -> None:

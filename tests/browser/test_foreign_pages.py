@@ -1,4 +1,4 @@
-"""A real browser on a page of another origin, with the sandbox listening beside it."""
+"""A real browser on a page of another origin, on a machine with a running sandbox."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ ATTACK = """async ([sandbox, checkout]) => {
 
 @pytest.fixture
 def addresses(sandbox: Flask) -> Iterator[tuple[str, str]]:
-    """The addresses of the sandbox and of the evil page."""
+    """The addresses of the sandbox and of the hostile page."""
     evil = Flask("evil")
     evil.add_url_rule("/", view_func=lambda: "<!doctype html><title>Evil</title><body>")
     with served(sandbox) as of_sandbox, served(evil) as of_page:
@@ -111,6 +111,6 @@ def test_a_shops_page_quotes_with_its_client_id_alone(page: Page, addresses: tup
     query = "amount=100&inputCurrency=usdc-polygon&outputCurrency=USD"
     status, answer = page.evaluate(QUOTE, [addresses[0], f"{query}&withLimit=true"])
     assert (status, answer["data"]["total_received_amount_in_currency"]) == (200, 98.99)
-    # A refusal is read too.
+    # The page can also read a refusal.
     status, answer = page.evaluate(QUOTE, [addresses[0], query])
     assert (status, answer["statusCode"]) == (401, 401)

@@ -1,4 +1,4 @@
-"""The sandbox's inspector in a real browser: it follows what happens, keeps what is typed, and fits on a phone."""
+"""The sandbox's inspector in a real browser: it updates itself, keeps typed text, and fits on a phone."""
 
 from __future__ import annotations
 

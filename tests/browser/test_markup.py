@@ -16,7 +16,7 @@ from tests.sandbox.payments.customers import makes
 from tests.security.test_markup import EVALUATED
 
 PLAIN = "plain"
-# One for each place in a page that words can break out of; short enough for every field.
+# One for each context in a page that text could break out of; short enough for every field.
 PAYLOADS = (
     '"><img src=x onerror=alert(1)>',
     "' autofocus onfocus='alert(1)",
@@ -75,7 +75,7 @@ def pages_of_the_sandbox(said: str) -> dict[str, str]:
     for form in ("clock", "faults"):
         fields = dict.fromkeys(("advanceSeconds", "operation", "kind", "message", "times", "seconds"), said)
         found[form] = developer.presses(form, **fields).text
-    # Numbers and names of this world alone.
+    # Identifiers that occur in this sandbox only.
     return {
         path.replace(checkout, "C").replace(disbursement, "D").replace(payment, "P"): page
         for path, page in found.items()

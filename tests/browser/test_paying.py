@@ -13,7 +13,7 @@ from tests.browser.chromium import heading
 
 
 def places_order(page: Page, demo: Demo) -> None:
-    """From an empty basket to the order's page."""
+    """Place an order, from an empty basket to the order's page."""
     page.goto(demo.shop_url)
     page.get_by_role("link", name=re.compile("sea breeze", re.IGNORECASE)).first.click()
     page.get_by_role("button", name="Put into basket").click()
@@ -26,7 +26,7 @@ def places_order(page: Page, demo: Demo) -> None:
 
 
 def test_a_customer_pays_an_order(demo: Demo, new_page: Callable[..., Page]) -> None:
-    """Webhook, deposit read and signal: the shop knows before anybody reconciles, and the warehouse packs."""
+    """Webhook, deposit read and signal: the shop records the payment without reconcile, and the warehouse packs."""
     page, phone = new_page(), new_page(viewport={"width": 360, "height": 740})
     places_order(page, demo)
     order_url = page.url
@@ -42,7 +42,7 @@ def test_a_customer_pays_an_order(demo: Demo, new_page: Callable[..., Page]) -> 
     page.get_by_role("button", name=re.compile(r"^Pay \d")).press("Enter")
     heading(page, "Payment received")
 
-    # The other device notices by itself.
+    # The other device polls the change.
     heading(phone, "Paid, thank you")
     page.goto(order_url)
     expect(page.get_by_text("Your parcel is")).to_be_visible()

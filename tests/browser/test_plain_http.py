@@ -1,6 +1,6 @@
-"""A browser that says no `Sec-Fetch-Site`, as over plain http and as older ones do, pays from our own pages.
+"""A browser without `Sec-Fetch-Site`, as over plain http or in older versions, pays from our own pages.
 
-All that it says of a form's page then is `Origin`, and a page that may send no referrer may not say that either.
+It identifies a form's page only by `Origin`, which a page with the policy `no-referrer` does not send either.
 """
 
 from __future__ import annotations
@@ -57,10 +57,10 @@ def test_our_own_form_is_taken_and_no_page_hears_of_its_link(
     shop.service.instead_of_created = [garbage()]
     page.goto(f"{url}/paycheckout/orders/{shop.runtime.signed_links.sign(STATUS, 'o-1')}")
     page.get_by_role("button", name="Pay $12.50").click()
-    # The service fails once: the page that says so has a form too.
+    # The service fails once, and the error page also has a form.
     page.get_by_role("button", name="Try again").click()
     page.get_by_text("the payment page").wait_for()
     assert [told for told in heard if told[0] == "POST"] == [("POST", "shop.test", url, f"{url}/")] * 2
-    # Referers name the shop at most, never the page, whose address holds the token; the payment page hears nothing.
+    # Referers name at most the shop's origin, never the page's address with the token; the payment page gets none.
     assert {referer for *_, referer in heard} == {None, f"{url}/"}
     assert heard[-1] == ("GET", "pay.test", None, None)

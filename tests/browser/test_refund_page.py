@@ -50,7 +50,7 @@ def test_the_form_is_filled_in_and_sent_by_keyboard_alone_without_javascript(sit
     page.keyboard.press("Enter")
     heading(page, "The shop is checking your refund")
     expect(page.locator("dd", has_text="Zoë Quist")).to_be_visible()
-    # The destination can be corrected, by keyboard too.
+    # The destination can also be corrected by keyboard.
     expect(page.locator("#city")).to_be_hidden()
     page.keyboard.press("Tab")
     page.keyboard.press("Enter")
@@ -61,7 +61,7 @@ def test_a_fault_is_where_the_keyboard_is_and_nothing_else_is_lost(site: Site, p
     page.goto(site.url)
     for name, value in (FORM | {"email": "zoe at example"}).items():
         page.locator(f"#{name}").select_option(value) if name == "country" else page.locator(f"#{name}").fill(value)
-    # Without the browser's own checks.
+    # Turn off the browser's own validation.
     page.locator("form").evaluate("form => { form.noValidate = true }")
     page.get_by_role("button").click()
     expect(page.get_by_role("alert")).to_be_visible()
@@ -82,7 +82,7 @@ def test_the_longest_names_fit_on_the_narrowest_phone(site: Site, new_page: NewP
     assert overhang(page) == 0
     page.locator("#account_name").fill("x" * 200)
     page.locator("#email").fill("x")
-    # The browser itself refuses it, before anything is sent.
+    # The browser's own validation refuses it before sending.
     page.get_by_role("button").click()
     assert page.locator("#email:invalid").count() == 1
     assert site.customer.refund.revision == 1
