@@ -1,4 +1,4 @@
-"""Somebody who acts beside the shop, in a thread until the run stops everybody."""
+"""An actor outside the shop, which runs in a thread until the run stops all actors."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import threading
 
 
 class Stopped(Exception):
-    """The run is over for whoever acts."""
+    """The run is over; raised in an actor's thread."""
 
 
 class Actor:
     """
-    :ivar failure: what ended it, if it did not end well.
+    :ivar failure: the error that ended it, if any.
     """
 
     def __init__(self) -> None:
@@ -20,14 +20,14 @@ class Actor:
         self._thread = threading.Thread(target=self._run, name=type(self).__name__, daemon=True)
 
     def acts(self) -> None:
-        """All that it does, until `stopped` is set."""
+        """Act until `stopped` is set."""
         raise NotImplementedError
 
     def start(self) -> None:
         self._thread.start()
 
     def stop(self) -> None:
-        """No more; what was begun has ended when this returns."""
+        """Stop the actor, and wait until its current act has ended."""
         self.stopped.set()
         if self._thread.is_alive():
             self._thread.join(60)

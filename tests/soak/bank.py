@@ -1,4 +1,4 @@
-"""The actors on money out beside the shop: the bank that carries transfers out, and the person who looks at doubts."""
+"""The actors for payouts outside the shop: the bank, and the person who decides unknown payouts."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from tests.soak.calls import NoAnswer, call, pull
 from tests.soak.databases import Reader
 from tests.soak.processes import Sandbox
 
-# The number of transfers in a hundred that come back.
+# The percentage of transfers that fail.
 _FAILING = 8
 _PAUSE = 5.0
 
 
 class Bank(Actor):
-    """Completes what the service was asked to pay, or lets it fail, now and then."""
+    """Completes the service's pending disbursements now and then, or lets them fail."""
 
     def __init__(self, sandbox: Sandbox, service: Reader, seed: int) -> None:
         super().__init__()
@@ -51,7 +51,7 @@ class Bookkeeper:
             known = self._service.count("disbursement", "reference = :of", of=payout["service_reference"])
             self._decides(payout, "resolve", {"sent": bool(known)})
         for payout in self._rows("failed"):
-            # The service would refuse it again.
+            # A refused payout would be refused again.
             if "400 Bad Request" not in (payout["problem"] or ""):
                 self._decides(payout, "retry", {})
 

@@ -1,4 +1,4 @@
-"""The accountant: compares what the shop committed, and exports, with the service's own books, to the cent."""
+"""The audit: compares the shop's committed rows and its export with the service's own books, to the cent."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ Sums = dict[tuple[str, str], Decimal]
 
 
 def sums_exported(soaked: Soaked) -> Sums:
-    """The sums of the export, by what they are of and the currency."""
+    """The sums of the export, by kind and currency."""
     sums: Sums = defaultdict(Decimal)
     for line in soaked.record["export"]:
         if line["kind"] in {"payment", "held", "payment_returned"}:
             sums["paid", line["currency"]] += Decimal(line["gross"])
             sums["received", line["received_currency"]] += Decimal(line["received"])
         if line["reference"]:
-            # Fees of money out are compared one by one: a disbursement that fails keeps its fee.
+            # The fees of payouts are compared one by one, because a failed disbursement keeps its fee.
             sums["out", line["currency"]] -= Decimal(line["gross"])
             sums["net", line["currency"]] += Decimal(line["gross"])
         else:
@@ -32,7 +32,7 @@ def sums_exported(soaked: Soaked) -> Sums:
 def sums_at_service(soaked: Soaked) -> Sums:
     """The sums of the service's completed deposits, and of disbursements that did not fail, as in the export.
 
-    The shop never heard of a checkout whose answer was lost, and no customer can: only the sandbox pays those.
+    The shop does not know a checkout whose answer was lost, and no customer can pay it: only the sandbox itself can.
     """
     sums: Sums = defaultdict(Decimal)
     for checkout in soaked.facts.checkouts:
@@ -59,7 +59,7 @@ def each_paid_order_pays_its_maker_once(soaked: Soaked) -> Violations:
 
 
 def refunds_are_never_more_than_what_arrived(soaked: Soaked) -> Violations:
-    """The refunds of a checkout that count are its sum, and not more than the deposit; none is of a held one."""
+    """The valid refunds of a checkout add up to its refunded sum, at most the deposit; a held payment has none."""
     sums: dict[str, Decimal] = defaultdict(Decimal)
     for refund in soaked.facts.payouts:
         if refund["refund_of"]:
@@ -76,7 +76,7 @@ def refunds_are_never_more_than_what_arrived(soaked: Soaked) -> Violations:
 
 
 def each_payout_in_doubt_is_named(soaked: Soaked) -> Violations:
-    """A payout that is unknown at the end is lost to nobody: the report names it for a person to decide."""
+    """The report names each payout that is unknown at the end, so that a person can decide it."""
     unknown = [payout["reference"] for payout in soaked.facts.payouts if payout["status"] == "unknown"]
     told = sum(alarm["count"] for alarm in soaked.record["alarms"] if alarm["kind"] == "unknown-payouts")
     if told != len(unknown):
@@ -105,7 +105,7 @@ def each_disbursement_has_the_services_fee(soaked: Soaked) -> Violations:
 
 
 def each_movement_is_exported_once_and_in_order(soaked: Soaked) -> Violations:
-    """No payment twice, no service's id sent or returned twice, and no line before an earlier one."""
+    """No payment and no disbursement is exported twice, and the lines are in order of time."""
     exported = soaked.record["export"]
     movements = Counter(
         (line["kind"], line["disbursement_id"] if line["reference"] else line["checkout_id"])
@@ -113,7 +113,7 @@ def each_movement_is_exported_once_and_in_order(soaked: Soaked) -> Violations:
         if line["kind"] != "held"
     )
     for (kind, subject), times in movements.items():
-        # The answer about a token may have been lost with its id.
+        # The answer with the id of a token transfer may have been lost.
         if times > 1 and subject is not None:
             yield f"{kind} of {subject} is exported {times} times"
     times_booked = [line["booked_at"] for line in exported]

@@ -1,4 +1,4 @@
-"""HTTP as the soak's own actors use it: one call, one connection, bounded, nothing retried behind their backs."""
+"""HTTP for the soak's own actors: one connection per call, with limits and without retries."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ NoAnswer = requests.RequestException
 
 
 def call(method: str, url: str, body: Any = None, **headers: str) -> requests.Response:
-    """One request; a text is sent as a form. :raises NoAnswer: nothing usable came back."""
+    """Send one request; a text is sent as a form. :raises NoAnswer: no usable answer came back."""
     sent: dict[str, Any] = {"json": body}
     if isinstance(body, str):
         sent, headers = {"data": body}, headers | {"Content-Type": "application/x-www-form-urlencoded"}
@@ -23,5 +23,5 @@ def call(method: str, url: str, body: Any = None, **headers: str) -> requests.Re
 
 
 def pull(sandbox: Sandbox, method: str, lever: str, body: Any = None) -> requests.Response:
-    """One call of the sandbox's control interface, which no fault strikes."""
+    """Make one call of the sandbox's control interface, which has no injected faults."""
     return call(method, f"{sandbox.url}/_sandbox/{lever}", body, **{"X-Sandbox-Control": sandbox.token})

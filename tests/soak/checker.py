@@ -1,6 +1,6 @@
-"""Says from the record alone whether the shop kept its promises. Knows nothing of flask_paycheckout.
+"""Checks from the record alone whether the shop kept its promises. Uses nothing of flask_paycheckout.
 
-To the promises of `tests/promises.py` come those about orders that change, and, in `books.py`, about sums of money.
+It adds promises about changing orders to `tests/promises.py`; `books.py` adds promises about sums of money.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _ENDED = {"sent", "completed", "failed", "cancelled", "claimable", "waiting", "u
 
 
 def _reached(checkout: Row, state: str) -> datetime:
-    """The moment at which it went there first; that of its creation where its history does not say."""
+    """The time at which the checkout first had this state; its creation if the history has no such entry."""
     first, *others = lines(checkout)
     return utc(next((line["at"] for line in others if line.get("to") == state), first["at"]))
 
@@ -45,7 +45,7 @@ def _is_right_money(checkout: Row, deposit: Row) -> bool:
 
 
 def what_was_paid_is_what_is_shipped(soaked: Soaked) -> Violations:
-    """A paid order stays as it was paid, and so does the parcel, however long its packing took."""
+    """A paid order and its parcel do not change after the payment, however late the parcel is packed."""
     parcels = grouped(soaked.record["shop_fulfilment"], "order_id")
     for order in soaked.record["shop_order"]:
         for checkout in soaked.facts.paid.get(order["id"], []):
@@ -57,7 +57,7 @@ def what_was_paid_is_what_is_shipped(soaked: Soaked) -> Violations:
 
 
 def only_the_right_money_pays(soaked: Soaked) -> Violations:
-    """The deposit is what was asked for, and what the order cost when it was taken as paid."""
+    """A paid checkout's deposit equals the requested total, and the order's price at the time of payment."""
     for checkout, deposit in soaked.arrived("paid"):
         key, taken = checkout["checkout_id"], _reached(checkout, "paid")
         if not _is_right_money(checkout, deposit):
@@ -68,7 +68,7 @@ def only_the_right_money_pays(soaked: Soaked) -> Violations:
 
 
 def only_wrong_payments_are_held(soaked: Soaked) -> Violations:
-    """Held money has the reason it is held for; with the right money, a second payment of an order is a duplicate."""
+    """Held money has the right reason; a second payment of the right amount for an order is a duplicate."""
     for checkout, deposit in soaked.arrived("held", "rejected"):
         held, right = _reached(checkout, "held"), _is_right_money(checkout, deposit)
         around = soaked.versions_around(checkout["order_id"], held)
@@ -86,7 +86,7 @@ def only_wrong_payments_are_held(soaked: Soaked) -> Violations:
 
 
 def everything_is_at_rest(soaked: Soaked) -> Violations:
-    """Long after the last customer left, nothing waits any more but for a person."""
+    """Long after the last customer left, nothing is due, except decisions of a person."""
     for checkout in soaked.facts.checkouts:
         if checkout["status"] in {"created", "pending"} or checkout["next_read_at"] is not None:
             yield f"{checkout['checkout_id']} is {checkout['status']}, next read {checkout['next_read_at']}"

@@ -1,4 +1,4 @@
-"""One time for the sandbox and the shop: the machine's, plus an offset that the soak lets grow."""
+"""A common time for the sandbox and the shop: the machine's time plus an offset that the soak increases."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ _LONGEST = 1.0
 
 
 def clock_of(path: Path) -> Callable[[], datetime]:
-    """The time in one process, which looks the offset up in a file."""
+    """A clock for one process, which reads the offset from a file."""
     return lambda: datetime.now(UTC) + timedelta(seconds=float(path.read_text()))
 
 
 class Clockwork(Actor):
     """Makes virtual time pass `speed` times as fast as the machine's, in steps.
 
-    :param advance: moves the sandbox's clock on by so many seconds and gives its new offset in seconds.
+    :param advance: advances the sandbox's clock by seconds, and returns its new offset in seconds.
     """
 
     def __init__(self, path: Path, advance: Callable[[float], float], speed: float) -> None:
@@ -41,7 +41,7 @@ class Clockwork(Actor):
         self._write()
 
     def _write(self) -> None:
-        """For every reader at once: nobody ever sees half a number."""
+        """Write the offset atomically, so that no reader sees a part of the number."""
         new = self._path.with_suffix(".new")
         new.write_text(repr(self._offset.total_seconds()))
         new.replace(self._path)
@@ -50,7 +50,7 @@ class Clockwork(Actor):
         last = time.monotonic()
         while not self.stopped.wait(_STEP):
             now = time.monotonic()
-            # A machine that cannot keep up makes time pass more slowly, not in leaps.
+            # On a machine that cannot keep up, time passes more slowly, not in large steps.
             step = min(now - last, _LONGEST) * (self.speed - 1)
             try:
                 self.jump(step)

@@ -1,6 +1,6 @@
-"""Customers, as they are: most pay, some dither, some pay twice, some come late, some never come back.
+"""Customers: most pay, some hesitate, some pay twice, some pay late, some never come back.
 
-Every choice comes from the run's seed and the customer's number.
+The run's seed and the customer's number determine every choice.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from tests.soak.processes import WEB, Processes, Sandbox
 
 _FORM = re.compile(r'<form[^>]*action="([^"]+)"')
 _STATUS = re.compile(r"href='([^']+)'")
-# The shop's circuit breaker waits in seconds of the machine, of which each is many of a customer's.
+# The shop's circuit breaker waits in machine seconds, each of which is many virtual seconds of a customer.
 _MOST_TRIES = 400
 _MINUTE = 60.0
-# So many live at the same time, and so many of them are served at once.
+# The most customers at the same time, and the most calls of them at the same time.
 _INHABITANTS, _CALLS = 600, 24
 
-# The plans of customers, and how many in a hundred have each.
+# The plans of customers, each with its percentage of customers.
 PLANS = {
     "pays": 30,
     "wants_money_back": 12,
@@ -61,9 +61,9 @@ _TOTALS = (("pay", "USD", None), ("pay", "EUR", None), ("receive", "USD", "EUR")
 
 
 class Town(Actor):
-    """Where all customers live: they come evenly over a span of time, each in a thread of its own.
+    """All customers. They arrive evenly over a span of time, each in its own thread.
 
-    :param spread: machine seconds over which they come; on a busy machine those who find no room come later.
+    :param spread: machine seconds over which they arrive; beyond the limit they arrive later.
     """
 
     def __init__(
@@ -99,7 +99,7 @@ class Town(Actor):
                 self._lives.append(houses.submit(Customer(self, number).lives))
 
     def waits(self, seconds: float) -> None:
-        """Let so many virtual seconds pass.
+        """Wait for this number of virtual seconds.
 
         :raises Stopped: the run is over.
         """
@@ -116,7 +116,7 @@ class Customer:
         self._town = town
         self._chance = stream(town.seed, f"customer {number}")
         self.order_id = f"order-{number:05d}"
-        # Which process the load balancer picks; drawn apart, because two tabs draw in any order.
+        # The load balancer's choice of a process, from its own stream, because two tabs draw in any order.
         self._balancer = stream(town.seed, f"balancer of customer {number}")
         kind, currency, other = self._chance.choices(_TOTALS, (70, 15, 15))[0]
         self._total = {"kind": kind, "amount": self._price(), "currency": currency, "other_currency": other}
@@ -149,7 +149,7 @@ class Customer:
             self._presses_pay()
 
     def _wants_money_back(self) -> None:
-        """All of it or a part, at times twice at once; to where the merchant knows, or where the customer says."""
+        """Get a full or partial refund, sometimes two at once, to a saved recipient or the customer's destination."""
         page = self._opens_a_page()
         short = self._chance.random() < 0.3
         self._pays_on(page, "2.50" if short else None)
@@ -163,7 +163,7 @@ class Customer:
             self._claims(answer.json())
 
     def _claims(self, refund: dict[str, str]) -> None:
-        """Says where the money goes, at times once more while somebody approves it."""
+        """Give the refund's destination, sometimes a second time during its approval."""
         path = "/" + refund["url"].split("/", 3)[3]
         approve = f"/payouts/{refund['reference']}/approve"
         for bank in self._chance.sample(_BANKS, self._chance.choice([1, 1, 2])):
@@ -208,13 +208,13 @@ class Customer:
         change, body = self._change()
         self._tries("POST", change, body)
         self._waits(5, 400)
-        # The tab with the old page is still open, and looks the same.
+        # The tab with the old page is still open, and looks the same as the new one.
         page = old if self._chance.random() < 0.5 else self._presses_pay()
         self._pays_on(page)
         self._looks(1)
 
     def _changes_the_cart_while_it_is_paid(self) -> None:
-        """One device pays, the other one fills the cart or gives it up: before, in and after the settlement."""
+        """One device pays while another one changes or cancels the cart: before, during and after the settlement."""
         page = self._picks_on_a_page()
         change, body = self._change()
         self._together(
@@ -255,7 +255,7 @@ class Customer:
         return page is not None
 
     def _change(self) -> tuple[str, dict[str, str]]:
-        """Another price, or no order any more: a path of the shop, and what is sent there."""
+        """Change the price or cancel the order: returns a path of the shop and the form for it."""
         change, body = self._chance.choice([("cart", {"amount": self._price()}), ("cancel", {})])
         return f"/orders/{self.order_id}/{change}", body
 
@@ -263,7 +263,7 @@ class Customer:
         self._tries("POST", f"/orders/{self.order_id}/cart", {"amount": amount})
 
     def _presses_pay(self) -> str | None:
-        """The page that the browser was sent to; None when the shop sent it elsewhere."""
+        """Press Pay until it works; returns the payment page, or None if the shop redirected elsewhere."""
         answer = self._tries("POST", self._form, None, **_SAME_SITE)
         return None if answer is None else self._arrive(answer)
 
@@ -278,7 +278,7 @@ class Customer:
         return page
 
     def _press(self) -> str | None:
-        """Once, whatever comes of it."""
+        """Press Pay once."""
         with suppress(NoAnswer):
             return self._arrive(self._asks("POST", self._form, None, **_SAME_SITE))
         return None
@@ -310,8 +310,8 @@ class Customer:
             with self._town.calls_at_once:
                 answer = pull(self._town.sandbox, "POST", lever, body)
         except NoAnswer:
-            return  # whether it was done is written down at the service
-        # 409: the page is gone, or it was paid from another tab.
+            return  # the service's record shows whether it was done
+        # 409: the page has expired, or was paid from another tab.
         if answer.status_code not in (200, 409):
             self._town.strange.append(f"{self.order_id}: {lever} answered {answer.status_code} {answer.text[:200]}")
 
@@ -329,7 +329,7 @@ class Customer:
                 answer = self._asks(method, path, body, **headers)
                 if answer.status_code < 500 and answer.status_code != 429:
                     return answer
-            # A person waits a moment and tries again.
+            # A person waits a moment and retries.
             self._waits(2, 15)
         self._town.strange.append(f"{self.order_id}: the shop never answered")
         return None

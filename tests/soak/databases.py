@@ -1,4 +1,4 @@
-"""The two databases of a run, and reading them as anybody could: plain SQL, rows that JSON can hold."""
+"""The two databases of a run, and reading them with plain SQL into rows for JSON."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True)
 class Databases:
-    """Addresses of the shop's database and of the sandbox's."""
+    """Addresses of the shop's database and of the sandbox's database."""
 
     shop: str
     sandbox: str
-    #: SQLAlchemy's options for the engine of the shop's.
+    #: SQLAlchemy's options for the engine of the shop's database.
     options: dict[str, Any] = field(default_factory=dict)
-    #: Settings of single processes of the shop, by their names.
+    #: Settings for single processes of the shop, by the process's name.
     own: dict[str, dict[str, Any]] = field(default_factory=dict)
 
 
 @contextmanager
 def databases(kind: str, folder: Path) -> Iterator[Databases]:
-    """Two empty databases, gone afterwards: files in the folder, or on a PostgreSQL server of the run's own."""
+    """Two empty databases, removed afterwards: files in the folder, or on a PostgreSQL server for this run."""
     if kind == "sqlite":
         yield Databases(f"sqlite:///{folder / 'shop.db'}", f"sqlite:///{folder / 'sandbox.db'}")
         return
@@ -44,14 +44,14 @@ def databases(kind: str, folder: Path) -> Iterator[Databases]:
 
 
 class Reader:
-    """Reads one database beside those who work on it."""
+    """Reads one database while other processes use it."""
 
     def __init__(self, address: str, options: dict[str, Any] | None = None) -> None:
         usual = {"connect_args": {"timeout": 30}} if address.startswith("sqlite") else {}
         self._engine = sa.create_engine(address, **(options or usual))
 
     def rows(self, statement: str, **values: Any) -> list[Row]:
-        """The rows of a SELECT as dictionaries; moments become ISO 8601 text in UTC, exact numbers text."""
+        """The rows of a SELECT as dictionaries; times become ISO 8601 text in UTC, exact numbers text."""
         shown = {name: self._moment(value) for name, value in values.items()}
         with self._engine.connect() as connection:
             found = connection.execute(sa.text(statement), shown).mappings()
@@ -66,7 +66,7 @@ class Reader:
 
     def _moment(self, value: Any) -> Any:
         if isinstance(value, datetime) and self._engine.dialect.name == "sqlite":
-            # As SQLAlchemy stores it there.
+            # SQLAlchemy stores times like this in SQLite.
             return value.strftime("%Y-%m-%d %H:%M:%S.%f")
         return value
 

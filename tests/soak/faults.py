@@ -1,4 +1,4 @@
-"""The weather: which share of the service's answers and webhooks goes wrong, and how."""
+"""The injected faults: the shares of the service's answers and webhooks that fail, and how they fail."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ WEBHOOK = "webhook"
 _NO_END = 1_000_000
 
 
-# Faults of an operation's calls: the kind, the share of calls that it is to strike, and more about it.
+# Faults of an operation's calls: the kind, the share of the calls, and further fields.
 Faults = list[tuple[str, float, dict[str, Any]]]
 _OF_CALLS: Faults = [
     ("error", 0.05, {"statusCode": 500}),
@@ -36,12 +36,12 @@ _OF_WEBHOOKS: Faults = [
     ("delay", 0.10, {"seconds": 120}),
     ("reorder", 0.10, {}),
 ]
-# Another chain: this one strikes checkouts, not webhooks. The money is there before the shop knows the checkout.
+# A separate list, because this fault applies to creates of checkouts: the money arrives before the create's answer.
 _OVERTAKING: Faults = [("before_response", 0.05, {})]
 
 
 def order_faults(sandbox: Sandbox) -> None:
-    """Let the weather begin."""
+    """Arm all faults."""
     for operation in (CREATE, READ, *MONEY_OUT):
         _order(sandbox, operation, _OF_CALLS)
     _order(sandbox, WEBHOOK, _OF_WEBHOOKS)
@@ -49,7 +49,7 @@ def order_faults(sandbox: Sandbox) -> None:
 
 
 def _order(sandbox: Sandbox, operation: str, faults: Faults) -> None:
-    """Each fault is asked only about what the earlier ones have left, so it takes a larger share of it."""
+    """Arm faults. Each sees only the calls that the earlier ones left, so its share of these is larger."""
     left = 1.0
     for kind, share, more in faults:
         order = {"operation": operation, "kind": kind, "times": _NO_END, "share": round(share / left, 6)}
@@ -60,7 +60,7 @@ def _order(sandbox: Sandbox, operation: str, faults: Faults) -> None:
 
 
 def end_faults(sandbox: Sandbox) -> dict[str, int]:
-    """Let the weather end; gives how often each kind struck, as `operation kind`."""
+    """Remove all faults; returns how often each was applied, by `operation kind`."""
     struck: dict[str, int] = {}
     for fault in pull(sandbox, "GET", "faults").json():
         name = f"{fault['operation']} {fault['kind']}"

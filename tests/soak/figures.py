@@ -1,4 +1,4 @@
-"""A run in numbers."""
+"""The figures of a run."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.soak.record import Record, Soaked
 if TYPE_CHECKING:
     from tests.soak.run import Plan
 
-# Which promises' violations are losses, and which are doubles.
+# The promises whose violations are losses, and those whose violations are duplicates.
 _LOSSES = ("no_payment_is_lost", "every_page_is_stored", "every_event_is_told", "each_paid_order_pays_its_maker_once")
 _DOUBLES = (
     "nobody_is_told_twice_or_of_nothing",
@@ -25,7 +25,7 @@ _MOST_SHOWN = 50
 def figures(plan: Plan, record: Record, violations: list[Violation], told: dict[str, Any]) -> dict[str, Any]:
     """The figures of a run and of its results.
 
-    :param told: what only the run itself knows: how long it took, kills, faults that struck.
+    :param told: figures that only the run itself has: its duration, kills and applied faults.
     """
     checkouts, payouts, webhooks = (record[name] for name in ("paycheckout_checkout", "paycheckout_payout", "webhook"))
     promises = [one.promise for one in violations]

@@ -13,10 +13,10 @@ _LONGEST_GAP = 30.0
 
 
 class Killer(Actor):
-    """Kills so many processes over a span of time, however long it then takes.
+    """Kills a number of processes over a span of time, or longer if necessary.
 
     :param span: machine seconds over which the kills are spread.
-    :param webhook_path: where a web process takes webhooks.
+    :param webhook_path: the path of the webhook in a web process.
     """
 
     def __init__(
@@ -29,7 +29,7 @@ class Killer(Actor):
         self._span = span
         self._chance = stream(seed, "killer")
         self._webhook_path = webhook_path
-        #: How many it has killed.
+        #: The number of killed processes.
         self.count = 0
 
     @property
@@ -42,7 +42,7 @@ class Killer(Actor):
             self._kill_one()
 
     def _gap(self, until: float) -> float:
-        """Exponential, as moments that know nothing of each other are, and late ones catch up."""
+        """An exponential time to the next kill, as for independent events; kills that are late catch up."""
         mean = max(until - time.monotonic(), 0.05) / (self._kills - self.count)
         return min(self._chance.expovariate(1 / mean), _LONGEST_GAP)
 
@@ -51,15 +51,15 @@ class Killer(Actor):
         self._processes.kill(name)
         self.count += 1
         if self._chance.random() < 0.5:
-            # Mostly an operator's process manager is quick, sometimes the shop stands on one leg for a while.
+            # A process manager mostly restarts quickly; sometimes the shop lacks a process for a while.
             time.sleep(self._chance.choice((0.05, 0.2, 1.0)))
         self._processes.start(name)
         self.point_webhooks(self._chance.choice(WEB))
 
     def point_webhooks(self, name: str) -> None:
-        """Webhooks go to one of the web processes; which one changes, so that each gets them."""
+        """Send webhooks to this web process; the process changes, so that each gets some."""
         try:
             url = self._processes.url(name) + self._webhook_path
             pull(self._sandbox, "PUT", "webhook-endpoint", {"url": url})
         except NoAnswer:
-            return  # the other one keeps getting them for a while
+            return  # the other process still gets them for a while

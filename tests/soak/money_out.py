@@ -1,4 +1,4 @@
-"""The shop's money out: each paid order pays its maker, and customers get money back, to where they say."""
+"""The shop's payouts: each paid order pays its maker, and customers get refunds to a destination of their choice."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _RECIPIENTS = {
 }
 _MAKERS = (
     (_RECIPIENTS["USD"], "USD"),
-    # This bank takes five dollars at least, so that some are refused.
+    # This bank takes at least five dollars, so that some payouts are refused.
     (ToBank("Bo Maker", "7700554411", "us_harbor_savings", "Harbor Savings Bank"), "USD"),
     (ToBank("Mo Maker", "4000987650", "us_first_sandbox", "First Sandbox Bank"), "USD"),
     (ToWallet("0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed"), "usdc-polygon"),
@@ -38,7 +38,7 @@ money_out = Blueprint("money_out", __name__)
 
 @order_paid.connect
 def pay_maker(app: Flask, *, order_id: str, checkout: Any, **extra: Any) -> None:
-    """Half of every paid order goes to who made the goods, once."""
+    """Pay half of every paid order to the maker of the goods, once."""
     to, currency = _MAKERS[int(order_id[-2:]) % len(_MAKERS)]
     share = (checkout.total.amount / 2).quantize(_CENT)
     paycheckout.pay_out(f"maker-{order_id}", share, currency, to, order_id=order_id)
@@ -46,7 +46,7 @@ def pay_maker(app: Flask, *, order_id: str, checkout: Any, **extra: Any) -> None
 
 @money_out.post("/orders/<order_id>/refund")
 def refund(order_id: str) -> Response | tuple[Response, int]:
-    """Money of an order back: all that is left or a part, to a recipient or to where the customer says."""
+    """Refund an order, in full or in part, to a saved recipient or to a destination of the customer."""
     wanted, model = request.get_json(), paycheckout.Checkout
     paid = db.session.scalars(
         db.select(model).where(model.order_id == order_id, model.status.in_(["paid", "held", "rejected"]))
@@ -66,7 +66,7 @@ def refund(order_id: str) -> Response | tuple[Response, int]:
 
 @money_out.post("/payouts/<reference>/approve")
 def approve(reference: str) -> Response:
-    """A person looks, and approves what was seen."""
+    """Approve a payout, as a person who has viewed it."""
     model = paycheckout.Payout
     seen = db.first_or_404(db.select(model).where(model.reference == reference)).revision
     db.session.rollback()

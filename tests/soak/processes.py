@@ -1,7 +1,7 @@
-"""The processes of a run: which are started, killed and watched, and what became of each.
+"""The processes of a run: starts, kills and watches them, and records their ends.
 
-Each is forked from one process that has imported the shop, as gunicorn's `--preload` does, so that five hundred
-restarts do not cost five hundred imports.
+Each is forked from one process that has imported the shop, like with gunicorn's `--preload`, so that five hundred
+restarts do not need five hundred imports.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _FORKS.set_forkserver_preload([become.__module__])
 
 @dataclass(frozen=True)
 class Sandbox:
-    """How to reach the payments service."""
+    """The address of the payments service, and its control token."""
 
     url: str
     token: str
@@ -41,7 +41,7 @@ class Processes:
         self._folder = folder
         self._ports = {name: free_port() for name in WEB}
         self._running: dict[str, BaseProcess] = {}
-        #: The processes that ended by themselves before they were to be killed, with their exit codes.
+        #: The processes that ended by themselves before their kill, with their exit codes.
         self._ended: list[tuple[str, int | None]] = []
 
     def __enter__(self) -> Processes:
@@ -53,7 +53,7 @@ class Processes:
             process.join()
 
     def url(self, name: str) -> str:
-        """Where a web process is reached, dead or alive."""
+        """The address of a web process, also while it does not run."""
         return f"http://{HOST}:{self._ports[name]}"
 
     def start_sandbox(self, token: str, *arguments: str) -> Sandbox:
@@ -67,7 +67,7 @@ class Processes:
     def run(self, out: Path, *arguments: str, codes: Collection[int] = (0,)) -> None:
         """Run `flask paycheckout` with these arguments, and write its output to a file.
 
-        :param codes: the exit codes of a command that has done its work.
+        :param codes: the exit codes that mean success.
         """
         self._wait_for(f"command-{arguments[0]}", str(out), *arguments, codes=codes)
 
@@ -82,7 +82,7 @@ class Processes:
         self._fork(name, *([self._ports[name]] if name in WEB else []))
 
     def kill(self, name: str) -> None:
-        """SIGKILL, unless it has ended by itself."""
+        """Kill a process with SIGKILL, unless it has ended by itself."""
         process = self._running.pop(name)
         process.kill()
         process.join()

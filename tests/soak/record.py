@@ -1,4 +1,4 @@
-"""The records of both sides: collected after a run, and looked up in the ways that the promises need."""
+"""The records of both sides, collected after a run, with the lookups that the promises need."""
 
 from __future__ import annotations
 
@@ -47,13 +47,13 @@ def collect(databases: Databases, folder: Path, locations: list[Row], tolerance:
 
 
 class Soaked:
-    """A record, looked up in the ways that the promises need.
+    """A record with the lookups that the promises need.
 
     :param record: lists of rows by the names of their tables: of the service `deposit`, `disbursement` and `webhook`;
-        of the shop those of the extension and of `tables.py`, where `shop_version` says how an order stood, and since
-        when. Beside them the lines of the `export`, the `alarms` of the report, `effects` (what the warehouse was told)
-        and `locations` (every payment page a browser was sent to). `tolerance` is by how many seconds the times of two
-        processes may differ.
+        of the shop the tables of the extension and of `tables.py`, where `shop_version` has each version of an order
+        with its time. It also has the lines of the `export`, the `alarms` of the report, `effects` (the warehouse's
+        messages) and `locations` (every payment page that a browser was sent to). `tolerance` is the number of seconds
+        by which the times of two processes may differ.
     """
 
     def __init__(self, record: dict[str, Any]) -> None:
@@ -84,7 +84,7 @@ class Soaked:
         return grouped(self.record["shop_version"], "order_id")
 
     def versions_around(self, order_id: str, moment: datetime) -> list[Row]:
-        """How the order stood at about that moment: one version, or several when it was just changing."""
+        """The versions of an order at about this time: one, or several during a change."""
         known = self._versions.get(order_id, [])
         until = [utc(after["since"]) for after in known[1:]] + [datetime.max.replace(tzinfo=UTC)]
         return [

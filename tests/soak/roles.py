@@ -20,12 +20,12 @@ from tests.soak.tables import db
 
 HOST = "127.0.0.1"
 
-# All that a process needs is imported before it is forked.
+# Import everything that a process needs before it is forked.
 load_commands()
 
 
 def become(role: str, arguments: tuple[Any, ...], settings: str, log: str) -> None:
-    """The life of a process, in a session of its own: Ctrl-C on a terminal is for the soak alone."""
+    """Run a process in its own session, so that Ctrl-C on a terminal reaches the soak alone."""
     os.setsid()
     for name, stream in ((os.devnull, 1), (log, 2)):
         os.dup2(os.open(name, os.O_WRONLY | os.O_APPEND | os.O_CREAT), stream)
@@ -42,24 +42,24 @@ def _end_with_the_soak() -> None:
 
 
 def _serve(port: int) -> None:
-    """A web process: a thread for each request."""
+    """Run a web process with a thread for each request."""
     logging.getLogger("werkzeug").setLevel(logging.ERROR)
     make_server(HOST, port, create_app(), threaded=True).serve_forever()
 
 
 def _reconcile() -> None:
-    """`flask paycheckout reconcile --watch`, as an operator would start it."""
+    """Run `flask paycheckout reconcile --watch`, as an operator would."""
     _paycheckout("reconcile", "--watch", "--interval", "1", "--json")
 
 
 def _make_tables() -> None:
-    """The shop's tables, before any of its processes runs."""
+    """Make the shop's tables, before any of its processes runs."""
     with create_app().app_context():
         db.create_all()
 
 
 def _run(out: str, *arguments: str) -> None:
-    """A command as an operator would give it, with its output in a file."""
+    """Run a command, as an operator would, with its output in a file."""
     os.dup2(os.open(out, os.O_WRONLY | os.O_TRUNC | os.O_CREAT), 1)
     _paycheckout(*arguments)
 

@@ -1,4 +1,4 @@
-"""One run: everything is started, left to its fate for a while, brought to rest, and then looked at."""
+"""One run: starts all processes, lets customers and faults act, lets the shop come to rest, and checks the record."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ from tests.soak.processes import RECONCILE, WEB, Processes, Sandbox
 from tests.soak.record import Record, collect
 from tests.waiting import eventually
 
-#: Virtual seconds that are let pass at the end, one after the other, each until nothing is due any more: past the
+#: Virtual seconds that pass at the end, one after the other, each followed by a wait until nothing is due: past the
 #: payment page and every lease; past the last retry of a webhook; past PAYCHECKOUT_PENDING_FOR; past WATCH_FOR.
 REST = (20 * 60, 7 * 3600, 26 * 3600, 9 * 86400)
-# Once every customer has come, the latecomers among them need not be waited for at the same pace.
+# After the last customer's arrival, time passes faster, to wait less for the remaining customers.
 _HURRY = 2
-#: Machine seconds without any work that count as rest; `reconcile` looks every second.
+#: Machine seconds without any work that count as rest; `reconcile` polls every second.
 _QUIET = 1.5
 _MORE_REST = 6
 _WEBHOOK = "/paycheckout/webhook"
@@ -45,10 +45,10 @@ Figures = dict[str, Any]
 
 @dataclass(frozen=True)
 class Plan:
-    """How large a run is.
+    """The size of a run.
 
-    :param minutes: of the machine, over which the orders and the kills are spread.
-    :param speed: how many times as fast as the machine's the virtual time passes meanwhile.
+    :param minutes: machine minutes over which the orders and the kills are spread.
+    :param speed: how many times faster than the machine's time the virtual time passes.
     """
 
     orders: int
@@ -64,17 +64,17 @@ class Plan:
 
     @property
     def longest(self) -> float:
-        """Machine seconds for which customers and kills are waited for: twice their time, and time to come to rest."""
+        """The most machine seconds to wait for customers and kills: twice their time, and time to come to rest."""
         return 2 * self.seconds + 120 + 0.1 * self.orders
 
 
 def run(
     plan: Plan, keep: Path | None = None, at: Databases | None = None, beside: Beside = lambda processes: None
 ) -> Figures:
-    """Run it all, whatever happens stop it all, and have the record checked; gives the figures.
+    """Run a plan, stop everything in any case, and check the record; returns the figures.
 
     :param keep: an empty folder, where the record, the logs of the processes and SQLite databases stay.
-    :param at: databases of the caller's own, instead of new ones.
+    :param at: the caller's databases, instead of new ones.
     :param beside: called once in a thread while customers come; the run lasts until it has returned.
     """
     with ExitStack() as parts:
@@ -131,7 +131,7 @@ class _Stage:
     # The play
 
     def play(self, beside: Future[None]) -> Figures:
-        """The rough part, the calm after it, and the accounts."""
+        """Run the part with faults and kills, let the shop come to rest, and check the record."""
         order_faults(self._sandbox)
         for actor in self.actors:
             actor.start()
@@ -164,10 +164,10 @@ class _Stage:
             self._bookkeeper.works()
             self._pass_quietly(seconds)
             self.bank.works()
-        # The reads that find what the bank has done last.
+        # Let reads find the bank's last transfers.
         self._pass_quietly(REST[0] + REST[1])
-        # A read that was under way all through a quiet moment has the next one planned from an earlier time.
-        # A payout that was refused last is looked up again a minute later, and may then be unknown.
+        # A read that ran during a whole quiet period plans its next read from an earlier time.
+        # A payout that was refused last is looked up again after a minute, and may then be unknown.
         for _ in range(_MORE_REST):
             open_payouts = self._shop.count("paycheckout_payout", "status IN ('ready', 'sending')")
             if not (open_payouts or self._shop.count("paycheckout_checkout", "next_read_at IS NOT NULL")):
@@ -181,7 +181,7 @@ class _Stage:
         self._endure(self._is_quiet, "the shop to come to rest", 120 + 0.3 * self._plan.orders)
 
     def _is_quiet(self) -> bool:
-        """Nothing is due, and nothing was for longer than a read takes, whose claim hides that it is due."""
+        """Whether nothing has been due for longer than a read takes, whose claim hides that it is due."""
         if self._has_work():
             self._quiet_since = time.monotonic()
         return time.monotonic() - self._quiet_since > _QUIET
@@ -206,7 +206,7 @@ class _Stage:
         return record
 
     def _incidents(self, record: Record) -> list[Violation]:
-        """The faults of the run itself, which make it prove less than it should."""
+        """The problems of the run itself, which weaken its result."""
         found = [*self._hung]
         if (len(record["shop_order"]), self.killer.count) != (self._plan.orders, self._plan.kills):
             found.append(f"{len(record['shop_order'])} orders were placed, {self.killer.count} processes were killed")
@@ -216,7 +216,7 @@ class _Stage:
         return [Violation("the_run_is_whole", what) for what in found]
 
     def _endure(self, condition: Callable[[], bool], what: str, seconds: float) -> None:
-        """Wait, and when that was in vain go on all the same: the record will show more than the waiting does."""
+        """Wait for a condition, and continue after a timeout, because the record shows the reason better."""
         try:
             eventually(condition, seconds, 0.25)
         except AssertionError:
@@ -224,7 +224,7 @@ class _Stage:
 
 
 def answers(url: str) -> bool:
-    """Whether a page that reads the database says that there is no such order."""
+    """Whether a page that reads the database answers that there is no such order."""
     try:
         return call("GET", f"{url}/orders/none", None).status_code == 404
     except NoAnswer:

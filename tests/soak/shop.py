@@ -1,4 +1,4 @@
-"""The shop as a merchant would write it, in each of its processes: orders, their pages, and what a payment sets off."""
+"""The shop as a merchant would write it, for each of its processes: orders, their pages, and receivers."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from tests.soak.clock import clock_of
 from tests.soak.money_out import money_out
 from tests.soak.tables import Fulfilment, Note, Order, Version, db, paycheckout
 
-#: Names the file, in JSON, where the shop's processes find their settings.
+#: The environment variable with the path of the JSON file with the settings of the shop's processes.
 SETTINGS = "SOAK_SHOP_SETTINGS"
-#: How often the warehouse does not answer, before or after it has done what it was told.
+#: The share of calls that the warehouse does not answer, before or after their effect.
 WAREHOUSE_DOWN = 0.03
-#: How often a receiver that has written breaks its transaction instead of leaving it whole.
+#: The share of receivers' calls that break their transaction after writing.
 BREAKS = 1 / 200
-# Not of the seed: which process asks, and how often, depends on where processes were killed.
+# Independent of the seed, because the kills decide which process draws, and how often.
 _CHANCE = SystemRandom()
 
 orders = Blueprint("orders", __name__)
@@ -58,7 +58,7 @@ def create_app() -> Flask:
 
 
 def prepare_sqlite(engine: Engine) -> None:
-    """Readers beside one writer, and writers that queue; a killed process loses nothing that was committed."""
+    """Let readers and one writer work at the same time, and writers queue; a kill loses no commit."""
 
     @event.listens_for(engine, "connect")
     def open_connection(connection: Any, record: object) -> None:
@@ -77,7 +77,7 @@ def prepare_sqlite(engine: Engine) -> None:
 
 @orders.post("/orders")
 def place_order() -> tuple[str, int]:
-    """A new order; sent twice, it is the same one."""
+    """Make an order; the same request again makes no second one."""
     sent = request.get_json()
     if db.session.get(Order, sent["id"]) is None:
         total = {name: sent[name] for name in ("kind", "amount", "currency", "other_currency")}
@@ -96,13 +96,13 @@ def show_order(order_id: str) -> str:
 
 @orders.post("/orders/<order_id>/cart")
 def change_cart(order_id: str) -> Response:
-    """Another amount for an order that is not paid yet."""
+    """Change the amount of an order that is not paid yet."""
     return _change(order_id, amount=request.get_json()["amount"])
 
 
 @orders.post("/orders/<order_id>/cancel")
 def cancel(order_id: str) -> Response:
-    """No longer wanted, unless it is paid."""
+    """Cancel an order, unless it is paid."""
     return _change(order_id, open=False)
 
 
@@ -131,7 +131,7 @@ def _now() -> str:
 
 @paycheckout.order_total
 def order_total(order_id: str) -> Pay | Receive | None:
-    """The price of the order as it stands."""
+    """The current price of the order."""
     order = db.session.get(Order, order_id, with_for_update=True)
     if order is None or not order.open or order.paid:
         return None
@@ -141,7 +141,7 @@ def order_total(order_id: str) -> Pay | Receive | None:
 
 
 def _now_and_then_breaks() -> None:
-    """Break the transaction of the receiver that calls it: swallow an error, commit, or roll back."""
+    """Break the transaction of the calling receiver: suppress an error, commit, or roll back."""
     if _CHANCE.random() >= BREAKS:
         return
     ways: tuple[Callable[[], object], ...] = (
@@ -156,7 +156,7 @@ def _now_and_then_breaks() -> None:
 @order_paid.connect
 @paycheckout.atomic
 def close(app: Flask, *, order_id: str, **extra: Any) -> None:
-    """From now on nobody can change the order."""
+    """Close the order for changes."""
     db.session.get_one(Order, order_id).paid = True
     db.session.flush()
     _now_and_then_breaks()
@@ -164,7 +164,7 @@ def close(app: Flask, *, order_id: str, **extra: Any) -> None:
 
 @order_paid.connect
 def ship(app: Flask, *, order_id: str, event_id: str, **extra: Any) -> None:
-    """Send the parcel: an effect in the shop's database. Now and then nobody is there to pack it."""
+    """Send the parcel, an effect in the shop's database; this fails now and then."""
     if _CHANCE.random() < WAREHOUSE_DOWN:
         raise WarehouseDown("nobody packs")
     amount = db.session.get_one(Order, order_id).amount
@@ -175,7 +175,7 @@ def ship(app: Flask, *, order_id: str, event_id: str, **extra: Any) -> None:
 
 @order_paid.connect
 def tell_warehouse(app: Flask, *, order_id: str, event_id: str, **extra: Any) -> None:
-    """An effect outside of the database, by somebody who is not always there."""
+    """Notify the warehouse, an effect outside of the database; it does not always answer."""
     if _CHANCE.random() < WAREHOUSE_DOWN:
         raise WarehouseDown("before it took the order")
     Record(Path(app.config["EFFECTS_FILE"])).add("told", order_id=order_id, event_id=event_id)
@@ -184,7 +184,7 @@ def tell_warehouse(app: Flask, *, order_id: str, event_id: str, **extra: Any) ->
 
 
 def note_down(app: Flask, *, order_id: str, event_id: str, **extra: Any) -> None:
-    """Keep every piece of news."""
+    """Store every event."""
     db.session.add(Note(event_id=event_id, order_id=order_id))
     db.session.flush()
     _now_and_then_breaks()

@@ -1,6 +1,6 @@
 """The tables of the soak's shop, and the extensions that all of its modules use.
 
-Nothing here keeps a doubled delivery away: `Fulfilment` and `Note` take every row they are given, so that it shows.
+No constraint prevents a repeated delivery: `Fulfilment` and `Note` accept every row, so that repetitions show.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Total:
 
 
 class Order(Total, Model):
-    """An order as it stands."""
+    """The current state of an order."""
 
     __tablename__ = "shop_order"
 
@@ -48,7 +48,7 @@ class Order(Total, Model):
 
 
 class Version(Total, Model):
-    """How an order stood from a moment on."""
+    """The state of an order from a point in time on."""
 
     __tablename__ = "shop_version"
 
@@ -66,12 +66,12 @@ class Fulfilment(Model):
     id: Mapped[int] = mapped_column(primary_key=True)
     order_id: Mapped[str] = mapped_column(String(40), index=True)
     event_id: Mapped[str] = mapped_column(String(40))
-    #: The price of the order as the parcel was packed.
+    #: The price of the order when the parcel was packed.
     amount: Mapped[str] = mapped_column(String(40))
 
 
 class Note(Model):
-    """A message that the shop was told, of any kind."""
+    """An event of any kind that the shop received."""
 
     __tablename__ = "shop_note"
 

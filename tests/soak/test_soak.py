@@ -30,7 +30,7 @@ def kind(request: pytest.FixtureRequest) -> str:
 
 
 def soaked(folder: Path, *options: object, timeout: float) -> Record:
-    """The figures of a run that kept every promise; its record is left in the folder."""
+    """The figures of a run that kept every promise; the folder has its record afterwards."""
     command = [*PROGRAM, *map(str, options), "--keep", str(folder)]
     ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=timeout)
     assert ended.returncode == 0, ended.stdout + ended.stderr + logs(folder)
@@ -48,7 +48,7 @@ def test_a_small_soak_loses_nothing_and_doubles_nothing(kind: str, tmp_path: Pat
     figures = soaked(tmp_path, *options, timeout=300)
     assert (figures["orders"], figures["kills"], figures["database"]) == (60, 6, kind)
     assert (figures["lost"], figures["doubled"], figures["broken"]) == (0, 0, [])
-    # It was no idle run: most paid, and the weather was bad.
+    # The run was not idle: most customers paid, and faults were applied.
     assert figures["paid"] > 15
     assert figures["webhooks_dropped"] > 3
     assert figures["webhooks_doubled"] > 3
@@ -57,7 +57,7 @@ def test_a_small_soak_loses_nothing_and_doubles_nothing(kind: str, tmp_path: Pat
 
 
 def finds_what_is_broken_in(record: Record) -> None:
-    """A payment that is lost, one that is sent twice, and a wrong amount are found in a history that was right."""
+    """Break a correct record by a lost payment, a repeated payment and a wrong amount: the checker finds each."""
     lost, doubled, wrong = (copy.deepcopy(record) for _ in range(3))
     next(row for row in lost["paycheckout_checkout"] if row["status"] == "paid")["status"] = "abandoned"
     doubled["shop_fulfilment"].append(doubled["shop_fulfilment"][0])
