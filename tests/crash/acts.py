@@ -1,4 +1,4 @@
-"""The acts during which a process dies, what came before, and how every order has to end all the same."""
+"""The acts during which a process dies, with their preparation and the required last state of every order."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from tests.payouts.shop import decides, sends
 
 @dataclass(frozen=True)
 class Act:
-    """One thing that a process does for the shop.
+    """One action of a process of the shop.
 
-    :ivar before: brings the world to where the act begins; undisturbed.
+    :ivar before: prepares the world for the act, without any failure.
     :ivar does: the act itself.
-    :ivar after: what the customer does when the shop is up again.
-    :ivar ends: each checkout's last state, or the states of which it may have one.
+    :ivar after: the customer's action when the shop is up again.
+    :ivar ends: each checkout's last state, or its allowed last states.
     """
 
     before: Callable[[World], None]
@@ -33,7 +33,7 @@ class Act:
 
 
 def perform(act: Act, world: World) -> None:
-    """Does the act and records what its caller was told."""
+    """Do the act, and record its answer or error."""
     try:
         answer: Any = act.does(world)
     except (SQLAlchemyError, PaymentsError, ReceiverFailed) as error:
@@ -46,11 +46,11 @@ def perform(act: Act, world: World) -> None:
 
 
 def nothing(world: World) -> None:
-    """The orders are there, and that is all."""
+    """Prepare nothing beyond the orders."""
 
 
 def returns(world: World, order_id: str = "o-1", amount: str = "12.50") -> None:
-    """The customer pays on every page that he holds; without one he presses the button again."""
+    """Let the customer pay on every page that was opened; without one, press the button first."""
     if not world.record.given_out:
         world.presses_pay(order_id)
     for checkout_id, url in world.record.urls.items():

@@ -1,8 +1,8 @@
-"""Promises that hold whoever died when, told from database rows and the record alone; nothing of the extension is used.
+"""Promises that hold after any crash, checked on database rows and the record alone; nothing of the extension is used.
 
-`complaints` holds at every moment, also right after a death. `complaints_at_rest` holds once reconcile came round.
-To the promises of `tests/promises.py` comes what only this little shop can know: it owes each payee one sum, so that a
-payee who is in the service's books twice was paid twice.
+`complaints` checks the promises of every moment, also right after a crash; `complaints_at_rest` checks those that hold
+once reconcile has run. To `tests/promises.py` this adds promises of this small shop: it owes each payee one sum, so
+that a payee who is in the service's books twice was paid twice.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def complaints(rows: Rows, record: Record) -> list[str]:
 
 
 def complaints_at_rest(rows: Rows, record: Record, ends: dict[str, str]) -> list[str]:
-    """Promises that reconcile has not kept although it had the time for it."""
+    """Promises that reconcile has not kept although it had the time."""
     return [
         *complaints(rows, record),
         *map(str, broken(facts_of(rows, record), *AT_REST)),
@@ -77,17 +77,17 @@ def _stocked(rows: Rows, name: str) -> list[Row]:
 
 
 def _events(rows: Rows) -> Iterator[str]:
-    """Here no order has two attempts that lapse, so that every move is news, and a revision."""
+    """No order here has two checkouts that expire, so every move has an event and a revision."""
     moved: Counter[tuple[str, str]] = Counter()
     for row in rows["paycheckout_checkout"]:
         names = ["checkout_created", *(_SIGNAL[state] for state in moves(row))] + ["payment_resolved"] * _is_decided(
             row
         )
         if row["order_id"].startswith("request:"):
-            # A request has signals of its own, and of these moves only one.
+            # A request has its own signals, and these moves send only one of them.
             names = ["request_paid"] * names.count("order_paid")
         moved.update((row["checkout_id"], name) for name in names)
-        # Noting that money arrived, while its move fails, is a revision of its own.
+        # Storing that money arrived is a separate revision if the move fails.
         if not 0 <= row["revision"] - len(moves(row)) <= 1:
             yield f"{row['checkout_id']} is at revision {row['revision']} after the moves {moves(row)}"
     of_checkouts = [row for row in rows["paycheckout_event"] if row["payout_reference"] is None]
@@ -101,7 +101,7 @@ def _is_decided(checkout: Row) -> bool:
 
 
 def _excess(rows: Rows) -> Iterator[str]:
-    """Excess money is given back by a refund of the very commit in which a person accepts the payment."""
+    """Excess money is refunded in the same commit in which a person accepts the payment."""
     for row in filter(_is_decided, rows["paycheckout_checkout"]):
         refunds = [one["counts"] for one in rows["paycheckout_payout"] if one["refund_of"] == row["checkout_id"]]
         if (refunds, row["refunded_amount"]) != (["0.50"], "0.50"):
@@ -109,7 +109,7 @@ def _excess(rows: Rows) -> Iterator[str]:
 
 
 def _requests(rows: Rows) -> Iterator[str]:
-    """A request and its withdrawal are each committed with the deed."""
+    """A request and its withdrawal are each committed together with their deed."""
     deeds = Counter((row["deed"], row["subject"]) for row in rows["paycheckout_deed"])
     requests = rows["paycheckout_request"]
     asked = Counter(("requested", row["reference"]) for row in requests)
@@ -119,7 +119,7 @@ def _requests(rows: Rows) -> Iterator[str]:
 
 
 def _reminders(rows: Rows) -> Iterator[str]:
-    """An order has no reminder more to come exactly if its only one is stored."""
+    """An order has no further reminder exactly if its only reminder is stored."""
     told = Counter(row["order_id"] for row in rows["paycheckout_event"] if row["name"] in _REMINDERS)
     first = {row["order_id"]: row["remind_at"] for row in reversed(rows["paycheckout_checkout"])}
     waiting = first | {f"request:{row['reference']}": row["remind_at"] for row in rows["paycheckout_request"]}
@@ -129,7 +129,7 @@ def _reminders(rows: Rows) -> Iterator[str]:
 
 
 def _hints(rows: Rows, record: Record) -> Iterator[str]:
-    """A webhook is answered 200 when it is counted, or about nothing that a read could change; else 503."""
+    """A webhook is answered 200 if it is counted, or if no read could change anything; else 503."""
     answers = Counter((entry["id"], entry["status"]) for entry in record.lines("hinted"))
     stored = {row["checkout_id"]: row for row in rows["paycheckout_checkout"]}
     for (checkout_id, status), count in answers.items():
@@ -146,12 +146,12 @@ def _hints(rows: Rows, record: Record) -> Iterator[str]:
 
 
 def _owed(rows: Rows, record: Record) -> Iterator[str]:
-    """A payout is stored exactly if the shop's own row of the same transaction is; who is owed is paid at most that."""
+    """A payout is stored exactly if the shop's own row of the same transaction is; no payee gets more than is owed."""
     owed = Counter((row["payee"], row["amount"], row["currency"]) for row in rows["owed"])
-    # Only the end of an account number is stored in the clear.
+    # Only the end of an account number is stored in plain text.
     payees = {row["payee"][-4:]: row["payee"] for row in rows["owed"] if row["payee"].isdigit()}
     stored: Counter[tuple[str, str, str]] = Counter()
-    # Nobody has said yet where a payout without a destination goes.
+    # A payout without a destination has no payee yet.
     for row in [row for row in rows["paycheckout_payout"] if row["destination"] is not None]:
         payee = row["destination"].rpartition(" ")[2]
         stored[payees.get(payee, payee), row["amount"], row["currency"]] += 1
@@ -193,13 +193,13 @@ def _stuck(rows: Rows) -> Iterator[str]:
 
 
 def _payouts_at_rest(rows: Rows, record: Record) -> Iterator[str]:
-    """A payout that was asked for is paid, or a person sees why not."""
+    """Each requested payout is paid, or a person sees why not."""
     ended = {one.reference for one in record.paid if one.status == "completed" and one.kind != WALLET}
     for row in [row for row in rows["paycheckout_payout"] if row["destination"] is not None]:
         expected = {"failed", "completed" if row["service_reference"] in ended else "sent"}
         if row["status"] not in expected or (row["status"] == "failed" and not row["problem"]):
             yield f"{row['reference']} is {row['status']}: {row['problem']}; expected {expected}"
-        # The service may pay after all what it has failed.
+        # The service may still pay a failed payout.
         may_be_paid = row["status"] == "failed" and row["disbursement_id"] is not None and row["doubt"] != "denied"
         if row["due_at"] is not None and not may_be_paid:
             yield f"{row['reference']} is {row['status']} and still waits for something"

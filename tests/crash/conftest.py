@@ -1,4 +1,4 @@
-"""Starts a nursery and reads what it found."""
+"""Starts a nursery process and reads its results."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ _SOAK_SECONDS = 12 * 3600
 
 @pytest.fixture
 def tries(tmp_path: Path, host: str) -> Try:
-    """Has a nursery try an order; what is not said is the order's own default."""
+    """Lets a nursery process try an order; fields that are not given have the order's defaults."""
 
     def run(address: str, **order: Any) -> Found:
         told = json.dumps({"address": address, "folder": str(tmp_path), "host": host, **order})
-        # Its children never come to write down what they ran.
+        # Its children die before they could write their coverage.
         calm = {name: value for name, value in os.environ.items() if not name.startswith("COVERAGE")}
         nursery = subprocess.run(
             [sys.executable, "-W", "error", "-m", "tests.crash.nursery", told],

@@ -1,4 +1,4 @@
-"""The shop's database as the tests handle it: kept under a name, put back, and looked into by plain SQL."""
+"""The shop's database in the tests: saved under a name, restored, and read with plain SQL."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class _SQLite:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        # The journal of a transaction that has not ended.
+        # The journal of an unfinished transaction.
         self._journal = Path(f"{path}-journal")
 
     def keep(self, name: str) -> None:
@@ -50,16 +50,16 @@ class _SQLite:
             return {table: _sorted(connection.execute(_all_of(table, "rowid"))) for table in TABLES}
 
 
-# Knowledge of the service's failures is no result, but decides which statements run.
+# The stored failures of the service are no result, but they decide which statements run.
 _KEPT = (*TABLES, "paycheckout_service")
 
 
 class _PostgreSQL:
-    """A database of a server; other schemas in it hold the rows to put back."""
+    """A database of a server; further schemas hold the rows to restore."""
 
     def __init__(self, address: sa.URL) -> None:
         plain = address.set(drivername="postgresql").render_as_string(hide_password=False)
-        # A child that dies leaves it as it is, and must not use it. Several statements at once cannot be prepared.
+        # A dying child leaves the connection open, and must not use it. Several statements at once cannot be prepared.
         self._connection: psycopg.Connection[dict[str, Any]] = psycopg.connect(
             plain, autocommit=True, prepare_threshold=None, row_factory=dict_row
         )
@@ -68,14 +68,14 @@ class _PostgreSQL:
         self._for_each_table(f"CREATE SCHEMA {name};", "CREATE TABLE {kept}.{table} AS SELECT * FROM {table};", name)
 
     def put_back(self, name: str) -> None:
-        """Waits until the server has noticed that the last process is dead."""
+        """Restore the rows, after waiting until the server has noticed that the last process is dead."""
         self._for_each_table("", "DELETE FROM {table}; INSERT INTO {table} SELECT * FROM {kept}.{table};", name)
 
     def rows(self) -> Rows:
         return {table: _sorted(self._connection.execute(_all_of(table, "ctid").encode())) for table in TABLES}
 
     def _for_each_table(self, first: str, statements: str, kept: str) -> None:
-        """Run these as one transaction."""
+        """Run the statements for each table, as one transaction."""
         of_tables = [statements.format(table=table, kept=kept) for table in _KEPT]
         self._connection.execute("".join([first, *of_tables]).encode())
 
@@ -93,5 +93,5 @@ def _all_of(table: str, place: str) -> str:
 
 
 def _sorted(rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """In the order of their ids, or in that in which they came."""
+    """The rows in the order of their ids, or of their insertion."""
     return sorted(map(dict, rows), key=lambda row: row.get("id", 0))

@@ -1,12 +1,12 @@
-"""Bears one process after the other, each of which does an act and dies in it, and looks at what they leave behind.
+"""Forks one process after the other, each of which does an act and dies in it, and checks the rows that they leave.
 
-A process of its own, so that it has one thread, nothing of pytest's, and everything imported and compiled: a child of
-it has done its act and died within a few hundredths of a second. It prints what it found, as JSON:
+It is a separate process, so that it has one thread, no part of pytest, and all modules imported and compiled: a child
+does its act and dies within a few hundredths of a second. It prints its results as JSON:
 
     python -m tests.crash.nursery '{"address": "sqlite:////tmp/shop.db", "folder": "/tmp/record", "acts": ["start"]}'
 
-What is left behind is all that the next process can know. So recovery is tried once for each thing that an act leaves
-behind, not once for each death: two that differ in nothing but their random ids recover alike.
+The next process knows only the rows that are left. Recovery is therefore tried once for each different state that an
+act leaves, not once for each crash: states that differ only in random ids recover alike.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ from tests.crash.world import World
 from tests.hosts import HOSTS
 from tests.payouts.shop import comes_to_rest
 
-# After a restart a claimed read is free again after 60 s, and so is an event whose deliverer died.
+# Seconds. After a crash, the claims of reads and the leases of events expire after 60.
 _CLAIM, _LEASE = 61, 61
 _LONGEST_LIFE = 60
 _MOST_COMPLAINTS = 10
 _WRITTEN = "written{}"
-#: The random ids of events, and those in references of requests and refunds.
+#: The random ids of events, and the random parts of references of requests and refunds.
 _RANDOM = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}|(?:[0-9a-f]{9}-)?[0-9a-f]{16}")
 
 
@@ -50,7 +50,7 @@ class Order:
 
     :ivar fate: "death", on PostgreSQL before and after each call of the database and the service, on SQLite at each
         bytecode instruction; "one error" of the database, in each call before and after it is done.
-    :ivar every: only each so many-th of these points.
+    :ivar every: only each n-th of these points is tried.
     :ivar host: the shop's SQLAlchemy.
     """
 
@@ -66,9 +66,9 @@ class Order:
 class Found:
     """The results of the tries.
 
-    :ivar points: at how many points a process met its fate, by act.
-    :ivar left_behind: how many different things they left behind, by act.
-    :ivar seconds: of processor time, the children's included.
+    :ivar points: the number of points at which a process died or an error was raised, by act.
+    :ivar left_behind: the number of different states that they left, by act.
+    :ivar seconds: the processor time, including the children's.
     """
 
     points: dict[str, int] = field(default_factory=dict)
@@ -79,7 +79,7 @@ class Found:
 
 @dataclass(frozen=True)
 class _Begun:
-    """An act that is about to be done."""
+    """An act whose preparation is done."""
 
     name: str
     act: Act
@@ -88,7 +88,7 @@ class _Begun:
 
 
 class Nursery:
-    """Tries one order."""
+    """Tries the acts of one order."""
 
     def __init__(self, order: Order) -> None:
         self._order = order
@@ -117,7 +117,7 @@ class Nursery:
         return found
 
     def _begin(self, name: str) -> _Begun:
-        """The state before the act, kept; then once through everything, so that each child finds all code warm."""
+        """Save the state before the act; then do act and recovery once, so that each child has all code loaded."""
         self._put_back("nothing")
         self._world.clock.now = self._morning
         act = ACTS[name]
@@ -128,7 +128,7 @@ class Nursery:
         _recover(self._world, act)
         # No connection may cross a fork.
         self._world.engine.dispose()
-        # Collecting garbage would touch, and so copy, what a child shares with its parent.
+        # Garbage collection would touch, and so copy, the memory that a child shares with its parent.
         gc.disable()
         gc.freeze()
         return begun
@@ -150,7 +150,7 @@ class Nursery:
         found.left_behind[begun.name] = len(left_behind)
 
     def _looks(self, begun: _Begun, left_behind: set[str]) -> list[str]:
-        """The complaints about the rows that are there now, and about the recovery from them unless that is known."""
+        """The broken promises in the present rows, and in the recovery from them unless it was tried before."""
         rows = self._database.rows()
         wrong = complaints(rows, self._world.record)
         left = self._left_behind(rows)
@@ -160,7 +160,7 @@ class Nursery:
         return wrong
 
     def _points(self, begun: _Begun) -> list[tuple[int, str]]:
-        """The points where the fate strikes, each with a name."""
+        """The points at which the process dies or an error is raised, each with a name."""
         passed: list[tuple[str, bool, int]] = []
 
         def count() -> None:
@@ -171,7 +171,7 @@ class Nursery:
         self._live(begun, count)
         passed = json.loads(self._note.read_text())
         dies = self._order.fate == "death"
-        # A death before a call leaves what one after the call before it leaves, if nobody outside was told anything.
+        # A death before a call leaves the same state as one after the previous call, unless the record grew in between.
         same = {at for at in range(1, len(passed)) if dies and passed[at][0].startswith("before ")}
         same = {at for at in same if passed[at - 1][0].startswith("after ") and passed[at - 1][2] == passed[at][2]}
         wanted = [(at, where) for at, (where, may_fail, _) in enumerate(passed) if dies or may_fail]
@@ -182,7 +182,7 @@ class Nursery:
         self._world.service.passes = lambda where: passes(where, False)
 
     def _written(self, begun: _Begun) -> list[tuple[int, str]]:
-        """Instructions with something new outside of the process, which is kept under the number of each."""
+        """The instructions before which this process wrote anything; the state is saved under the number of each."""
         here, there = Pipe()
         found: list[tuple[int, str]] = []
 
@@ -223,7 +223,7 @@ class Nursery:
         return []
 
     def _left_behind(self, rows: Rows) -> str:
-        """All that the next process can find, with random ids numbered in the order of their appearance."""
+        """All that the next process can read, with random ids numbered in the order of their appearance."""
         known = [[{name: row[name] for name in row if name != "id"} for row in found] for found in rows.values()]
         numbers: dict[str, str] = {}
         everything = json.dumps([known, self._world.record.lines()], default=str)
@@ -246,7 +246,7 @@ class Nursery:
         return self._child(begun, lives, meanwhile)
 
     def _child(self, begun: _Begun, lives: Callable[[], None], meanwhile: Callable[[], None] = lambda: None) -> int:
-        """Does it in a process of its own and gives the way that one ended."""
+        """Run `lives` in a forked process; returns its exit code."""
         self._note.write_text("it wrote no note")
         child = os.fork()
         if child == 0:
@@ -276,7 +276,7 @@ class Nursery:
 
 
 def _recover(world: World, act: Act, money: Callable[[], list[str]] = list) -> list[str]:
-    """The shop is up again and reconcile comes round; then everybody asks once more, which must change nothing."""
+    """Start the shop again and run reconcile; then repeat all requests, which must change nothing."""
     act.after(world)
     world.reconciles()
     world.reconciles(seconds=_CLAIM)
@@ -294,6 +294,6 @@ def _recover(world: World, act: Act, money: Callable[[], list[str]] = list) -> l
 
 
 if __name__ == "__main__":
-    # Failures on purpose would be logged thousands of times.
+    # Intended failures would be logged thousands of times.
     logging.disable(logging.CRITICAL)
     print(json.dumps(asdict(Nursery(Order(**json.loads(sys.argv[1]))).run())))

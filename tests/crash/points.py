@@ -14,21 +14,21 @@ from sqlalchemy import Engine
 import flask_paycheckout
 
 DEAD = 77
-"""How a process leaves that died where it was told to."""
+"""The exit code of a process that died at its point."""
 
 _OURS = str(Path(flask_paycheckout.__file__).parent) + os.sep
 _SANDBOX = f"{_OURS}sandbox{os.sep}"
 
 Passes = Callable[[str, bool], None]
-"""Told where the process is, and whether a database can fail there."""
+"""Called with the name of the point, and whether a database call can fail there."""
 
 
 class _DriverError(Exception):
-    """Asks the call that is passing to fail as the driver's own calls do."""
+    """Makes the current call fail with the driver's own error."""
 
 
 class Fate:
-    """Strikes at one point: the process dies as one that is killed does, or one call of the database fails."""
+    """Acts at one point: the process dies as if killed, or one call of the database fails."""
 
     def __init__(self, at: int, dies: bool) -> None:
         self._left, self._dies = at, dies
@@ -43,10 +43,10 @@ class Fate:
 
 
 def watch_database(engine: Engine, passes: Passes) -> None:
-    """Pass before and after each connect, statement and commit, as near to the driver as SQLAlchemy lets us.
+    """Call `passes` before and after each connect, statement and commit, as close to the driver as SQLAlchemy allows.
 
-    A failure is the driver's own error, so that SQLAlchemy treats it like any: one "after" means that the statement
-    was done, or the commit is a fact, and nobody was told.
+    A failure is the driver's own error, so that SQLAlchemy treats it like any other. A failure "after" means that the
+    statement or commit was executed, but its success was not reported.
     """
     dialect: Any = engine.dialect
     driver_error = dialect.dbapi.OperationalError
@@ -57,7 +57,7 @@ def watch_database(engine: Engine, passes: Passes) -> None:
             try:
                 passes(f"before {what}", True)
                 answer = call(*arguments, **options)
-                # A read that was done and one that was not differ in nothing.
+                # A failure after a read would equal one before it, and is not tried.
                 passes(f"after {what}", not what.startswith("SELECT"))
             except _DriverError:
                 raise driver_error("the server closed the connection") from None
@@ -70,9 +70,9 @@ def watch_database(engine: Engine, passes: Passes) -> None:
 
 
 def watch_instructions(wrote: Callable[[str], None]) -> None:
-    """Tell of each bytecode instruction of the extension before which this process wrote anything.
+    """Call `wrote` for each bytecode instruction of the extension before which this process wrote anything.
 
-    Before all others, a death leaves what it would have left one instruction earlier.
+    At all other instructions, a death leaves the same state as one instruction earlier.
     """
     file = os.open("/proc/self/io", os.O_RDONLY)
 
@@ -103,7 +103,7 @@ def watch_instructions(wrote: Callable[[str], None]) -> None:
 
 
 def _named(code: CodeType, offset: int) -> str:
-    """The instruction, for people."""
+    """The instruction as text for people."""
     line = next((line for start, end, line in code.co_lines() if start <= offset < end), None)
     file = code.co_filename.removeprefix(_OURS)
     return f"{file}:{line} {code.co_qualname} (from line {code.co_firstlineno}), instruction {offset // 2}"

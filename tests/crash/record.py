@@ -1,7 +1,7 @@
-"""A record of events outside the shop's database, in a file that outlives its writers, and the service that reads it.
+"""A record of events outside the shop's database, in a file that outlives its writers, and a service that reads it.
 
-The payments service here remembers nothing in its process: a checkout exists, and a deposit is completed, because the
-record says so. So it is the same service for a process that dies and for the one that comes after it.
+This payments service keeps no state in its process: checkouts and completed deposits exist in the record only. It is
+therefore the same service for a process that dies and for the next one.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Line = dict[str, Any]
 
 
 class Record:
-    """Lines of JSON, each appended with one system call, so that a death leaves a line whole or not at all."""
+    """Lines of JSON, each appended with one system call, so that a death leaves no partial line."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -35,7 +35,7 @@ class Record:
             os.close(file)
 
     def lines(self, *what: str) -> list[Line]:
-        """The lines about these things, or all, oldest first."""
+        """The lines of these kinds, or all, oldest first."""
         written = self._path.read_text().splitlines() if self._path.exists() else []
         found = [json.loads(entry) for entry in written]
         return [entry for entry in found if not what or entry["what"] in what]
@@ -61,12 +61,12 @@ class Record:
 class Service(PayingService):
     """Answers creates and reads from the record, and pays out.
 
-    :ivar passes: told of each call, before anything is done about it and before it is answered.
-    :ivar lost_answers: how many of the next creates are done but never answered.
+    :ivar passes: called for each call, before its effect and before its answer.
+    :ivar lost_answers: the number of next creates that have their effect but get no answer.
     """
 
     def __init__(self, record: Record, clock: Clock) -> None:
-        # It pays whatever it is asked to, however often; a look-up takes several pages.
+        # It pays every request, also repeated ones; a lookup takes several pages.
         super().__init__(Books(record, page_size=2, unique=False, clock=clock))
         self._record = record
         self.passes: Callable[[str], None] = lambda where: None

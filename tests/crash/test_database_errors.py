@@ -1,10 +1,10 @@
-"""The n-th call of the database fails, for every n: whoever is told "stored" was told the truth, and nothing is lost.
+"""The n-th call of the database fails, for every n: every answer "stored" is true, and nothing is lost.
 
-A call fails with the driver's own error before it was done, and after it was done but before anybody knew; so does a
-commit that is a fact. It fails once, and the process ends with its answer; of money out each third call is tried, and
-on PostgreSQL each fifth. What is asked of each: a webhook is answered 200 only when it is stored, or about nothing that
-a read could change, else 503; a customer is sent only to a stored page; and reconcile alone, run by the next process,
-brings every order to its proper end.
+A call or a commit fails with the driver's own error, either before it was executed, or after it was executed without
+reporting its success. It fails once, and the process ends with its answer; of payouts each third call is tried, and on
+PostgreSQL each fifth. Each time, a webhook is answered 200 only if it is stored, or if no read could change anything,
+else 503; a customer is sent only to a stored page; and reconcile alone, run by the next process, brings every order to
+its required state.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def test_a_receivers_commit_that_is_a_fact_though_it_failed_counts(open_shop: Op
 
 
 def test_a_mark_that_comes_late_is_not_overwritten(open_shop: OpenShop) -> None:
-    """The connection breaks while a receiver's commit is under way, and it becomes a fact while the next one runs."""
+    """The connection breaks during a receiver's commit, which the database completes while the next receiver runs."""
     shop = open_shop()
     ran: list[str] = []
 
@@ -73,7 +73,7 @@ def test_a_mark_that_comes_late_is_not_overwritten(open_shop: OpenShop) -> None:
 
 
 def _marks(shop: Shop, receiver: Callable[..., object]) -> None:
-    """Commits, on a connection of its own, that this receiver ran."""
+    """Commit, on a separate connection, that this receiver ran."""
     done = json.dumps([f"{receiver.__module__}.{receiver.__qualname__}"])
     with shop.db.engine.begin() as connection:
         marked = text("UPDATE paycheckout_event SET receivers_done = :done WHERE name = 'order_paid'")

@@ -1,19 +1,19 @@
 """A process dies in the middle of a start, webhook, status page, settling, delivery or reconcile; nothing is lost.
 
-So it is with money out, from `pay_out` and `refund` in the shop's own transaction to `payout_completed`: an accountant
-compares the service's own books with what the shop committed, and nobody is paid twice, and nobody is forgotten.
+The same holds for payouts, from `pay_out` and `refund` in the shop's own transaction to `payout_completed`: the checker
+compares the service's own books with the shop's committed rows, and no payee is paid twice or forgotten.
 
-A process that dies ends itself with `os._exit` at the point, where no handler and no `finally` runs. Then the shop
-comes up again on the database that is left, reconcile comes round, everybody asks once more, and a checker that reads
-rows and the outside world's record alone says what is broken.
+A dying process ends itself with `os._exit` at the point, so that no handler and no `finally` runs. Then the shop starts
+again on the remaining database, reconcile runs, all requests are repeated, and a checker reports broken promises from
+the rows and the record of the outside world alone.
 
 On PostgreSQL a process dies before and after each connect, statement, commit and call of the service, in each act. On
-SQLite one goes through each act: at each bytecode instruction of the extension before which it has written anything,
-what it has written is kept, as a death there would leave it, and is looked at in the same way. At all other
-instructions, and so at all calls, a death leaves what it leaves one instruction earlier.
+SQLite one process does each act: at each bytecode instruction of the extension before which it has written anything,
+the written state is saved, as a death there would leave it, and checked in the same way. At all other instructions, and
+so at all calls, a death leaves the same state as one instruction earlier.
 
-Not here, but in the soak that kills whole servers: a death inside a system call or inside the database's own library.
-Reads of reconcile run in line here, so that one thread does everything and dies at once.
+The soak, which kills whole servers, covers a death inside a system call or inside the database's own library. Reads of
+reconcile run in the main thread here, so that one thread does everything and dies at once.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The webhook of a payment comes before the answer that names the checkout: the shop cannot know the id yet."""
+"""The webhook of a payment arrives before the answer with the checkout's id, which the shop cannot know yet."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ ORDERS, BY_PAGE = [f"o-{number}" for number in range(1, 201)], 20
 def test_200_webhooks_that_overtake_the_answer_are_survived(
     open_shop: OpenShop, paycheckout_sandbox: Sandbox, signals: Signals
 ) -> None:
-    """Some payments are found by a customer who looks, all others by reconcile alone; each is told once."""
+    """A customer's visit finds some payments, reconcile all others; each is announced once."""
     shop = open_shop(sandbox=paycheckout_sandbox)
     shop.totals |= dict.fromkeys(ORDERS, Pay("12.50", "USD"))
     paycheckout_sandbox.deliver_to(shop.browser)

@@ -1,4 +1,4 @@
-"""Starts whose answer is lost, late, cut off or nonsense: no customer is ever sent to a page that is not stored."""
+"""Starts whose answer is lost, late, truncated or malformed: no customer is ever sent to a page that is not stored."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def whole(**data: object) -> bytes:
 
 
 def cut_off() -> httpx.Response:
-    """Half of a good answer; the other half never comes."""
+    """The first half of a valid answer, without the rest."""
     body = whole(id="lost", url=PAGE)
     return httpx.Response(200, content=body[: len(body) // 2], headers=NO_RETRY)
 
@@ -39,7 +39,7 @@ ANSWERS = [
 
 @pytest.fixture
 def hasty_shop(open_shop: OpenShop) -> Shop:
-    """A shop without the time to ask twice, in which order "o-2" was started once: as "chk-1"."""
+    """A shop without time for a retry, in which order "o-2" was started as "chk-1"."""
     shop = open_shop()
     shop.starts("o-2")
     caller = shop.runtime.client._caller

@@ -1,4 +1,4 @@
-"""One shop, its payments service, its customer and its clock, as a process that may die sees them."""
+"""One shop with its payments service, customer and clock, for a process that may die."""
 
 from __future__ import annotations
 
@@ -50,9 +50,9 @@ REQUESTED = f"request:{REQUEST}"
 REMINDED_AFTER = timedelta(days=7)
 ORDERS = ("o-1", "o-2", "o-3", "o-4", SOLD_FOR_OTHERS, IN_PARTS)
 OUTSIDE = "outside"
-"""The receiver that tells somebody outside. Two others, "stock" and "books", write to the shop's database.
+"""The receiver that notifies another system. Two others, "stock" and "books", write to the shop's database.
 
-Of a payment, and of a completed payout, the stock is told in the transaction that records it.
+For a payment and a completed payout, "stock" runs in the transaction that records it.
 """
 
 _SIGNALS = (
@@ -74,16 +74,16 @@ _SIGNALS = (
     request_reminder,
 )
 _EARNED = {"stock": "rec_maker", "books": "0x" + "a" * 40}
-"""The payee of a part of an order that is sold for others, by the receiver that says so."""
+"""The payee of a part of an order that is sold for others, by the receiver that makes the payout."""
 
 
 class World(Shop):
     """A shop whose orders cost 12.50 USD each, priced from its own database.
 
-    Its table `fulfilment` has no unique column: what is done twice is there twice. Its table `owed` has a row for each
-    payout that it wants, written in the same transaction; no two have the same payee.
+    Its table `fulfilment` has no unique column, so that repeated effects show. Its table `owed` has a row for each
+    payout that it requests, written in the same transaction; no two have the same payee.
 
-    :param address: of the database, as a shop writes it.
+    :param address: the address of the database, as in a shop's settings.
     :param record: the file that outlives this process.
     :param host: one of `HOSTS`, on which the shop is built.
     """
@@ -112,7 +112,7 @@ class World(Shop):
 
     def opens(self) -> None:
         if self.engine.dialect.name == "sqlite":
-            # A process dies here, never the machine: nobody needs to wait for the disk.
+            # Only processes die here, never the machine, so commits need not wait for the disk.
             event.listen(self.engine, "connect", lambda connection, _: connection.execute("PRAGMA synchronous = OFF"))
         with committing(self):
             self.db.create_all()
@@ -122,7 +122,7 @@ class World(Shop):
     # Acts of people and machines
 
     def presses_pay(self, order_id: str = "o-1") -> TestResponse:
-        """The customer presses the button and, when told to, goes to the payment page."""
+        """Press the button as the customer, and follow a redirect to the payment page."""
         url = self.calls.pay_url(order_id)
         answer = self.browser.post(url, headers=SAME_SITE)
         if answer.status_code == 303 and not answer.location.startswith("/"):
@@ -145,19 +145,19 @@ class World(Shop):
         return self.browser.get(url)
 
     def costs_now(self, total: str, order_id: str) -> None:
-        """The order costs something else from now on."""
+        """Change the price of an order."""
         with committing(self):
             self._execute(
                 "UPDATE shop_order SET total = :total WHERE order_id = :order_id", total=total, order_id=order_id
             )
 
     def gives_excess_back(self, checkout_id: str) -> None:
-        """A person accepts a held payment, and gives back what came too much; once."""
+        """Accept a held payment as a person, and refund the excess, once."""
         with self.app.app_context(), suppress(TransitionRefused):
             self.paycheckout.resolve(checkout_id, True, "Ada", "a slip", refund_excess=True)
 
     def asks(self, expires: timedelta | None = None) -> None:
-        """The owner sends the form of a payment request, perhaps again."""
+        """Send the form of a payment request as the owner, perhaps again."""
         with self.app.app_context():
             end = None if expires is None else self.clock() + expires
             self.runtime.requests.make(Pay("12.50", "USD"), "Logo", None, end, "", "Ada", REQUEST)
@@ -167,13 +167,13 @@ class World(Shop):
             self.paycheckout.withdraw_request(REQUEST, by="Ada", why="paid in cash")
 
     def pays_out(self, *payees: str) -> None:
-        """The shop owes each of these 8.00, in the currency that such a payee takes, and commits that."""
+        """Owe each of these payees 8.00 in the payee's currency, and commit."""
         with committing(self):
             for payee in payees:
                 self._owes(payee)
 
     def refunds(self, checkout_id: str, payee: str) -> None:
-        """Refund 8.00 USD; to a wallet 8.00 of the token is sent instead."""
+        """Refund 8.00 USD, or 8.00 of the token to a wallet."""
         to, send = (ToWallet(payee), ("8.00", TOKEN)) if payee.startswith("0x") else (ToRecipient(payee), None)
         with committing(self) as paycheckout:
             self._notes_debt(payee, send[1] if send else "USD")
