@@ -21,7 +21,7 @@ CLIENT_ID = "sandbox-client"
 CLIENT_SECRET = "sandbox-secret-0123456789abcdef"
 CONTROL_TOKEN = "levers-0123456789"
 ENDPOINT = "http://127.0.0.1:9/paycheckout/webhook"
-#: Where the webhooks of a further account go.
+#: The webhook address of a further account.
 ACCOUNTS_URL = "http://127.0.0.1:9/anna/webhook"
 
 
@@ -32,7 +32,7 @@ def signature(method: str, target: str, timestamp: str, body: bytes, secret: str
 
 
 def machine_seconds(app: Flask | None = None) -> str:
-    """Now, as a Unix time; for a sandbox of this process by its machine's clock, which a test may have set."""
+    """The current Unix time; for a sandbox in this process, by its machine clock, which a test may have set."""
     now = world(app).clock.machine() if isinstance(app, Flask) else datetime.now(UTC)
     return str(int(now.timestamp()))
 
@@ -59,19 +59,19 @@ class Answer:
 
 
 def without_gaps(body: dict[str, Any]) -> dict[str, Any]:
-    """The fields, but for those that are `...`."""
+    """The fields, without those that are `...`."""
     return {name: value for name, value in body.items() if value is not ...}
 
 
 def exact(text: str | bytes) -> Any:
-    """JSON with every number as the decimal it is written as, except whole ones."""
+    """Parse JSON; every number with a point becomes a decimal with all its digits."""
     return json.loads(text, parse_float=Decimal)
 
 
 def call(
     app: Flask, method: str, target: str, body: Any = None, headers: dict[str, str] | None = None, **environ: str
 ) -> Answer:
-    """One call; a body that is not bytes is sent as JSON, with decimals as numbers."""
+    """Make one call; a body that is not bytes is sent as JSON, with decimals as numbers."""
     response = app.test_client().open(
         target,
         method=method,
@@ -113,11 +113,11 @@ class Merchant:
         return call(self.app, method, target, body, headers)
 
     def gets(self, target: str) -> TestResponse:
-        """An answer that need not be JSON."""
+        """Send a GET; the answer need not be JSON."""
         return self.app.test_client().get(target, headers=self.signs("GET", target))
 
     def asks_checkout(self, **fields: Any) -> Answer:
-        """For five dollars, unless told otherwise."""
+        """Create a checkout, by default for five dollars."""
         return self.calls("POST", "/v1/checkout", fields or {"inputCurrency": "USD", "inputAmount": 5})
 
     def asks_checkout_raw(self, body: bytes) -> Answer:
@@ -136,7 +136,7 @@ class Merchant:
 class Tester:
     """Calls the control interface."""
 
-    __test__ = False  # pytest would take it for a class of tests
+    __test__ = False  # pytest would collect it as a class of tests
 
     def __init__(self, app: Flask, token: str = CONTROL_TOKEN) -> None:
         self._app, self._headers = app, {"X-Sandbox-Control": token}
@@ -166,7 +166,7 @@ class Tester:
         self.does("POST", "clock", {"advanceSeconds": seconds + 60 * minutes + 3600 * hours})
 
     def offset(self) -> float:
-        """The seconds that the clock is ahead of the machine's."""
+        """The seconds by which the clock is ahead of the machine's."""
         return float(self.does("GET", "clock")["offsetSeconds"])
 
     def orders_fault(self, operation: str, kind: str, **more: Any) -> None:

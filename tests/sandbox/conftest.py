@@ -1,4 +1,4 @@
-"""A sandbox for each test, and those who act on it."""
+"""A sandbox for each test, and its actors."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ MakeSandbox = Callable[..., Flask]
 
 @pytest.fixture(autouse=True)
 def departures() -> Iterator[Departures]:
-    """Every answer that any sandbox gives in this process during the test must be one that its document allows."""
+    """Check every answer of every sandbox in this process during the test against its OpenAPI document."""
     found = Departures()
     with request_finished.connected_to(found.check):
         yield found
@@ -53,7 +53,7 @@ def usual_on_postgresql(postgres_server: str) -> Iterator[UsualSandbox]:
 def make_sandbox(
     request: pytest.FixtureRequest, receiver: Receiver, database_kind: str, new_database: NewDatabase
 ) -> Iterator[MakeSandbox]:
-    """A sandbox in its start state, whose unknowns are given as keywords."""
+    """Makes sandboxes in their start state; keywords are unknowns."""
     in_memory = database_kind == "sqlite"
     usual: list[UsualSandbox] = [request.getfixturevalue(f"usual_{'in_memory' if in_memory else 'on_postgresql'}")]
     made: list[Flask] = []
@@ -67,7 +67,7 @@ def make_sandbox(
         return made[-1]
 
     yield make
-    # Connections are given back to the server, which has only so many.
+    # Close the connections, because the server has a limited number.
     for app in made:
         disconnect(app)
 
@@ -78,7 +78,7 @@ def sandbox(make_sandbox: MakeSandbox) -> Flask:
 
 
 def acting(actor: type[Any]) -> Any:
-    """A fixture: the actor in the sandbox of the test."""
+    """Make a fixture: the actor in the sandbox of the test."""
 
     @pytest.fixture
     def made(sandbox: Flask) -> Any:

@@ -13,13 +13,13 @@ from tests.sandbox.actors import CONTROL_TOKEN, ENDPOINT, Receiver, Tester
 
 
 def open_sandbox(database: str = "sqlite://", **options: Any) -> Flask:
-    """A sandbox that the tester controls, and whose webhooks are taken."""
+    """A sandbox that the tester controls, and whose webhooks are accepted."""
     usual: dict[str, Any] = {"webhook_url": ENDPOINT, "send_webhook": Receiver()}
     return create_sandbox(database=database, control_token=CONTROL_TOKEN, **usual | options)
 
 
 class UsualSandbox:
-    """The one with every unknown at its default, which each worker keeps: to reset it takes a fraction of making it."""
+    """The sandbox with all defaults, which each worker keeps, because a reset is much faster than a new one."""
 
     def __init__(self, address: str) -> None:
         self._receiver = Receiver()
@@ -28,7 +28,7 @@ class UsualSandbox:
     def reset(self, receiver: Receiver) -> Flask:
         """Bring it back to its start state for the next test."""
         self._receiver = receiver
-        # A test may have planned faults, and set the source of the time.
+        # A test may have planned faults, and replaced the clock.
         world(self.app).any_fault_added = False
         world(self.app).clock.machine = standing_time()
         Tester(self.app).does("POST", "reset")

@@ -1,4 +1,4 @@
-"""Holds every answer of a sandbox against the OpenAPI documents of its service and of its control interface."""
+"""Checks every answer of a sandbox against the OpenAPI documents of its service and of its control interface."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ _KEPT: dict[str, dict[str, Any]] = {}
 
 
 class Departures:
-    """Answers that were not what the document says, each as one sentence."""
+    """Answers that differ from the document, each as one sentence."""
 
     def __init__(self) -> None:
         self.seen: list[str] = []
 
     def check(self, app: Flask, response: Response, **extra: object) -> None:
-        """To be called as a receiver of `request_finished`."""
+        """Check an answer; connected to `request_finished`."""
         rule = request.url_rule
         control = rule is not None and rule.endpoint.startswith("control.")
-        # An ordered fault is there to be off the document.
+        # An injected fault differs from the document on purpose.
         if rule is None or g.get("fault_kind") is not None or not operation_of(app, rule.endpoint, control=control):
             return
-        # Nor is a form of an operation that this sandbox does not serve.
+        # The document has no form of an operation that this sandbox does not serve.
         if not is_served(request.method, rule.rule, world(app).unknowns):
             return
         described = _document_of(app, control=control)
@@ -41,7 +41,7 @@ class Departures:
 
 
 def _document_of(app: Flask, *, control: bool) -> dict[str, Any]:
-    """The document of a world; those with the same unknowns have the same one."""
+    """The document of a world, the same for all worlds with the same unknowns."""
     key = json.dumps([control, dict(world(app).unknowns)])
     if key not in _KEPT:
         _KEPT[key] = closed(document(app, control=control))
@@ -49,7 +49,7 @@ def _document_of(app: Flask, *, control: bool) -> dict[str, Any]:
 
 
 def closed(schema: Any) -> Any:
-    """The document, in which answers are open for what a later service may add, as the sandbox must keep to it."""
+    """The document without further fields in answers: it allows later additions, which the sandbox must not make."""
     if isinstance(schema, list):
         return [closed(one) for one in schema]
     if not isinstance(schema, dict):

@@ -1,4 +1,4 @@
-"""Sandboxes in processes of their own on one database, called over sockets, and a shop's endpoint that they call."""
+"""Sandboxes in separate processes on one database, called over sockets, and a shop's endpoint that they call."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from tests.socket_service import Call, SocketService
 
 ROOT = Path(__file__).parents[2]
 SEED = "7"
-#: Seconds after which a call is given up.
+#: The timeout of a call, in seconds.
 PATIENCE = 60
 
 
 @dataclass
 class Reply:
-    """An answer with the names that the actors know from Flask's test client."""
+    """An answer with the attributes of Flask's test client that the actors use."""
 
     status_code: int
     data: bytes
@@ -33,7 +33,7 @@ class Reply:
 
 
 class Station:
-    """A sandbox somewhere else, as far as the actors need an application: every call is a connection of its own."""
+    """A sandbox in another process, with the part of an application that actors need. Each call is a new connection."""
 
     def __init__(self, port: int) -> None:
         self.port = port
@@ -61,12 +61,12 @@ class Station:
 
 
 def station(port: int) -> Flask:
-    """In the place of an application, for actors."""
+    """A station that actors use like an application."""
     return cast("Flask", Station(port))
 
 
 class Shop(SocketService):
-    """Takes webhooks on a real socket."""
+    """Receives webhooks on a real socket."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -96,7 +96,7 @@ def gunicorn(workers: int, database: str, webhook_url: str, *, options: Sequence
         factory = f"flask_paycheckout.sandbox:create_sandbox({given})"
         process = subprocess.Popen([sys.executable, "-W", "error", *command, *quiet, factory], pass_fds=[door.fileno()])
         try:
-            # The socket listens already: the first call waits until a worker takes it.
+            # The socket listens already, so the first call waits until a worker accepts it.
             yield [station(port)] * workers
         finally:
             process.terminate()

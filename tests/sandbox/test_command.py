@@ -14,7 +14,7 @@ from flask_paycheckout.sandbox.terminal.commands import main
 
 @pytest.mark.slow("programs")
 def test_a_command_runs_under_each_value_of_a_switch(capsys: pytest.CaptureFixture[str]) -> None:
-    """The command stands for a shop's tests: it fails when the sandbox that it makes sends the whole deposit."""
+    """The command stands for a shop's tests: it fails if its sandbox sends the whole deposit."""
     tests = """
 import sys
 from flask_paycheckout.sandbox import create_sandbox
@@ -47,7 +47,7 @@ sys.exit(app.extensions["paycheckout_sandbox"].unknowns["webhook_payload"] == "f
 def test_a_wrong_option_is_one_sentence_and_exit_code_2(
     capsys: pytest.CaptureFixture[str], arguments: list[str], told: str
 ) -> None:
-    # The database cannot be used either: whatever is wrongly let through ends there instead of serving for ever.
+    # The database is also unusable, so that a wrongly accepted option ends there instead of serving for ever.
     assert main(["--port", "0", "--database", "nonsense", *arguments]) == 2
     assert told in capsys.readouterr().err
 

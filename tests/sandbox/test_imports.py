@@ -28,12 +28,12 @@ def test_a_folder_imports_from_lower_lines_only() -> None:
     files = list(HOME.glob("*/*.py"))
     assert {file.parent.name for file in files} == set(LEVEL)
     allowed = {folder: {folder} | {low for low in LEVEL if LEVEL[low] < LEVEL[folder]} for folder in LEVEL}
-    # The command line loads the server when it is used.
+    # The command line imports the server only when it serves.
     allowed["terminal"].add("command")
     used = {str(file): {part_of(one) for one in imports(file)} - {""} - allowed[file.parent.name] for file in files}
     assert {file: above for file, above in used.items() if above} == {}
 
 
 def part_of(module: str) -> str:
-    """`wire` of `flask_paycheckout.sandbox.wire.paging`; nothing of a module that is not ours."""
+    """The folder of a module: `wire` for `flask_paycheckout.sandbox.wire.paging`; empty for foreign modules."""
     return [*module.split("."), "__init__"][2] if module.startswith("flask_paycheckout.") else ""

@@ -1,4 +1,4 @@
-"""A sandbox behind a proxy that speaks TLS: addresses, hosts and callers are those of the outside."""
+"""A sandbox behind a proxy that speaks TLS: it uses the addresses, hosts and callers of the outside."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.sandbox.disbursements.payers import ACCESS_TOKEN
 
 BASE = "https://sandbox.example"
 SAID = {"X-Sandbox-Control": CONTROL_TOKEN}
-#: As the proxy sends it on: from its own machine.
+#: A request from the proxy comes from the proxy's machine.
 WITHIN = {"REMOTE_ADDR": "127.0.0.1"}
 
 

@@ -1,4 +1,4 @@
-"""Signature and access token: the contract's vectors, how they are written, and everything that is not accepted."""
+"""Signature and access token: the contract's vectors, the header formats, and everything that is not accepted."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_wrong_secret_and_unknown_client_get_the_same_answer(sandbox: Flask) -> 
 
 
 def test_a_timestamp_may_be_five_minutes_away(merchant: Merchant, tester: Tester) -> None:
-    """From the machine's time or from the virtual one."""
+    """The difference is from the machine's time or from the virtual time."""
     tester.advances(hours=5)
     for away, code in ((0, 404), (-290, 404), (290, 404), (-310, 401), (7200, 401), (17_990, 404), (18_310, 401)):
         stamp = str(int(machine_seconds(merchant.app)) + away)
@@ -70,7 +70,7 @@ def test_a_timestamp_may_be_five_minutes_away(merchant: Merchant, tester: Tester
 
 
 def whose(app: Flask, header: str | None) -> str | int:
-    """The user whom the header stands for, or the statusCode of the refusal."""
+    """The user of the header's token, or the statusCode of the refusal."""
     headers = {} if header is None else {"Authorization": header}
     with app.test_request_context(headers=headers), transaction() as session:
         try:

@@ -1,4 +1,4 @@
-"""`POST /v1/auth/login` and `/verify-login`: the mail between both, once, in time, within a few attempts."""
+"""`POST /v1/auth/login` and `/verify-login`: a mailed password that works once, in time, with few attempts."""
 
 from __future__ import annotations
 

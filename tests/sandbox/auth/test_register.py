@@ -1,4 +1,4 @@
-"""`POST /v1/auth/register`: each field, what a registration leads to, and what is refused."""
+"""`POST /v1/auth/register`: each field, the new account, and refusals."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The user that a confirmed login shows: every field by default, an invitation, and the page that verifies the user."""
+"""The user in the answer of a confirmed login: each field, an invitation, and the page that verifies the user."""
 
 from __future__ import annotations
 

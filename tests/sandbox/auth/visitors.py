@@ -1,4 +1,4 @@
-"""Somebody who registers and logs in, and reads the mails in between."""
+"""An actor who registers and logs in, and reads the mails in between."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Visitor:
         return self.posts("login", {"email": email, "password": password})
 
     def begins(self, email: str = EMAIL, password: str = PASSWORD) -> str:
-        """Logs in; gives the verification token."""
+        """Begin a login; returns the verification token."""
         return str(self.logs_in(email, password).data["verificationToken"])
 
     def mails(self, to: str = EMAIL) -> Any:
@@ -42,13 +42,13 @@ class Visitor:
         return self.posts("verify-login", {"verificationToken": token, "otp": otp} | fields)
 
     def logs_in_fully(self, email: str = EMAIL, password: str = PASSWORD, **fields: Any) -> Any:
-        """Both steps of a login; gives access token and user."""
+        """Do both steps of a login; returns access token and user."""
         return self.confirms(self.begins(email, password), self.otp(email), **fields).data
 
     def gets_token(self, email: str = EMAIL, **fields: Any) -> str:
         return str(self.logs_in_fully(email, **fields)["accessToken"])
 
     def wrong_otp(self, to: str = EMAIL) -> str:
-        """As many digits as the right one, and another number."""
+        """A wrong one-time password with the right number of digits."""
         right = self.otp(to)
         return f"{(int(right) + 1) % 10 ** len(right):0{len(right)}d}"

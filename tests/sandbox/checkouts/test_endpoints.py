@@ -36,7 +36,7 @@ def test_what_is_no_checkout_is_refused_with_the_error_envelope(merchant: Mercha
     ("side", "refused", "taken", "too_much"),
     [
         ("inputAmount", 0.99, (1, 100_000), 100_000.01),
-        # Receiving 99,600 costs 99,600 + 0.05 + 0.4 %, just above the 100,000 that the widest method takes.
+        # Receiving 99,600 costs 99,600 + 0.05 + 0.4 %, just above the 100,000 of the method with the highest limit.
         ("outputAmount", 0.01, (99_599,), 99_601),
     ],
 )

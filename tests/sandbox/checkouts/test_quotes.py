@@ -15,7 +15,7 @@ from flask_paycheckout.sandbox.world.money import unit_of
 
 CURRENCIES = ("USD", "JPY", "KWD", "usdc-polygon", "eth-ethereum")
 Terms = tuple[PaymentMethod, str, Decimal]
-"""A method, the currency that is received, and the rate."""
+"""A method, the received currency, and the rate."""
 
 
 @pytest.fixture(autouse=True)

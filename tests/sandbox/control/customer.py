@@ -1,4 +1,4 @@
-"""Somebody at the hosted page, in a browser without JavaScript."""
+"""A customer on the hosted page, in a browser without JavaScript."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.sandbox.inspector.developer import enter, text_of
 
 
 class Customer:
-    """Looks at the page and presses its buttons; as a developer who has opened the inspector, also those for them."""
+    """Opens the page and presses its buttons; after opening the inspector, also the buttons for developers."""
 
     def __init__(self, app: Flask) -> None:
         self.http = app.test_client()
@@ -37,6 +37,6 @@ class Customer:
         return self.http.post(f"/checkout/{checkout}/developer", data={"act": act}, headers=headers)
 
     def presses(self, checkout: str, act: str) -> str:
-        """A button that the page shows to developers; gives what a reader sees next."""
+        """Press a button for developers; returns the text of the next page."""
         assert f'name="act" value="{act}"' in self.opens(checkout)
         return text_of(self._posts(checkout, "developer", {"act": act}))

@@ -1,4 +1,4 @@
-"""Further accounts: made, told, limited and removed; two of them see nothing of each other."""
+"""Further accounts: made, listed, limited and removed; two accounts see nothing of each other."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def pays_with_tokens(payer: Payer) -> str:
     return customers.makes(payer, receiverId=recipient_of(payer))
 
 
-#: Each part of the service: how an account makes something, and what another one may try with its id.
+#: For each part of the service: how an account makes an object, and the calls that another account tries with its id.
 PARTS: dict[str, tuple[Callable[[Payer], str], list[Callable[[Payer, str], Answer]]]] = {
     "deposits": (picks, [Merchant.reads_deposit, Merchant.forces_status]),
     "recipients": (
@@ -171,7 +171,7 @@ def test_keys_are_replaced_and_the_old_ones_refused_at_once(sandbox: Flask, anna
 def test_a_fault_of_an_account_strikes_nobody_else(first: Payer, anna: Payer, tester: Tester) -> None:
     tester.orders_fault("GET /v1/deposit/{id}", "garbage", times=9, account="anna", statusCode=503)
     assert [payer.gets("/v1/deposit/5").status_code for payer in (first, anna)] == [404, 503]
-    # A caller who only claims to be an account does not meet its faults.
+    # Faults of an account do not apply to a caller without its secret.
     Merchant(anna.app, "guessed", anna.client_id).gets("/v1/deposit/5")
     log = [(one["account"], one["fault"]) for one in tester.requests()]
     assert log == [(None, None), ("anna", "garbage"), ("default", None)]

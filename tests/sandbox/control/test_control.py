@@ -1,4 +1,4 @@
-"""The control interface: who may use it, each of its calls, and the bank that pays out or refuses to."""
+"""The control interface: its access, each of its calls, and the bank that completes or refuses payouts."""
 
 from __future__ import annotations
 

@@ -88,7 +88,7 @@ def test_after_15_minutes_without_a_method_the_page_has_expired(
     ("act", "method", "asked", "status", "arrives"),
     [
         ("overpaid", "us_qr", "12.50", "completed", "25.00"),
-        # In whole units of the currency.
+        # The amount is in whole units of the currency.
         ("underpaid", "jp_qr", "3", "completed", "1"),
         ("paid-late", "us_qr", "12.50", "completed", "12.50"),
         ("failed", "us_qr", "12.50", "failed", "12.50"),

@@ -41,7 +41,7 @@ def rows_of(content: bytes) -> Any:
 
 
 def lived_in(app: Flask, receiver: Receiver) -> str:
-    """Let something of everything happen, with a webhook that waits; returns the id of an open deposit."""
+    """Make objects of every kind, with a waiting webhook; returns the id of an open deposit."""
     merchant, tester = Merchant(app), Tester(app)
     tester.makes_account("anna", webhookUrl=ACCOUNTS_URL)
     tester.advances(hours=3)
@@ -86,7 +86,7 @@ def test_a_restore_brings_everything_back_and_life_goes_on(sandbox: Flask, recei
     merchant.calls("GET", "/v1/recipient")
 
 
-#: Tables that no story here fills.
+#: Tables that no test here fills.
 EMPTY = {"access_token", "payment"}
 
 
@@ -95,7 +95,7 @@ def test_a_snapshot_moves_between_sqlite_and_postgresql(
 ) -> None:
     here, there = (each.reset(receiver) for each in (usual_in_memory, usual_on_postgresql))
     picked = lived_in(here, receiver)
-    # Numbers that the sequence of PostgreSQL has not reached.
+    # Numbers beyond PostgreSQL's sequence.
     content = edited(taken(here), raise_numbers)
     restores(there, content)
     assert Tester(there).pays(picked)["status"] == "completed"
@@ -131,7 +131,7 @@ def test_a_sandbox_that_was_started_otherwise_takes_seed_switches_faults_and_tim
 
 
 def edited(content: bytes, edit: Callable[[Any], object]) -> bytes:
-    """The snapshot with a change of its state, and the digest of that."""
+    """The snapshot with a changed state and the right digest."""
     snapshot = json.loads(content)
     edit(snapshot["state"])
     state = json.dumps(snapshot.pop("state"))
@@ -140,7 +140,7 @@ def edited(content: bytes, edit: Callable[[Any], object]) -> bytes:
 
 
 def without_time(content: bytes) -> Any:
-    """The rows, but for the time that has passed meanwhile."""
+    """The rows, without the time that has passed in between."""
     return rows_of(content) | {"world_settings": None}
 
 

@@ -16,7 +16,7 @@ from tests.sandbox.databases import disconnect, open_sandbox
 
 
 def values(told: list[dict[str, Any]]) -> dict[str, tuple[str, str]]:
-    """Value in force and at the start, by name."""
+    """The current value and the start value of each switch, by name."""
     return {one["name"]: (one["value"], one["startValue"]) for one in told}
 
 

@@ -1,4 +1,4 @@
-"""Webhooks and mails are sent after the call that causes them, once, whatever happens to processes and receivers."""
+"""Webhooks and mails are sent once, after the call that causes them, despite dying processes and hanging receivers."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def delivered(app: Flask) -> list[str]:
 
 
 class Slow(Receiver):
-    """A receiver that answers only once the test lets it."""
+    """A receiver that answers only when the test allows it."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -61,7 +61,7 @@ def test_before_response_still_overtakes_the_answer() -> None:
 
 
 def test_receivers_that_hang_delay_others_by_two_seconds_at_most() -> None:
-    """Two sockets take connections and never answer; each of their accounts has more webhooks than are sent at once."""
+    """Two sockets accept connections and never answer; their accounts have more webhooks than are sent at once."""
     shop = Shop()
     app = create_sandbox(control_token=CONTROL_TOKEN)
     with ExitStack() as until, sender_of(app).running(), shop.running():
@@ -87,7 +87,7 @@ def test_webhooks_about_one_order_are_sent_one_after_the_other() -> None:
         for status in ("failed", "completed"):
             Merchant(app).forces_status(checkout, status)
         eventually(lambda: receiver.order_ids == [checkout])
-        # Another one overtakes the second, which is not sent before the first is at its end.
+        # Another webhook overtakes the second one, which waits until the first has ended.
         another = Merchant(app).makes_checkout()
         Tester(app).pays(another)
         eventually(lambda: receiver.order_ids == [checkout, another])
@@ -119,7 +119,7 @@ def test_a_bad_moment_is_outlived() -> None:
         checkout = Merchant(app).makes_checkout()
         Tester(app).pays(checkout)
         eventually(lambda: len(failures) == 1)
-        # Its claim has not ended yet.
+        # The claim has not expired yet.
         for _ in range(2):
             Tester(app).asks("POST", f"webhooks/{Tester(app).webhooks()[0]['id']}/redeliver")
             eventually(lambda: not failures)

@@ -1,4 +1,4 @@
-"""Worlds below `/w/NAME`: each is a sandbox of its own, and sees and changes nothing of another."""
+"""Worlds below `/w/NAME`: each is a separate sandbox, and sees and changes nothing of another."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def operated(database: str) -> Iterator[Flask]:
 
 @dataclass
 class Inside:
-    """A world as tests use an application."""
+    """A world that tests use like an application."""
 
     app: Flask
     name: str
@@ -74,7 +74,7 @@ class Inside:
         return answer.text
 
     def lives(self) -> set[str]:
-        """Do something in every part of the service; gives marks that belong to this world only."""
+        """Use every part of the service; returns texts that occur in this world only."""
         self.tester.does("PUT", "webhook-endpoint", {"url": f"{ENDPOINT}/{self.name}"})
         paid = self.payer.makes_checkout()
         self.tester.picks(paid, reference=f"reference of {self.name}")
@@ -86,7 +86,7 @@ class Inside:
         return own | {paid, sent, self.tester.webhooks()[0]["id"], f"{self.name}@example.com", f"of {self.name}"}
 
     def shows(self) -> str:
-        """All that the world shows to its owner."""
+        """All output that the world shows to its owner."""
         told = [str(self.tester.does("GET", path)) for path in LISTS]
         return "\n".join([*told, *map(self.page, PAGES)])
 
@@ -108,7 +108,7 @@ def test_worlds_at_once_see_nothing_of_each_other(operated: Flask) -> None:
     for own, world in zip(marks, made, strict=True):
         seen = world.shows()
         assert [mark for mark in set().union(*marks) - own if mark in seen] == []
-        # But for four secrets.
+        # All texts are seen, except four secrets.
         assert len([mark for mark in own if mark in seen]) >= len(own) - 4
 
 
@@ -182,7 +182,7 @@ def test_a_name_that_could_be_something_else_is_refused(name: object) -> None:
 
 
 def test_files_of_worlds_do_not_overlap(tmp_path: Path) -> None:
-    """Those of another sandbox, what SQLite puts beside them, and file systems where capitals count as small."""
+    """The files of another sandbox, SQLite's extra files, and file systems that ignore case."""
     first, second = (f"sqlite:///{tmp_path}/{name}" for name in ("s.db", "s.db.a"))
     for address, names in ((first, ("a.b", "a", "A", "a.world-wal")), (second, ("b",))):
         app = open_sandbox(address)
@@ -208,7 +208,7 @@ def test_an_idle_world_is_put_away_and_comes_back_as_it_was(
     anna.lives()
     anna.tester.advances(hours=1)
     shown = anna.tester.does("GET", "events?last=200"), anna.tester.offset()
-    # Every request finds it put away.
+    # Every request finds the world closed.
     monkeypatch.setattr(worlds, "IDLE_SECONDS", -1.0)
     assert (anna.tester.does("GET", "events?last=200"), anna.tester.offset()) == shown
     if database != "sqlite://":

@@ -1,4 +1,4 @@
-"""`GET` and `PATCH /v1/deposit/...`: when a deposit exists, what it holds, how it moves, and that its amounts agree."""
+"""`GET` and `PATCH /v1/deposit/...`: when a deposit exists, its fields and transitions, and that its amounts agree."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The actor in the tests of disbursements: a payer, who creates with an access token and reads with a signature."""
+"""The actor in the tests of disbursements: a payer, which creates with an access token and reads with a signature."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ STELLAR_WALLET = "GA5ZSEJYB37JRC5AVCIA5MOP4RHTM335X2KGX3IHOJAPP5RE34K4KZVN"
 
 
 def given(name: str | None = "Zoë Quist", **bank: Any) -> dict[str, Any]:
-    """A recipient that is given with the request."""
+    """A recipient for the request itself, which is not saved."""
     account = {
         "bankName": "Some Bank",
         "accountName": "Z. Quist",
@@ -42,7 +42,7 @@ class Payer(Merchant):
 
     @classmethod
     def of(cls, app: Flask, account: dict[str, Any]) -> Payer:
-        """With the keys of a further account."""
+        """A payer with the keys of a further account."""
         payer = cls(app, account["clientSecret"], account["clientId"])
         payer.access_token = account["accessToken"]
         return payer
@@ -60,7 +60,7 @@ class Payer(Merchant):
         return self.sends("POST", "/v2/disbursement/fiat", {"currency": currency, "disburseData": items})
 
     def pays_one(self, amount: Any = 12.5, currency: str = "USD", **more: Any) -> str:
-        """The id of a fiat disbursement to a recipient of the start state."""
+        """Pay a recipient of the start state; returns the disbursement's id."""
         answer = self.pays({"recipientId": RECIPIENTS[currency], "amount": amount} | more, currency=currency)
         return str(answer.data["disburseData"][0]["disbursementId"])
 
@@ -68,7 +68,7 @@ class Payer(Merchant):
         return self.sends("POST", "/v1/disbursement/crypto", {"token": token, "receivers": receivers})
 
     def sends_one(self, **more: Any) -> str:
-        """The id of a crypto disbursement."""
+        """Send tokens; returns the disbursement's id."""
         answer = self.sends_tokens({"amount": 5, "receiverWalletAddress": WALLET} | more)
         return str(answer.data["disburseData"][0]["disbursementId"])
 
@@ -76,7 +76,7 @@ class Payer(Merchant):
         return self.sends("PATCH", f"/v1/disbursement/{disbursement_id}", {"status": status})
 
     def sees(self, disbursement_id: str) -> Any:
-        """The fiat disbursement."""
+        """Read a fiat disbursement."""
         return self.reads(f"/v1/disbursement/fiat/{disbursement_id}").data
 
     def lists(self, query: str = "") -> Any:

@@ -1,4 +1,4 @@
-"""Wallet addresses: what each chain refuses."""
+"""Wallet addresses that each chain refuses."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ def test_filters_by_id_status_and_currency_all_hold(payer: Payer) -> None:
 
 
 def test_unknown_fiat_list_array(make_sandbox: MakeSandbox) -> None:
-    """And `record`, which shows the first one alone."""
+    """The value `record` is tested too, which shows the first record alone."""
     payer, other = (Payer(make_sandbox(fiat_list=value)) for value in ("array", "record"))
     assert other.lists() == {}
     made, shown = ([each.pays_one() for _ in range(3)] for each in (payer, other))

@@ -1,4 +1,4 @@
-"""References: unique in an account when present, also within one batch, under many hands too."""
+"""References: unique in an account when present, also within one batch and in concurrent requests."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.sandbox.world.test_databases import at_once
 ITEM = {"recipientId": RECIPIENTS["USD"], "amount": 5}
 SENT = {"receiverWalletAddress": WALLET, "amount": 5}
 
-#: Enough for batches in opposite orders to meet in the middle.
+#: Enough references for concurrent batches in opposite orders to meet in the middle.
 SHARED = 300
 
 
@@ -41,7 +41,7 @@ def test_a_reference_twice_in_one_batch_is_refused(payer: Payer) -> None:
 
 @pytest.mark.on_each_database
 def test_of_batches_at_once_that_share_references_one_is_made(sandbox: Flask, payer: Payer) -> None:
-    """They have their references in opposite orders, and meet in the middle."""
+    """The batches have their references in opposite orders, and meet in the middle."""
     items = [ITEM | {"reference": f"r-{number}"} for number in range(SHARED)]
     answers = at_once(*(partial(Payer(sandbox).pays, *items[::step]) for step in (1, -1, 1, -1)))
     assert sorted(answer.code for answer in answers) == [200, 400, 400, 400]

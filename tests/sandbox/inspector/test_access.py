@@ -1,6 +1,6 @@
 """Access to the inspector: by the link that the sandbox prints, or by its form.
 
-Requests of other pages are sent in `tests/hostile`.
+`tests/hostile` tests requests from other pages.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from tests.sandbox.inspector.developer import Developer
 
 
 def pages_of(app: Flask) -> list[str]:
-    # A search redirects to one of the others.
+    # A search redirects to one of the other pages.
     own = [rule for rule in app.url_map.iter_rules() if rule.endpoint.startswith("inspector.")]
     rules = [rule for rule in own if rule.endpoint != "inspector.search"]
     pages = [rule.rule for rule in rules if "GET" in (rule.methods or ()) and not rule.arguments]

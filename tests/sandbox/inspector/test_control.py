@@ -1,4 +1,4 @@
-"""Changes by the inspector: clock, faults, webhooks sent again, and the reset that asks once more."""
+"""Changes by the inspector: clock, faults, webhooks sent again, and the reset with its confirmation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The content of each page of the inspector. That it is escaped is seen in `tests/browser/test_markup.py`."""
+"""The content of each page of the inspector; `tests/browser/test_markup.py` tests its escaping."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_a_checkout_tells_call_state_webhook_and_read_in_the_order_of_time(
 
 
 def test_a_disbursement_tells_its_batch_states_webhook_and_reads(payer: Payer, developer: Developer) -> None:
-    # The batch is longer than what is logged of a body.
+    # The batch is longer than the logged part of a body.
     batch = payer.pays(*[ADA | {"note": "Salary"}] * 60).data["disburseData"]
     first, last = batch[0]["disbursementId"], batch[-1]["disbursementId"]
     payer.forces(first)

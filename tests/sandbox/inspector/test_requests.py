@@ -1,4 +1,4 @@
-"""The request log: filters, one request in full, and what a rejected signature is compared with."""
+"""The request log: filters, one request in full, and the explanation of a rejected signature."""
 
 from __future__ import annotations
 

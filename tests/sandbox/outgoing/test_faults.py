@@ -1,4 +1,4 @@
-"""The fault plan: every kind, matched by route and by path, used up as ordered."""
+"""The fault plan: every kind, matched by route and by path, for the planned number of times."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_a_fault_with_a_share_strikes_that_share_and_leaves_the_rest_to_the_next
     tester.orders_fault(READ, "error", statusCode=501, times=1000, share=0.25)
     tester.orders_fault(READ, "error", statusCode=502, times=1000, share=0.5)
     seen = answers_to_reads(merchant, 120)
-    # Four standard deviations either way.
+    # Four standard deviations in both directions.
     assert 11 < seen.count(501) < 49
     assert 24 < seen.count(502) < 66
     assert seen.count(404) == 120 - seen.count(501) - seen.count(502)

@@ -1,4 +1,4 @@
-"""The real sender: one POST to this machine, bounded in time, following nothing."""
+"""The real sender: one POST to this machine, with a time limit and without redirects."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ BODY = b'{"orderId":"5"}'
 
 
 def send(behaves: Answer, budget: float = 60) -> tuple[int, bytes]:
-    """The status that the sender makes of an answer, and the request."""
+    """The status that the sender reads from an answer, and its request."""
     with closing(RawServer(behaves)) as server:
         url, headers = f"{server.base_url}/hook?a=1", {"Content-Type": "application/json"}
         return post_webhook(url, headers, BODY, HERE, budget=budget), server.requests[0][1]

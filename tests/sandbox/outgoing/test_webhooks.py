@@ -1,4 +1,4 @@
-"""The deposit webhook: when it is sent, what it holds, its record, retries, and the faults that befall it."""
+"""The deposit webhook: when it is sent, its fields, its record, retries, and its faults."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_every_attempt_is_recorded_with_request_answer_and_time(
 @pytest.mark.parametrize(
     ("fault", "answers", "received", "state"),
     [
-        # Seconds that pass, and how many webhooks were received by then.
+        # Seconds that pass, and the number of received webhooks at that time.
         pytest.param({}, [500, 500], [(50, 1), (15, 2), (300, 3)], "delivered", id="refused-twice"),
         pytest.param({}, [300], [(0, 1)], "waiting", id="redirected"),
         pytest.param({"kind": "drop"}, [], [(0, 0), (864_000, 0)], "dropped", id="drop"),

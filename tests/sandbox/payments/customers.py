@@ -1,4 +1,4 @@
-"""Payments as a merchant quotes, makes and finds them."""
+"""Helpers with which a merchant quotes, makes and lists payments."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def sends(merchant: Merchant, **fields: Any) -> Answer:
 
 
 def makes(merchant: Merchant, **fields: Any) -> str:
-    """Makes a payment; gives its id."""
+    """Make a payment; returns its id."""
     return str(sends(merchant, **fields).data["paymentId"])
 
 
@@ -46,5 +46,5 @@ def lists(merchant: Merchant, **query: Any) -> Answer:
 
 
 def found(merchant: Merchant, **query: Any) -> list[str]:
-    """The ids that a list shows."""
+    """The ids in a list."""
     return [payment["paymentId"] for payment in lists(merchant, **query).data["docs"]]

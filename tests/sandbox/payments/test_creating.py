@@ -1,4 +1,4 @@
-"""`POST /v2/payment` and `GET /v2/payment/detail/{paymentId}`: fields, money, and how a payment moves on."""
+"""`POST /v2/payment` and `GET /v2/payment/detail/{paymentId}`: fields, amounts, and a payment's transitions."""
 
 from __future__ import annotations
 

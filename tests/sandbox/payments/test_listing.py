@@ -9,7 +9,7 @@ from tests.sandbox.actors import Merchant, Tester
 from tests.sandbox.disbursements.payers import RECIPIENTS, STELLAR_WALLET
 from tests.sandbox.payments.customers import found, makes
 
-# The filters of a list, and the numbers of those of the two payments that it shows.
+# The filters of a list, and the numbers of the two payments that it then shows.
 FILTERS = """
                                        | 12
 search=example.ORG                     | 2
@@ -34,7 +34,7 @@ blockchain=polygon&status=pending      |
 
 @pytest.fixture
 def both(merchant: Merchant, tester: Tester) -> tuple[str, str]:
-    """Two payments that differ in everything a filter looks at; the first one is processed, the second one pending."""
+    """Two payments that differ in every filtered field; the first one is processed, the second one pending."""
     first = makes(merchant, reason="Rent", inputAmount=100)
     tester.advances(minutes=6)
     second = makes(

@@ -1,4 +1,4 @@
-"""`GET /v2/payment/quote`: the formulas, the fields, and who may ask in which way."""
+"""`GET /v2/payment/quote`: the formulas, the fields, and the required credentials."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Recipients as a merchant makes, changes and finds them."""
+"""Helpers with which a merchant makes, changes and lists recipients."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def creates(merchant: Merchant, **fields: Any) -> Answer:
 
 
 def adds(merchant: Merchant, **fields: Any) -> str:
-    """Creates one; gives its id."""
+    """Create a recipient; returns its id."""
     return str(creates(merchant, **fields).data["id"])
 
 
@@ -48,5 +48,5 @@ def deletes(merchant: Merchant, recipient_id: str) -> Answer:
 
 
 def found(merchant: Merchant, query: str) -> list[str]:
-    """The names that a list shows."""
+    """The names in a list."""
     return [doc["name"] for doc in merchant.calls("GET", f"/v1/recipient?{query}").data["docs"]]

@@ -1,4 +1,4 @@
-"""`/v1/recipient`: every field, what a change may change, search and filters, and the start state."""
+"""`/v1/recipient`: every field, the fields that can change, search and filters, and the start state."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def test_search_looks_into_name_and_email(merchant: Merchant) -> None:
         assert (
             found(merchant, f"search={quote(name)}") == found(merchant, f"search={quote(name[:2].lower())}") == [name]
         )
-    # Wildcards are none, and the city is not looked at.
+    # Wildcards have no meaning, and the city is not searched.
     assert [name for search in ("%", "a_a", "Bristol") for name in found(merchant, f"search={quote(search)}")] == []
 
 

@@ -1,4 +1,4 @@
-"""`GET /v1/reference/...`: what each list holds, its filters, and that nobody needs credentials."""
+"""`GET /v1/reference/...`: the content of each list, its filters, and the access without credentials."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Reads = Callable[..., Any]
 
 @pytest.fixture
 def reads(sandbox: Flask) -> Reads:
-    """Reads a list as anybody can: without a single header."""
+    """Reads a list without any header."""
     return lambda path, **query: call(sandbox, "GET", f"/v1/reference/{path}?{urlencode(query)}").data
 
 

@@ -1,4 +1,4 @@
-"""The commands of a terminal against a sandbox that runs: what they do, say and return."""
+"""The terminal's commands against a running sandbox: their effects, output and exit codes."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Run = Callable[..., Any]
 
 @pytest.fixture
 def address(sandbox: Flask, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    """The address of the sandbox, which the environment tells with the token."""
+    """The address of the sandbox, which the environment has together with the token."""
     with served(sandbox) as url:
         monkeypatch.setenv("SANDBOX_URL", url)
         monkeypatch.setenv("SANDBOX_CONTROL_TOKEN", CONTROL_TOKEN)
@@ -32,7 +32,7 @@ def address(sandbox: Flask, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
 
 @pytest.fixture
 def run(address: str, capsys: pytest.CaptureFixture[str]) -> Run:
-    """Carries out a command, and gives its answer as a program reads it."""
+    """Runs a command, and returns its JSON output."""
 
     def carry_out(*arguments: str, code: int = 0) -> Any:
         assert main([*arguments, "--json"]) == code
@@ -201,7 +201,7 @@ def test_tail_tells_every_event_once_and_goes_on_after_a_reset(
         lambda: None,
         payout,
         *[lambda: None] * 2,
-        # Between two questions, so that the numbers are as before.
+        # Between two polls, so that the numbers are the same as before.
         lambda: (tester.does("POST", "reset"), payout()),
         lambda: None,
     ]

@@ -1,4 +1,4 @@
-"""A code that does not exist has one answer everywhere, and an amount with too many decimals another."""
+"""An unknown code has the same refusal everywhere, and so does an amount with too many decimals."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_unknown_empty_strings(make_sandbox: MakeSandbox) -> None:
         answer = creates(merchant, reference="", bank=bank(bankName=""))
         assert answer.code == code
         assert creates(merchant, city="").code == 400
-        # Nor may these be empty when they are sent again.
+        # These must not be empty in a change either.
         assert changes(merchant, RECIPIENTS["USD"], address="").code == 400
     assert "reference" not in answer.data
 

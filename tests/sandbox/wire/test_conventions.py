@@ -1,4 +1,4 @@
-"""The OpenAPI document, and the conventions of all operations that it tells of."""
+"""The OpenAPI document, and the conventions of all operations in it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which scheme guards which operation. What each declares is held against the interface in `tests/interface`."""
+"""The credentials of each operation; `tests/interface` compares their declarations with the interface."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ OPEN, SIGNED, TOKEN = Credentials.NONE, Credentials.SIGNATURE, Credentials.ACCES
 
 
 def served(app: Flask) -> dict[str, Credentials]:
-    """Every operation of the service with the guard that it declares."""
+    """Every operation of the service with its declared credentials."""
     found = {}
     for rule in app.url_map.iter_rules():
         if rule.rule.startswith(("/v1/", "/v2/")):
@@ -25,7 +25,7 @@ def served(app: Flask) -> dict[str, Credentials]:
             assert declared is not None, f"{rule.rule} declares nothing"
             for method in (rule.methods or set()) - {"HEAD", "OPTIONS"}:
                 found[f"{method} {re.sub('<[^>]*>', 'nothing', rule.rule)}"] = declared.credentials
-    # A quote without limits takes the client's id alone; that exception is tested where it is made.
+    # A quote with `withLimit` takes the client id alone; the tests of quotes cover this exception.
     return found | {"GET /v2/payment/quote": SIGNED}
 
 

@@ -1,4 +1,4 @@
-"""The description of the service: found by its address, with examples that work, and as people and tools want it."""
+"""The description of the service: found by its address, with working examples, for people and tools."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def described(app: Flask, path: str = "/openapi.json") -> Any:
 
 
 def contents(document: Any) -> list[tuple[str, Any]]:
-    """The JSON bodies of requests and of successes, each with the name of its operation."""
+    """The JSON bodies of requests and of successful answers, each with the name of its operation."""
     found = []
     for item in document["paths"].values():
         for operation in item.values():
@@ -47,7 +47,7 @@ def test_each_example_works_in_a_sandbox_that_just_started() -> None:
     operations = [one for item in described(app)["paths"].values() for one in item.values()]
     assert sorted(sent) == sorted(operation["operationId"] for operation in operations)
     assert set(examples()) - {"parameters"} <= set(sent)
-    # A second time, except for what can happen once only.
+    # All examples also work a second time, except operations that are possible only once.
     again = {name for name, response in send_examples(app) if response.status_code >= 400}
     once = {"registerUser", "removeRecipient", "removeRecipientByQuery", "createFiatV1", "createFiatV2"}
     assert again == once | {"createCryptoDisbursements"}

@@ -1,4 +1,4 @@
-"""Everything below `/v1` and `/v2` answers in the envelope, whatever is asked and from wherever."""
+"""Every answer below `/v1` and `/v2` has the envelope, for any request from any origin."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def test_a_page_of_another_origin_quotes_with_the_client_id_alone(sandbox: Flask
     assert (quote.status_code, refused.status_code) == (200, 401)
     for answer in (allowed, quote, refused):
         assert answer.headers["Access-Control-Allow-Origin"] == "*"
-    # Requests that any page may send, and that are refused, do not push others out of the log.
+    # Refused requests that any page may send do not push others out of the log.
     assert [logged["status"] for logged in tester.requests()] == [200]
 
 
@@ -87,7 +87,7 @@ def test_a_page_of_another_origin_quotes_with_the_client_id_alone(sandbox: Flask
 def test_unknown_rate_limit(make_sandbox: MakeSandbox) -> None:
     app = make_sandbox(rate_limit="300")
     merchant, tester = Merchant(app), Tester(app)
-    # To the beginning of a minute of the virtual clock.
+    # Advance to the beginning of a minute of the virtual clock.
     tester.advances(seconds=60 - float(tester.does("GET", "clock")["now"][17:19]))
     assert merchant.reads_deposit("none").code == 404
     for caller in world(app).calls:

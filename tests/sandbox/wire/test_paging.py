@@ -14,7 +14,7 @@ def lists(merchant: Merchant, query: str) -> Answer:
 
 @pytest.fixture
 def twelve(merchant: Merchant) -> list[str]:
-    """Twelve recipients, the ids in the order of their making."""
+    """Twelve recipients: their ids in the order of creation."""
     return [*START, *(adds(merchant, name=f"Person {number}") for number in range(12 - len(START)))]
 
 

@@ -1,6 +1,6 @@
-"""Refusals of each operation: the answer names the field at fault, and nothing is done.
+"""Refusals of each operation: the answer names the field at fault, and the call has no effect.
 
-A value that is described as wrong is a 400. One that is right by itself, but of no use, may have a code of its own.
+A value that its description excludes is a 400. A valid value that cannot be used may have its own code.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Call = Callable[..., Answer]
 
 ITEM = {"recipientId": RECIPIENTS["USD"], "amount": 12.5}
 SENT = {"receiverWalletAddress": WALLET, "amount": 5}
-# None is as good as nothing, `...` is nothing.
+# None counts as absent, and `...` leaves the field out.
 NO_TEXT = [..., None, "", "  ", 5, "x" * 300]
 NO_EMAIL = [..., 5, "nobody", "a b@example.com"]
 

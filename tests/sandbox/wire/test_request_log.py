@@ -1,4 +1,4 @@
-"""The request log under callers who want to break it, fill the memory with it, or have it show what it hides."""
+"""The request log with hostile callers, who try to break it, to fill the memory, or to reveal secrets."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Schemathesis makes every call of the service and of the control interface, as documented and otherwise.
+"""Schemathesis makes every call of the service and of the control interface, with valid and invalid requests.
 
-Whatever is sent, no answer may be a server error or one that the document does not have. The service accepts requests
-as documented, unless the state of the sandbox does not allow them, and refuses others. So that requests get past the
-first check, some of their fields are replaced by what exists in the sandbox.
+No answer may be a server error, or one that the document does not have. The service accepts requests that match the
+document, unless the state of the sandbox does not allow them, and refuses all others. Some fields get values that exist
+in the sandbox, so that requests pass the first check.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ JUDGED = {
     **{"unknown_fields": "refused", "unusable_error": "404", "conversion_refused": "404"},
     **{"reference_error": "409", "report_of_unfinished": "409"},
 }
-"""Switches under which a 400 says that the request is not as described. Other refusals may have the same code."""
+"""Switches with which a 400 means that the request does not match the document; by default, others share it."""
 HEADERS = {"Authorization": f"Bearer {ACCESS_TOKEN}", "X-Sandbox-Control": CONTROL_TOKEN}
 
 
@@ -51,12 +51,12 @@ HEADERS = {"Authorization": f"Bearer {ACCESS_TOKEN}", "X-Sandbox-Control": CONTR
 )
 @given(data=st.data())
 def attack(cases: st.SearchStrategy[Case[Any]], known: dict[str, Any], data: st.DataObject) -> None:
-    """Send one operation what Schemathesis thinks of."""
+    """Send one operation the requests that Schemathesis generates."""
     case, replaced = data.draw(cases), data.draw(st.sets(st.sampled_from(sorted(known))))
     for fields in (case.body, case.query, case.path_parameters):
         if isinstance(fields, dict):
             fields.update({name: known[name] for name in replaced & fields.keys()})
-    # Like every answer of the sandbox's tests it is held against the document too.
+    # The answer is also checked against the document, like every answer of the sandbox's tests.
     response = case.call(headers=HEADERS)
     assert response.status_code < 500
     is_judged = case.path.startswith("/v") and not replaced
@@ -66,13 +66,13 @@ def attack(cases: st.SearchStrategy[Case[Any]], known: dict[str, Any], data: st.
 
 @pytest.fixture
 def target(make_sandbox: MakeSandbox) -> Flask:
-    """A sandbox that asks for no signatures; Schemathesis could not make them."""
+    """A sandbox without signatures, which Schemathesis could not make."""
     return make_sandbox(signature="off", **JUDGED)
 
 
 @pytest.fixture
 def known(target: Flask) -> dict[str, Any]:
-    """Values, by field name, that mean something in that sandbox."""
+    """Values, by field name, that exist in that sandbox."""
     merchant = Merchant(target)
     deposit = merchant.makes_checkout()
     Tester(target).picks(deposit)

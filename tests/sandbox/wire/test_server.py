@@ -1,4 +1,4 @@
-"""The server of the command: slow callers and delayed calls hold up nobody, and none is cut off at the end."""
+"""The server of the command: slow callers and delayed calls delay no other, and no call is cut off at the end."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.slow("programs")
 
 @contextmanager
 def command() -> Iterator[tuple[Flask, subprocess.Popen[str]]]:
-    """The sandbox in a process of its own, which must end without a word."""
+    """The sandbox in a separate process, which must end without output."""
     line = [sys.executable, "-m", "flask_paycheckout.sandbox", "--port", "0", "--json"]
     line += ["--control-token", CONTROL_TOKEN]
     with subprocess.Popen(line, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:

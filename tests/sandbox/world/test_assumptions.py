@@ -1,4 +1,4 @@
-"""The switches: what does not exist is refused, and what a call gives under the values of each.
+"""The switches: unknown names and values are refused, and each value has its effect on a call.
 
 Switches that change more than one answer are tested with the part of the service that they belong to.
 """
@@ -48,7 +48,7 @@ def registers_twice(app: Flask) -> Answer:
 
 
 def bank_of(app: Flask) -> Any:
-    """The bank of a recipient as it is answered."""
+    """The bank in the answer about a recipient."""
     given = bank(accountNumber="4000123412", ifsc="SAND0001")
     return creates(Merchant(app), bank=given).data["bank"][0]
 
@@ -60,7 +60,7 @@ def picks(app: Flask, method: str = "us_qr", minutes: int = 0) -> Any:
 
 
 def lifetime(app: Flask) -> int:
-    """The seconds in which a deposit may be paid that was picked after ten minutes."""
+    """The seconds for which a deposit can be paid whose method was picked after ten minutes."""
     deposit = picks(app, minutes=10)
     made, ended = (datetime.fromisoformat(deposit[name]) for name in ("createdAt", "expiredAt"))
     return round((ended - made).total_seconds())
@@ -91,7 +91,7 @@ def forces_payout(app: Flask, *statuses: str) -> Answer:
 
 
 def payment_later(app: Flask) -> list[str]:
-    """The status of a payment after an hour, and those of its history."""
+    """The status of a payment after an hour, and the statuses of its history."""
     made = makes(Merchant(app))
     Tester(app).advances(hours=1)
     read = details(Merchant(app), made).data
@@ -103,7 +103,7 @@ def lists(app: Flask, target: str) -> Any:
 
 
 def filtered(app: Flask) -> list[int]:
-    """How many of each list pass a filter by a part of a text."""
+    """The number of items of each list that pass a filter by a part of a text."""
     made = Payer(app).pays_one()
     makes(Merchant(app), reason="Invoice 7")
     targets = (*FILTERED, f"/v1/disbursement/fiat?disbursementId={made[3:20]}")
@@ -119,8 +119,8 @@ def signed_two_minutes_ago(app: Flask) -> Answer:
     return Merchant(app).calls("GET", "/v1/deposit/none", timestamp=str(int(machine_seconds(app)) - 120))
 
 
-#: A switch, what a call gives under some of its values, and the call. Of an answer it is the number; numbers alone are
-#: both value and answer.
+#: A switch, the results of a call under some of its values, and the call. The result of an answer is its code; a list
+#: of numbers has the values, which are also the results.
 CHANGED: list[tuple[str, list[int] | dict[str, Any], Callable[[Flask], Any]]] = [
     ("absent_fields", {"null": None}, lambda app: bank_of(app)["ibanNumber"]),
     ("access_token_error", [403], lambda app: call(app, "PATCH", "/v1/disbursement/x", {})),

@@ -1,4 +1,4 @@
-"""Worlds: side by side, on a file, shared by processes, and under many hands at once."""
+"""Sandboxes side by side, on a file, shared by processes, and with concurrent calls."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ on_each_kind = pytest.mark.parametrize("database", ["memory", "file", "postgresq
 
 @pytest.fixture
 def database(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    """The address of an empty database: in memory, or of each kind where a test is marked `on_each_kind`."""
+    """The address of an empty database: in memory, or of each kind if the test is marked `on_each_kind`."""
     kind = getattr(request, "param", "memory")
     if kind == "postgresql":
         return str(request.getfixturevalue("postgres_database"))
@@ -57,7 +57,7 @@ def test_a_file_outlives_its_process(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 
 def at_once(*jobs: Callable[[], Any]) -> list[Any]:
-    """The results of all of them, in threads that start together."""
+    """The results of all jobs, in threads that start together."""
     barrier = Barrier(len(jobs))
 
     def run(job: Callable[[], Any]) -> Any:

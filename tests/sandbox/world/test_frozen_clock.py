@@ -14,6 +14,6 @@ def test_a_frozen_clock_stands_until_it_is_advanced_and_again_after_a_reset() ->
         checkout = merchant.makes_checkout()
         tester.advances(minutes=10)
         assert tester.pays(checkout)["createdAt"] == "2026-01-01T00:10:00.000Z"
-        # Signed by the machine's time.
+        # The call is signed with the machine's time.
         assert merchant.reads_deposit(checkout).data["updatedAt"] == "2026-01-01T00:10:00.000Z"
         tester.does("POST", "reset")

@@ -1,4 +1,4 @@
-"""Several processes on one PostgreSQL are one sandbox, whichever of them one talks to."""
+"""Several processes on one PostgreSQL database are one sandbox: each gives the same answers."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def stations(running: list[Flask], shop: Shop) -> list[Flask]:
 
 
 def many_hands(job: Callable[[Flask], Any], stations: list[Flask], times: int) -> list[Any]:
-    """Do it so often at each of the stations, all at the same time."""
+    """Repeat a job at each of the stations, all at the same time."""
     return at_once(*(partial(job, where) for where in stations * times))
 
 

@@ -73,14 +73,14 @@ def test_unknown_signature_formula_and_timestamp_unit(make_sandbox: MakeSandbox,
     stamp, signed = now["X-Timestamp"], now["X-Signature"]
     assert (code(stamp, signed), code(stamp, signed[:-1])) == (200, 401)
     assert code(old["X-Timestamp"], old["X-Signature"]) == 401
-    # A call signed as the default form wants it is refused.
+    # A call with a signature in the default form is refused.
     assert merchant.calls("POST", target, body).code == 401
     for wrong in ("2026-01-01T00:00:00", "9" * 400, "-5", "é"):
         assert code(wrong, signed) == 401
 
 
 def test_unknown_webhook_headers(make_sandbox: MakeSandbox, receiver: Receiver) -> None:
-    """Signatures are checked in `tests/client/test_webhooks.py`."""
+    """`tests/client/test_webhooks.py` tests the signatures."""
     app = make_sandbox(webhook_headers="event")
     tester, payer = Tester(app), Payer(app)
     receiver.answers = [500]
