@@ -1,4 +1,4 @@
-"""The headers of a request that say who sent it."""
+"""The headers of a request with its credentials."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["access_of"]
 
 
 def access_of(request: httpx.Request) -> str:
-    """`signed`, `bearer` or `open`; a signature must be right for exactly what was sent."""
+    """The credentials of a request: `signed`, `bearer` or `open`. A signature must match the request exactly."""
     authorization = request.headers.get("authorization")
     signature = request.headers.get("x-signature")
     assert authorization is None or signature is None

@@ -11,7 +11,7 @@ Serve = Callable[..., RawServer]
 
 @pytest.fixture
 def long_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A connection is used again however long a busy machine takes for the call before."""
+    """Reuse connections, even if a busy machine takes long for the previous call."""
     monkeypatch.setattr("flask_paycheckout.client.transport.KEPT_FOR", 3600.0)
 
 

@@ -1,4 +1,4 @@
-"""One record of each kind, with every field that the service's interface gives it. The words in them are made up."""
+"""One record of each kind, with every field of the service's interface; texts are invented."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _HIDDEN = {"accountNumber": "canary-account", "ibanNumber": "canary-iban"}
 
 
 def record(operation: str, place: str = "data", **known: Any) -> dict[str, Any]:
-    """A sample of what an operation answers at this place, with some of it known."""
+    """A sample of an operation's answer at this place, with some given fields."""
     made: dict[str, Any] = {}
     begin = f"{operation} gives {place}."
     for fact in sorted(listed()):

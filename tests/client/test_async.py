@@ -1,4 +1,4 @@
-"""The client that is awaited: made from the same declarations; `of_either_client` marks what both are tried with."""
+"""The asynchronous client, made from the same declarations; `of_either_client` marks tests that use both clients."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_reads_are_tried_again() -> None:
 
 
 def test_a_mock_in_the_place_of_httpx_answers(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As respx and pytest-httpx do it: their responses come over no connection."""
+    """Mocks such as respx and pytest-httpx give responses without a connection."""
 
     async def answer(transport: httpx.AsyncHTTPTransport, request: httpx.Request) -> httpx.Response:
         return httpx.Response(200, content=success(DEPOSIT))
@@ -77,7 +77,7 @@ def test_a_mock_in_the_place_of_httpx_answers(monkeypatch: pytest.MonkeyPatch) -
 
 def test_connections_of_another_event_loop_are_refused_and_let_go(serve: Serve) -> None:
     server = serve(says(http(success(DEPOSIT))))
-    # asyncio tells of the connection, which nobody could close after its loop.
+    # asyncio warns of the connection, which cannot be closed after its loop has ended.
     with warnings.catch_warnings(action="ignore", category=ResourceWarning):
         client = AsyncPaymentsClient(server.base_url, client_id=CLIENT_ID, client_secret=CLIENT_SECRET, retries=0)
         asyncio.run(client.deposits.get("chk_1"))

@@ -12,7 +12,7 @@ OTP = "canary-otp"
 
 
 def by_status(data: object, status: object = 200) -> bytes:
-    """Success as login and verify-login say it."""
+    """A success envelope as in login and verify-login."""
     return success(data).replace(b'"statusCode": 200', f'"status": {status}'.encode())
 
 

@@ -1,4 +1,4 @@
-"""Calls that the client has no method for, and pages that follow each other."""
+"""Calls without a method of the client, and pages one after the other."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ KEYS = {
 
 
 def sent_by(make: Callable[[httpx.MockTransport], PaymentsClient]) -> dict[str, str | None]:
-    """The host and credentials of a signed call and of one with the access token."""
+    """The host and credentials of a signed call and of a call with the access token."""
     script = Script(success([]))
     with make(httpx.MockTransport(script)) as client:
         client.fiat_disbursements.list()
@@ -69,7 +69,7 @@ def test_address_and_keys_come_from_the_environment(monkeypatch: pytest.MonkeyPa
     }
     monkeypatch.setenv("PAYCHECKOUT_BASE_URL", "https://b.example/")
     assert sent_by(lambda to: PaymentsClient(transport=to)) == {"host": "b.example", **from_environment}
-    # Keys that are given are not mixed with others.
+    # Given keys are not combined with keys from elsewhere.
     given = {"client_id": "c", "client_secret": "s"}
     script = Script(success([]))
     with pytest.raises(ValueError, match="needs an access_token"):

@@ -1,4 +1,4 @@
-"""Which connection a call gets, and what becomes of it."""
+"""The connection of each call, and its end."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def reads_at_once(client: PaymentsClient) -> None:
 
 @pytest.fixture
 def crowded(serve: Serve) -> RawServer:
-    """A server that answers when so many calls are under way, each on a connection of its own; later ones at once."""
+    """A server that answers when `AT_ONCE` calls are under way, each on its own connection; later calls at once."""
     together = threading.Barrier(AT_ONCE)
 
     def answer(connection: socket.socket, request: bytes, server: RawServer) -> None:

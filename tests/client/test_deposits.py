@@ -28,7 +28,7 @@ def read(**changed: Any) -> Deposit:
     [
         ({"createdAt": "2026-01-01T09:00:00"}, "created_at", datetime(2026, 1, 1, 9, tzinfo=UTC)),
         ({"fee": {"amount": "1", "percentage": 3, "currency": 4}}, "fee", Fee(percentage=Decimal(3))),
-        # Too deep to be printed or stored.
+        # Nested too deeply to be printed or stored.
         ({"paymentCrypto": {"a": json.loads("[" * 900 + "]" * 900)}}, "payment_crypto", None),
         ({"activityHistory": [1, {"activity": "a"}, None]}, "activity_history", (Activity("a"),)),
     ],

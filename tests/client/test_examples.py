@@ -1,4 +1,4 @@
-"""Every example in the client's documentation runs as it stands there, over a socket, and warns of nothing."""
+"""Every example in the client's documentation runs unchanged, over a socket, without warnings."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ PARTS = {name: type(part) for name, part in parts_of(PaymentsClient(WRITTEN)).it
 
 @pytest.fixture
 def address() -> Iterator[str]:
-    """Where the sandbox of the examples listens."""
+    """The address of the examples' sandbox."""
     app = create_sandbox()
     with served(app) as base_url:
-        # The checkouts' addresses hold the port, which is known only now.
+        # The checkouts' addresses contain the port, which is known only now.
         app.wsgi_app = create_sandbox(base_url=base_url, control_token="control").wsgi_app  # type: ignore[method-assign]
         yield base_url
 
 
 def run(subject: Any, names: dict[str, Any], address: str) -> list[doctest.Example]:
-    """Runs the examples of a docstring; what they define is left in `names`."""
+    """Run the examples of a docstring, which add their variables to `names`."""
     text = (inspect.getdoc(subject) or "").replace(WRITTEN, address)
     told: list[str] = []
     example = doctest.DocTestParser().get_doctest(text, names, subject.__name__, None, None)
@@ -42,7 +42,7 @@ def run(subject: Any, names: dict[str, Any], address: str) -> list[doctest.Examp
 
 @pytest.fixture
 def names(address: str) -> Iterator[dict[str, Any]]:
-    """The names that the examples know: those that the package's own example has made."""
+    """The variables for the examples, from the package's own example."""
     made: dict[str, Any] = {}
     assert run(flask_paycheckout.client, made, address)
     # A busy machine may take long for the first transfer proof.
@@ -56,5 +56,5 @@ def names(address: str) -> Iterator[dict[str, Any]]:
 def test_each_part_of_the_client_has_an_example_that_runs(names: dict[str, Any], address: str, part: str) -> None:
     examples = run(PARTS[part], names, address)
     assert any(f"client.{part}" in example.source for example in examples)
-    # An example shows what comes out of it.
+    # Examples must show output.
     assert any(example.want for example in examples)

@@ -1,4 +1,4 @@
-"""Looking payouts up by their references, while others add records."""
+"""Lookups of payouts by their references, while others add records."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.client.wire import Script, Shop, refusal, steady, success
 
 
 class Books(Shelf):
-    """A service with so many payouts, and others that are made before each page behind page 1 is read."""
+    """A service with a number of payouts, which gets others before each read of a page after page 1."""
 
     refuses_large_pages = False
 
@@ -37,7 +37,7 @@ class Books(Shelf):
         return super().__call__(request)
 
     def find(self, *numbers: int, **limits: Any) -> list[str]:
-        """The references that are found of these payouts, each of which must be under its own."""
+        """The references of these payouts that a lookup finds; each result must be under its own reference."""
         found = Shop(self).fiat_disbursements.find([f"ref-{number}" for number in numbers], **limits)
         assert all(reference == payout.reference for reference, payout in found.items())
         return list(found)

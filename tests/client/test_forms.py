@@ -1,4 +1,4 @@
-"""Calls that the interface writes in two forms, and the list whose answer may be a page, an array or one record."""
+"""Calls with two forms in the interface, and the list whose answer may be a page, an array or one record."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.filterwarnings(r"ignore:client\.:DeprecationWarning")
 
 
 def targets(script: Script) -> list[str]:
-    """The methods and targets of the calls that were made."""
+    """The methods and targets of the recorded calls."""
     return [f"{request.method} {request.url.raw_path.decode()}" for request in script.requests]
 
 
@@ -79,7 +79,7 @@ def test_every_form_of_the_list_is_read_whole(form: str) -> None:
         payouts = client.fiat_disbursements
         assert list(payouts.iterate()) == []
         if form != "record":
-            # An empty list shows nothing at all in that form, from which a look-up concludes nothing; see test_find.
+            # An empty list has no fields in that form, so a lookup stays undecided; see test_find.
             assert payouts.find(["r-1"]) == {}
         items = [FiatItem(amount=5, recipient_id="5a6d00000000000000000101", reference=f"r-{n}") for n in range(7)]
         ids = [payouts.create("USD", [item]).disburse_data[0].disbursement_id for item in items]

@@ -1,4 +1,4 @@
-"""Programs that hook into httpx see the client's calls: tracing, mocks, and a transport of one's own."""
+"""Tools that hook into httpx see the client's calls: tracing, mocks, and a custom transport."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every method of the client: what goes on the wire, with which credentials, and what it does with each answer."""
+"""Every method of the client: its request, its credentials, and its result for each answer."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ PAYMENT_BODY = (
 )
 
 
-# What a call that may move money can be looked up by, and how.
+# How a call that may move money can be looked up.
 HOW = {
     "deposits.sandbox_update": ("chk_1", "look it up"),
     "fiat_disbursements.create": ("ref-1", r"fiat_disbursements.find\(references\)"),
@@ -83,7 +83,7 @@ HOW = {
 
 @dataclass(frozen=True)
 class Call:
-    """One way to use one method, which `use` calls with its arguments."""
+    """One use of a method, which `use` calls with its arguments."""
 
     method: str
     use: Callable[[Callable[..., Any]], Any]
@@ -102,7 +102,7 @@ class Call:
         return self.sends.startswith("GET ") or self.method == "checkouts.create"
 
     def on(self, shop: Shop) -> Any:
-        """Uses the method, and wants its warning."""
+        """Use the method, and expect its warning."""
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             result = self.use(attrgetter(self.method)(shop))
@@ -396,13 +396,13 @@ def test_what_goes_on_the_wire(call: Call) -> None:
 
 
 def _parts(sent: str) -> list[str]:
-    """Verb and path, and what the query holds in any order."""
+    """Method and path, and the query's parameters in any order."""
     start, _, query = sent.partition("?")
     return [start, *sorted(query.split("&"))]
 
 
 def _exactly(body: bytes) -> object:
-    """The content of a body, numbers with every digit."""
+    """The content of a body, with all digits of numbers."""
     return json.loads(body, parse_float=str, parse_int=str) if body else None
 
 
@@ -417,7 +417,7 @@ def test_the_body_decides_that_it_is_a_refusal(call: Call) -> None:
             call.on(Shop(script))
         assert type(caught.value) is kind
         assert caught.value.status_code == status
-        # A look-up asks again for pages of the service's own size.
+        # A lookup repeats its call for pages of the service's default size.
         once = 2 if call.method == "fiat_disbursements.find" and kind is Invalid else 1
         assert len(script.requests) == (3 if call.repeated and status in (429, 500) else once)
 

@@ -25,7 +25,7 @@ def doc(number: int) -> dict[str, Any]:
 class Shelf:
     """A service's list of disbursements, one made each minute.
 
-    It may change before each of the first `times` pages behind page 1.
+    It may change before each of the first `times` pages after page 1.
     """
 
     total: int
@@ -95,7 +95,7 @@ def test_a_list_that_grows_as_fast_as_it_is_read_is_no_list_that_ended(array: bo
 def test_records_that_come_and_go_meanwhile_hide_none(
     array: bool, sort: Sort, gone: int, made: int, times: int
 ) -> None:
-    """A whole page of new ones is as many as the page before had; where as many come as go, the total tells nothing."""
+    """A page of new records equals the size of the page before; equal additions and removals keep the total."""
 
     def changes(shelf: Shelf) -> None:
         first = shelf.ordered[:gone]

@@ -1,4 +1,4 @@
-"""Records: an odd field hides nothing else, and no record of a list is left out in silence."""
+"""Records: an invalid field hides no other field, and no record of a list is skipped silently."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def read(kind: type[Record], sample: dict[str, Any]) -> Any:
 
 
 def says(value: object, wire: Any) -> bool:
-    """Whether a field, or a record with all its fields, has the value that came over the wire."""
+    """Whether a field, or a record with all its fields, has the value from the wire."""
     if isinstance(value, msgspec.Struct):
         names = {field.encode_name: field.name for field in msgspec.structs.fields(value)}
         return set(wire) <= set(names) and all(says(getattr(value, names[name]), wire[name]) for name in wire)

@@ -1,4 +1,4 @@
-"""Access tokens that run out."""
+"""Access tokens that expire."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.client.wire import Shop, Watch, refusal, success
 
 
 class Service:
-    """Takes one token; keeps the tokens of the requests."""
+    """Accepts one token, and records the tokens of the requests."""
 
     def __init__(self, valid: str, status: int = 401) -> None:
         self.valid, self.status, self.tokens = valid, status, list[str]()
@@ -62,7 +62,7 @@ def test_when_there_is_no_other_token_the_refusal_tells_why() -> None:
 
 
 def test_after_a_login_that_took_all_the_time_the_refusal_is_told_and_nothing_is_sent() -> None:
-    """A time limit would leave it unknown whether money moved."""
+    """A timeout would leave it unknown whether money moved."""
     watch, service, asked = Watch(), Service("canary-2"), count(1)
 
     def ask() -> str:

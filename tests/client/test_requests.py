@@ -1,4 +1,4 @@
-"""Requests: time for each call, what is sent again, what is logged, and who they say that they come from."""
+"""Requests: the time limit of each call, retries, logging, and the User-Agent."""
 
 from __future__ import annotations
 

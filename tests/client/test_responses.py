@@ -1,4 +1,4 @@
-"""Records and errors convert to plain data, and give status, headers and requested id of their response."""
+"""Records and errors convert to plain data, and have status, headers and requested id of their response."""
 
 from __future__ import annotations
 

@@ -76,7 +76,7 @@ class Raising:
     ids=["raises", "None", "a number", "a name", "a line break"],
 )
 def test_a_signer_that_fails_ends_a_call_of_which_nothing_was_sent(signer: Any, told: str) -> None:
-    """Like a lost connection, so that a payout is sent later, and an alarm tells why nobody can pay."""
+    """It counts like a lost connection, so that a payout is sent later, and an alarm names the reason."""
     sent: list[httpx.Request] = []
 
     def answers(request: httpx.Request) -> httpx.Response:

@@ -50,7 +50,7 @@ ADDRESSES = 30
 
 @pytest.fixture
 def many_addresses(monkeypatch: pytest.MonkeyPatch) -> None:
-    """`many.test` has thirty addresses, all of them the server's but the first."""
+    """`many.test` has thirty addresses, of which all but the first are the server's."""
     real = socket.getaddrinfo
 
     def look_up(host: str, port: int, *kinds: Any, **options: Any) -> list[Any]:
@@ -78,5 +78,5 @@ def test_an_address_that_never_answers_leaves_time_for_the_next(serve: Serve) ->
         begun = time.monotonic()
         with client_of(server.base_url.replace("127.0.0.1", "many.test"), timeout=60.0) as client:
             assert client.deposits.get("chk_1").deposit_id == "chk_1"
-        # The share of one address; all the rest of the time is left for a busy machine.
+        # At least one address's share of the time; the upper limit allows for a busy machine.
         assert 1.8 < time.monotonic() - begun < 60.0

@@ -71,7 +71,7 @@ def test_plain_bytes_are_asked_for_and_nothing_is_kept() -> None:
 
 
 class Canned(httpx.SyncByteStream):
-    """A body without an end that httpx itself does not look into."""
+    """An endless body that httpx itself does not read."""
 
     taken, closed = 0, False
 
@@ -117,6 +117,6 @@ def test_failures_are_told_without_what_was_sent(fault: Exception, sent: bool, w
     with pytest.raises(TransportFailed) as caught:
         Shop(Script(fault), count=0).deposits.get("c")
     assert (caught.value.message, caught.value.request_sent) == (words, sent)
-    # Nothing of the library's own exception travels along.
+    # The library's own exception is not chained.
     assert caught.value.__cause__ is None
     assert caught.value.__context__ is None

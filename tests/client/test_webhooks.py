@@ -1,4 +1,4 @@
-"""Signatures of webhooks, as the sandbox's switch makes them."""
+"""Signatures of webhooks in each form of the sandbox's switch."""
 
 from __future__ import annotations
 

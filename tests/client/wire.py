@@ -1,4 +1,4 @@
-"""The other side in the client's tests: canned answers without a socket, and a raw socket server for broken ones."""
+"""The server side in the client's tests: canned answers without a socket, and a raw socket server."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ BASE_URL = "https://api.example.com"
 CLIENT_ID = "shop-1"
 CLIENT_SECRET = "canary-secret-5f1d"
 ACCESS_TOKEN = "canary-token-77aa"
-# Self-signed, with its key; good for these tests only.
+# Self-signed, with its key; for these tests only.
 CERTIFICATE = Path(__file__).with_name("localhost.pem")
 
 Handler = Callable[[httpx.Request], httpx.Response]
 Answer = Callable[[socket.socket, bytes, "RawServer"], None]
 
-# Generated examples say nothing about speed: the machine may be busy with other tests.
+# No deadline for generated examples, because the machine may be busy with other tests.
 steady = settings(deadline=None)
 
 
 def success(data: object, status_code: int = 200) -> bytes:
-    """The envelope of a call that went well."""
+    """The envelope of a successful call."""
     return json.dumps({"statusCode": status_code, "message": "ok", "data": data}).encode()
 
 
@@ -59,7 +59,7 @@ def paged(*docs: object, page: int = 1, total_pages: int = 1, limit: int = 10, *
 
 
 def refusal(status_code: int, error: object = "Bad", message: object = "No") -> bytes:
-    """The envelope of a call that was refused."""
+    """The envelope of a refused call."""
     return json.dumps({"statusCode": status_code, "error": error, "message": message}).encode()
 
 
@@ -70,7 +70,7 @@ def http(body: bytes, status: str = "200 OK", *headers: str) -> bytes:
 
 
 def client_of(server: RawServer | str, **options: Any) -> PaymentsClient:
-    """A client of a server, or of an address; it repeats nothing unless told to."""
+    """A client of a server, or of an address; by default without retries."""
     return PaymentsClient(**_given(server, options))
 
 
@@ -81,7 +81,7 @@ def _given(server: RawServer | str, options: dict[str, Any]) -> dict[str, Any]:
 
 
 class Waited:
-    """A part of an `AsyncPaymentsClient`, whose calls wait for their results."""
+    """A part of an `AsyncPaymentsClient` whose calls block until their results are there."""
 
     def __init__(self, part: Any, runner: asyncio.Runner) -> None:
         self._part, self._runner = part, runner
@@ -105,11 +105,11 @@ def awaited_client_of(server: RawServer | str, **options: Any) -> Iterator[Any]:
 of_either_client = pytest.mark.parametrize("client_of", [client_of, awaited_client_of], ids=["blocking", "awaited"])
 
 
-# A server's ways to treat the connection after a request.
+# Ways in which a server treats the connection after a request.
 
 
 def says(*parts: bytes) -> Answer:
-    """Sends these bytes and keeps the connection."""
+    """Send these bytes, and keep the connection."""
 
     def answer(connection: socket.socket, request: bytes, server: RawServer) -> None:
         for part in parts:
@@ -127,7 +127,7 @@ def hangs_up_after(part: bytes) -> Answer:
 
 
 def drips(start: bytes, drop: bytes) -> Answer:
-    """Never lets one read wait for long, and never comes to an end."""
+    """Send drops of data for ever, so that no single read times out."""
 
     def answer(connection: socket.socket, request: bytes, server: RawServer) -> None:
         connection.sendall(start)
@@ -138,7 +138,7 @@ def drips(start: bytes, drop: bytes) -> Answer:
 
 
 class Script:
-    """Answers calls one after the other as told, the last answer again and again; keeps the requests."""
+    """Answers calls one after the other with its answers, then always with the last one; records the requests."""
 
     def __init__(self, *answers: bytes | httpx.Response | Exception) -> None:
         self.answers = list(answers)
@@ -153,7 +153,7 @@ class Script:
 
 
 class Watch:
-    """Time that passes only by sleeping, and chance that always draws the same."""
+    """A clock that only sleeping advances, and a constant random draw."""
 
     def __init__(self, chance: float = 1.0) -> None:
         self.passed = 0.0
@@ -183,7 +183,7 @@ class Shop(PaymentsClient):
 
 
 class RawServer(socketserver.ThreadingTCPServer):
-    """A server on a real socket that reads whole requests and answers with whatever bytes it is told.
+    """A server on a real socket that reads whole requests and answers with any bytes.
 
     :ivar requests: the number of the connection with the raw request, in order of arrival.
     """
@@ -231,7 +231,7 @@ class RawServer(socketserver.ThreadingTCPServer):
 
 
 def _whole_request(connection: socket.socket) -> bytes:
-    """One request with its body, or nothing when the peer has gone."""
+    """One request with its body; empty if the peer has closed the connection."""
     read = b""
     while b"\r\n\r\n" not in read:
         part = connection.recv(65536)
