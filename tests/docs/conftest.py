@@ -1,4 +1,4 @@
-"""Fixtures of the scenarios: README's shop with additions of a page, in this process."""
+"""Fixtures of the scenarios: README's shop with a page's additions, in this process."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def merchant_with_shop(tmp_path: Path) -> Merchant:
 def sandbox_in_terminal(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, paycheckout_sandbox: Sandbox
 ) -> Iterator[Path]:
-    """An empty folder, in which the sandbox's commands find this one."""
+    """An empty folder, in which the sandbox's commands use the test's sandbox."""
     monkeypatch.chdir(tmp_path)
     with served(paycheckout_sandbox.app) as address:
         monkeypatch.setenv("SANDBOX_URL", address)
@@ -60,8 +60,7 @@ def make_shop(
     """Makes README's shop, as a module with these additions, and the order "1" for 12.50 in it.
 
     Its sandbox is in this process. `above` goes above the line that makes the extension; `change` may edit the source.
-    The orders have these `columns` too. Whatever database the shop uses is set up through the session that the
-    extension gives.
+    The orders have these `columns` too. Any kind of database is set up through the extension's session.
     """
     monkeypatch.chdir(tmp_path)
     database = new_database("s")

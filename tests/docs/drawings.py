@@ -38,7 +38,7 @@ Point = tuple[float, float]
 
 
 def drawing(moves: Moves, places: Mapping[str, Point], across: int, title: str) -> str:
-    """The states as boxes, and an arrow for each move; a dashed one where only a person makes it."""
+    """Draw the states as boxes, and an arrow for each move, dashed if only a person makes it."""
     at = {state: (x * across + 56.0, y * 110 + 24) for state, (x, y) in places.items()}
     ends = sorted((str(start), str(end), str(why)) for start, why, end in moves if start != end)
     arrows = {pair: [why for *_, why in each] for pair, each in groupby(ends, lambda move: move[:2])}
@@ -65,7 +65,7 @@ def drawing(moves: Moves, places: Mapping[str, Point], across: int, title: str) 
 
 
 def _line(start: Point, end: Point, *, aside: int) -> tuple[Point, Point]:
-    """From the edge of one box to that of another; `aside` to the left, where one goes back as well."""
+    """A line from the edge of one box to another's; with `aside` to the left, next to a line back."""
     over, down = end[0] - start[0], end[1] - start[1]
     length = hypot(over, down)
     # The middle of the line leaves a box through the nearer of its edges.

@@ -20,7 +20,7 @@ from tests.ports import free_port
 from tests.waiting import eventually
 
 BIN = Path(sys.executable).parent
-#: The settings of a shop that uses the sandbox at the address that the pages show.
+#: The settings of a shop that uses the sandbox at the address in the pages.
 SETTINGS = {
     "FLASK_PAYCHECKOUT_BASE_URL": "http://127.0.0.1:8790",
     "FLASK_PAYCHECKOUT_CLIENT_ID": "sandbox-client",
@@ -50,7 +50,7 @@ def with_models(source: str) -> str:
 
 
 class Merchant:
-    """Runs commands in a folder; each port that the pages name is replaced by one of this merchant's own."""
+    """Runs commands in a folder, with this merchant's own ports in place of the pages' ports."""
 
     def __init__(self, folder: Path, **environment: str) -> None:
         self.folder = folder
@@ -79,7 +79,7 @@ class Merchant:
         file.write_text(self.here(text))
 
     def starts(self, line: str) -> subprocess.Popen[str]:
-        """Start a line in the shell; who starts it ends it. An `export` holds for all later lines."""
+        """Start a line in the shell; the caller must end it. An `export` applies to all later lines."""
         line = self.here(line)
         if line.startswith("export "):
             name, _, value = line.removeprefix("export ").partition("=")
@@ -88,7 +88,7 @@ class Merchant:
         if "paycheckout sandbox" in line or "flask_paycheckout.sandbox --" in line:
             line += f" --port {self.ports['8790']}"
         if line.endswith(" run"):
-            # A reloader would be a second process, which nobody stops.
+            # A reloader would be a second process, which would not be stopped.
             line += f" --no-reload --port {self.ports['5000']}"
         return subprocess.Popen(
             ["/bin/bash", "-c", f"exec {line}" if line.startswith(("flask", "python", "gunicorn")) else line],
@@ -101,9 +101,9 @@ class Merchant:
         )
 
     def runs(self, line: str, *, code: int | None = 0) -> str:
-        """Run a line to its end; gives all that it printed.
+        """Run a line to its end; returns its output.
 
-        :param code: the exit code that it must have; None for any but that of a command that cannot be understood.
+        :param code: the required exit code; None for any code except a usage error's.
         """
         process = self.starts(line)
         try:
@@ -116,12 +116,12 @@ class Merchant:
         return said
 
     def runs_program(self, source: str) -> str:
-        """Run a program in Python; gives all that it printed."""
+        """Run a Python program; returns its output."""
         return self.runs(f"python -c {shlex.quote(source)}")
 
     @contextmanager
     def running(self, line: str, ready: str | None) -> Iterator[tuple[subprocess.Popen[str], list[str]]]:
-        """Start a line that goes on, wait for these words if any, and end it; gives process and output so far."""
+        """Run a line during the block, after waiting for the text `ready`, if any; yields process and output so far."""
         process = self.starts(line)
         try:
             yield process, [] if ready is None else _said_until(process, ready)
@@ -146,7 +146,7 @@ def _said_until(process: subprocess.Popen[str], words: str) -> list[str]:
 
 
 def visited(url: str, headers: dict[str, str] | None = None) -> requests.Response:
-    """The answer, once the server takes connections."""
+    """Visit a page once the server accepts connections; returns the answer."""
     answers = list[requests.Response]()
 
     def is_answered() -> bool:

@@ -18,7 +18,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 PAGES = sorted(page.relative_to(ROOT).as_posix() for page in [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")])
 
-# The languages of blocks that show something without being code: diagrams, and Sphinx's own directives.
+# The languages of blocks that are not code: diagrams, and Sphinx's own directives.
 _SHOWN_ONLY = re.compile(r"text|\{.*")
 _BLOCK = re.compile(
     r"^(?:<!-- (?P<scenario>\w+)(?:: (?P<name>[^>]+))? -->\n)?^```(?P<language>\S*)[^\n]*\n(?P<text>.*?)^```$",
@@ -43,7 +43,7 @@ class Block:
 
 @dataclass
 class Scene:
-    """The blocks of a page that one scenario runs; it remembers which of them were taken."""
+    """The blocks of a page that one scenario runs; it records the used ones."""
 
     page: str
     scenario: str | None
@@ -56,7 +56,7 @@ class Scene:
         return block.text
 
     def code(self) -> str:
-        """All blocks but the commands, one after the other."""
+        """All blocks except the commands, one after the other."""
         return "\n".join(self[block.name] for block in self.blocks if block.language != "console")
 
     def commands(self) -> list[str]:
@@ -98,7 +98,7 @@ def _scene(page: str, scenario: str) -> Scene:
 
 
 def snippet(page: str, scenario: str, name: str) -> str:
-    """One block, for a test that needs it beside its scenario."""
+    """One block, for a test outside of its scenario."""
     return _scene(page, scenario)[name]
 
 

@@ -1,4 +1,4 @@
-"""The tables of the documentation are complete, and what the pages name exists."""
+"""The tables of the documentation are complete, and all names in the pages exist."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_the_table_of_settings_is_complete_and_tells_each_default() -> None:
         kind, default, meaning = told[f"PAYCHECKOUT_{field.name.upper()}"]
         assert kind
         assert meaning
-        # A default of nothing is told in words.
+        # Empty defaults are described in words.
         if field.default not in (None, (), MISSING) or field.name == "checkout_origins":
             if default.startswith("`"):
                 assert default.split("`")[1] == written(field.default), field.name
@@ -177,6 +177,6 @@ def test_the_tests_that_the_promises_name_exist() -> None:
 
 @pytest.mark.parametrize("page", [page for page in PAGES if not page.startswith("docs/")])
 def test_relative_links_lead_somewhere(page: str) -> None:
-    """Sphinx checks those within docs/."""
+    """Sphinx checks the links within docs/."""
     for target in re.findall(r"\]\(([^)#:]+)[)#]", read(page)):
         assert (ROOT / target).exists(), target

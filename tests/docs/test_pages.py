@@ -1,4 +1,4 @@
-"""Every command and every snippet of README and docs/ runs, and what the pages name exists."""
+"""Every command and every snippet of README and docs/ runs, and all named scenarios exist."""
 
 from __future__ import annotations
 

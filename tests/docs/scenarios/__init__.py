@@ -1,6 +1,6 @@
 """The examples of the pages, run: a function for each scenario that a page names, found by `SCENARIOS`.
 
-A scenario takes `scene`, the blocks of the page that name it, and any fixtures that it wants.
+A scenario takes `scene`, the blocks of the page that name it, and any fixtures.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""README's shop asks for money without an order, and reminds of orders that wait."""
+"""README's shop sends payment requests without an order, and reminders of unpaid orders."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""README's shop beside other tools; each where the tool is installed."""
+"""README's shop together with other tools; a scenario runs if its tool is installed."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.waiting import eventually
 
 PAGE = "docs/beside-other-tools.md"
 HUSHED = "hushed-secret-of-the-webhook"
-# Opens a customer's link and the webhook, with views that fail, log and answer.
+# Requests a customer's link and the webhook, with views that fail, log and answer.
 _VISITS = """
 import logging
 from urllib.parse import urlsplit
@@ -70,7 +70,7 @@ print("reported", *(span.to_json() for span in exporter.get_finished_spans()))
 
 
 def _reported(merchant: Merchant, program: str) -> str:
-    """What a tracker is told of the visits, in which no secret of an address may stand."""
+    """The reports of an error tracker about the visits, which must not contain secrets of addresses."""
     merchant.environment["FLASK_PAYCHECKOUT_WEBHOOK_SECRET"] = HUSHED
     merchant.writes("masking.py", snippet(PAGE, "sentry", "masking.py"))
     visits = _VISITS.replace("SECRET", HUSHED)
@@ -156,7 +156,7 @@ def advanced_alchemy_shop(scene: Scene, make_shop: MakeShop, paycheckout_sandbox
 def schedulers(
     scene: Scene, make_shop: MakeShop, paycheckout_sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each scheduler's own job settles what was paid since."""
+    """Each scheduler's own job settles the payments since the last run."""
     shop = make_shop()
     monkeypatch.setitem(sys.modules, "shop", shop)
     monkeypatch.syspath_prepend(".")

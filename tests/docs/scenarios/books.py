@@ -1,4 +1,4 @@
-"""The shop's books: a month is closed, and whether the service agrees with it."""
+"""The shop's books: closing a month, and comparing it with the service."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from tests.docs.pages import Scene
 
 
 def settling(scene: Scene, make_shop: MakeShop, paycheckout_sandbox: Sandbox) -> None:
-    """A month with a sale, a refund and a rejected payment; one in which the sale goes back; one with another sale.
+    """One month has a sale, a refund and a rejected payment; the next refunds the sale; the third has another sale.
 
-    That sale is taken back in the month after it.
+    The last sale is refunded in the month after it.
     """
     shop = make_shop(scene["settle.py"], "def seller_of(order_id):\n    return 'mill'\n")
     maker, paycheckout = ToRecipient("5a6d00000000000000000101"), shop.paycheckout

@@ -21,7 +21,7 @@ from tests.waiting import eventually
 
 
 def first_commands(scene: Scene) -> None:
-    """`.ci/run` runs these two as they stand there, in a fresh clone."""
+    """`.ci/run` runs these two commands unchanged, in a new clone."""
     taken = runpy.run_path(str(ROOT / ".ci" / "readme_commands.py"))["commands"](read("README.md"))
     assert list(taken.values()) == scene.commands()
     pipeline = read(".ci/run")
@@ -57,7 +57,7 @@ def quick_start(scene: Scene, merchant: Merchant) -> None:
 
 
 def copied_shop(scene: Scene, merchant: Merchant) -> None:
-    """The example shop under another name, with nothing left that the page says can go, takes a payment."""
+    """The example shop under another name, without the parts that the page lets remove, takes a payment."""
     install, copy, rename, *exports, doctor, run = scene.commands()
     assert "pip install '../flask_paycheckout[demo]'" in install
     merchant.writes("weather.cfg", scene["weather.cfg"].replace('""', '"0123456789abcdef-of-this-test"'))
@@ -83,7 +83,7 @@ def copied_shop(scene: Scene, merchant: Merchant) -> None:
 
 
 def _orders_eight_jars(shop: str) -> str:
-    """Order by the shop's forms; gives the address of the order's page."""
+    """Place an order with the shop's forms; returns the address of the order's page."""
     with requests.Session() as visitor:
         page = visitor.get(f"{shop}/jars/distant-thunder", timeout=60)
         csrf = re.search(r'name="csrf_token" value="([^"]+)"', page.text)
@@ -98,14 +98,14 @@ def _orders_eight_jars(shop: str) -> str:
 
 
 def by_hand(scene: Scene) -> None:
-    """Commands that other tests run, that take too long or change the environment: they exist, and take their words."""
+    """Commands that other tests run, take too long, or change the environment exist and accept their arguments."""
     for line in scene.commands():
         for command in line.partition(" > ")[0].split(" && "):
             _check(shlex.split(command))
 
 
 def _check(words: list[str]) -> None:
-    """Its files and its target exist, and what it names as a module, an option of that, or an extra."""
+    """Check that a command's files, make target, module, options and extra exist."""
     for path in words:
         if path.startswith(("tests/", "docs/", ".ci/")) and "build" not in path:
             assert (ROOT / path).exists(), path

@@ -20,17 +20,17 @@ from tests.docs.pages import Scene
 from tests.scripted import SAME_SITE
 from tests.serving import served
 
-# As an app would: the page's function with the system's browser, which here is the test.
+# Calls the page's function like an app, with the test in place of the system's browser.
 APP = 'import { pay } from "./pay.mjs";\nconsole.log(await pay(process.argv[2], async (url) => console.log(url)));\n'
 
 
 def headless(
     scene: Scene, make_shop: MakeShop, paycheckout_sandbox: Sandbox, new_page: Callable[..., Page], tmp_path: Path
 ) -> None:
-    """A browser of another site and a program buy; neither the shop's pages nor its debug mode help them."""
+    """A browser on another site and a program buy, without the shop's pages and its debug mode."""
     store = Flask("store")
     with ExitStack() as stack:
-        # A name that a browser does not take for this machine.
+        # A host name that a browser does not treat as this machine.
         address = stack.enter_context(served(store)).replace("127.0.0.1", "store.test")
         listed = scene["settings.py"].replace("https://store.example", address)
         shop = make_shop(scene["api.py"], scene["till.py"], above=listed)

@@ -63,14 +63,14 @@ def async_views(scene: Scene, make_shop: Callable[..., Any], paycheckout_sandbox
                 paycheckout_sandbox.pay(checkout_id)
                 assert (await browser.post(f"/settle/{checkout_id}{how}")).text == "paid"
 
-    # In a thread of its own: in this one the browser of another scenario may have its event loop.
+    # In a separate thread, because the browser of another scenario may have its event loop in this one.
     with ThreadPoolExecutor(1) as threads:
         threads.submit(asyncio.run, asyncio.wait_for(visit(), 60)).result()
     assert shop.thanked == ["1", "2"]
 
 
 def lite_on_gevent(scene: Scene, merchant: Merchant) -> None:
-    """Customers who come to the same process at once all get their page."""
+    """Customers of the same process all get their page at the same time."""
     pytest.importorskip("gevent")
     merchant.environment |= SETTINGS
     above, line, below = snippet("docs/hosts.md", "lite_shop", "").partition("db = SQLAlchemy(app)\n")
@@ -86,7 +86,7 @@ def lite_on_gevent(scene: Scene, merchant: Merchant) -> None:
 
 
 def alembic(scene: Scene, merchant: Merchant) -> None:
-    """After the first migration neither shop wants another one, and the payment tables are there."""
+    """After the first migration neither shop needs another one, and the payment tables exist."""
     merchant.environment |= SETTINGS
     init, *further = scene.commands()
     for host, source in (("plain_shop", "engine"), ("lite_shop", "app, db")):

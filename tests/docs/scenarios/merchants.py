@@ -1,4 +1,4 @@
-"""A marketplace: README's shop whose orders belong to sellers with accounts of their own."""
+"""A marketplace: README's shop with orders of sellers that have their own accounts."""
 
 from __future__ import annotations
 

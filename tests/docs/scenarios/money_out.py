@@ -1,4 +1,4 @@
-"""Payouts and refunds of README's shop: receivers, people's commands, the customer's page, and a marketplace."""
+"""Payouts and refunds of README's shop: receivers, commands, the customer's page, and a marketplace."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ RECIPIENT = "5a6d00000000000000000101"
 
 
 def mailbox(shop: Any) -> list[dict[str, str]]:
-    """The mails that the shop sends from now on."""
+    """Collect the mails that the shop sends from now on."""
     mails: list[dict[str, str]] = []
     shop.send_mail = lambda to, subject, text, message_id: mails.append(
         {"to": to, "subject": subject, "text": text, "message_id": message_id}
@@ -28,7 +28,7 @@ def mailbox(shop: Any) -> list[dict[str, str]]:
 
 
 def _runs(shop: Any, line: str, *, code: int = 0, **words: str) -> Result:
-    """Run a command of a page, in which these words have values; it must end with this exit code."""
+    """Run a command of a page with values for its variables; it must end with this exit code."""
     command = [words.get(word, word) for word in shlex.split(line)]
     ran: Result = shop.app.test_cli_runner().invoke(args=command[command.index("paycheckout") :])
     assert ran.exit_code == code, f"{line}\n{ran.output}"
@@ -36,7 +36,7 @@ def _runs(shop: Any, line: str, *, code: int = 0, **words: str) -> Result:
 
 
 def _pays(shop: Any, sandbox: Sandbox) -> str:
-    """Pay the order; gives the checkout's id."""
+    """Pay the order; returns the checkout's id."""
     checkout_id = str(shop.paycheckout.start("1").checkout_id)
     sandbox.pay(checkout_id)
     shop.paycheckout.settle(checkout_id)
@@ -50,7 +50,7 @@ def _statuses(shop: Any) -> dict[str, str]:
 
 
 def _waits(shop: Any, sandbox: Sandbox) -> None:
-    """An hour passes, and what is due is sent, followed and delivered."""
+    """Let an hour pass, and reconcile, which sends and follows payouts and delivers events."""
     sandbox.advance(minutes=60)
     shop.paycheckout.reconcile()
 

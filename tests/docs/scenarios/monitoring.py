@@ -1,4 +1,4 @@
-"""Metrics as the page sets them up, in one process and in several."""
+"""Metrics with the page's set-up, in one process and in several."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ TOKEN = "a-long-random-text-of-the-shop"
 
 
 def monitoring(scene: Scene, make_shop: MakeShop, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The page's lines show the shop's figures to who sends the token as Prometheus does."""
+    """With the page's lines, a request with Prometheus's token gets the shop's figures."""
     [install] = scene.commands()
     assert install.endswith("[metrics]'")
     monkeypatch.setenv("FLASK_PAYCHECKOUT_METRICS_TOKEN", TOKEN)
@@ -38,7 +38,7 @@ def monitoring(scene: Scene, make_shop: MakeShop, monkeypatch: pytest.MonkeyPatc
 def tell_owner(
     scene: Scene, make_shop: MakeShop, paycheckout_sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A held payment is mailed, and that it was decided."""
+    """The owner gets a mail about a held payment, and one about its decision."""
     server = MagicMock()
     monkeypatch.setattr("smtplib.SMTP", server)
     shop = make_shop(scene["tell.py"])
@@ -56,7 +56,7 @@ def tell_owner(
 
 
 def metrics_processes(scene: Scene, merchant_with_shop: Merchant) -> None:
-    """Whichever of two workers answers a scrape, it adds up what all processes counted, reconcile's too."""
+    """Each of two workers answers a scrape with the sum of all processes' counts, including reconcile's."""
     merchant = merchant_with_shop
     export, empty, serve, reconcile = scene.commands()
     merchant.writes("gunicorn.conf.py", scene["gunicorn.conf.py"])

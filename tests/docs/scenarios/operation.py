@@ -44,7 +44,7 @@ SANDBOX = "python -m flask_paycheckout.sandbox --control-token control"
 
 
 def production(scene: Scene, merchant: Merchant, postgres_database: str) -> None:
-    """A payment through the page's settings, proxy headers, gunicorn and unit of systemd, on PostgreSQL."""
+    """A payment with the page's settings, proxy headers, gunicorn and systemd unit, on PostgreSQL."""
     install, load, doctor, serve = scene.commands()
     assert install == "pip install '../flask_paycheckout[postgres]' gunicorn flask-migrate"
     merchant.writes("shop.py", f"{shop_source()}\n{scene['proxy.py']}")
@@ -53,7 +53,7 @@ def production(scene: Scene, merchant: Merchant, postgres_database: str) -> None
     def loaded(line: str) -> str:
         return f"{load}; exec {line}"
 
-    # A form of another address than the visitors of the proxy see would be refused.
+    # The shop would refuse a form from another address than the proxy's visitors see.
     headers = {name: NGINX[value] for name, value in re.findall(r"proxy_set_header (\S+) (\S+);", scene["nginx.conf"])}
     address = merchant.here("http://127.0.0.1:8000")
     assert f"proxy_pass {address};" in merchant.here(scene["nginx.conf"])
@@ -62,7 +62,7 @@ def production(scene: Scene, merchant: Merchant, postgres_database: str) -> None
         told = merchant.runs(loaded(doctor))
         assert "postgresql answers" in told
         assert "https://shop.example/paycheckout/webhook/a-hook-path-of-many-letters" in told
-        # One worker is enough to look at, and four are slow to start.
+        # One worker is enough for the test, and four start slowly.
         with merchant.running(loaded(serve.replace("--workers 4", "--workers 1")), "Booting worker"):
             form = re.search(r'action="([^"]+)"', visited(f"{address}/orders/1", headers).text)
             assert form is not None
@@ -77,7 +77,7 @@ def production(scene: Scene, merchant: Merchant, postgres_database: str) -> None
 
 
 def _filled_in(text: str, database: str, service: str) -> str:
-    """The page's settings as it says; beside them only what lets a sandbox be the service."""
+    """The page's settings, filled in as described, with only the additions for a sandbox as the service."""
     given = {
         "SECRET_KEY": "0123456789abcdef-of-this-test",
         "SQLALCHEMY_DATABASE_URI": database,
@@ -118,7 +118,7 @@ def _reconcile_finds_it(unit_file: str, merchant: Merchant, load: str, order: st
 
 
 def celery(scene: Scene, merchant_with_shop: Merchant, broker: Any) -> None:
-    """A webhook becomes a task of a worker, and beat finds a payment of which no webhook told."""
+    """A webhook becomes a worker's task, and beat finds a payment without a webhook."""
     merchant, (worker,) = merchant_with_shop, scene.commands()
     source = scene["celery.py"].replace("redis://localhost", broker.url).replace('"schedule": 10', '"schedule": 1')
     assert source.count(broker.url) == source.count('"schedule": 1,') == 1
@@ -129,7 +129,7 @@ def celery(scene: Scene, merchant_with_shop: Merchant, broker: Any) -> None:
         for checkout_id in (told, untold):
             _pay(merchant, checkout_id)
         assert merchant.runs_program(_HOOK.format(checkout_id=told)) == "200 OK\n"
-        # The webhook's task is the first in the queue.
+        # The webhook's task is first in the queue.
         with merchant.running(f"exec {worker} --concurrency 1 --loglevel INFO", " ready."):
             _becomes_paid(merchant, "1", "webhook")
             _becomes_paid(merchant, "2", "reconcile")
@@ -151,7 +151,7 @@ def _becomes_paid(merchant: Merchant, order_id: str, found_by: str) -> None:
 
 
 def migrations(scene: Scene) -> None:
-    """tests/test_migrations.py carries out what stands here, on each database."""
+    """tests/test_migrations.py runs these blocks on each database."""
     assert scene.commands()
     compile(scene["migrate.py"], "migrate.py", "exec")
 
@@ -179,7 +179,7 @@ def database_limits(scene: Scene, postgres_database: str) -> None:
 
 
 def pooler(scene: Scene) -> None:
-    """tests/databases/ starts PgBouncer with these settings, but for ports, users and a smaller pool."""
+    """tests/databases/ starts PgBouncer with these settings, except ports, users and a smaller pool."""
     config = configparser.ConfigParser(interpolation=None)
     config.read_string(scene["pgbouncer.ini"])
     assert config["pgbouncer"]["pool_mode"] == "transaction"
@@ -205,7 +205,7 @@ def _environment(text: str) -> dict[str, str]:
 
 
 def upgrade(scene: Scene, shop: Shop, merchant: Merchant) -> None:
-    """The page's commands bring tables that lack an index to those of this version, and look at the shop afterwards."""
+    """The page's commands upgrade tables without an index to this version, and check the shop afterwards."""
     shop.has_paid("o-1")
     with shop.app.app_context(), shop.db.engine.begin() as connection:
         connection.execute(text("DROP INDEX ix_paycheckout_checkout_state"))
@@ -219,7 +219,7 @@ def upgrade(scene: Scene, shop: Shop, merchant: Merchant) -> None:
 
 
 def keep_tables(scene: Scene, shop: Shop) -> None:
-    """The next automatic migration after a removal drops the tables, unless it is told not to."""
+    """The next automatic migration after a removal drops the tables, unless the page's lines prevent it."""
     names: dict[str, Any] = {"Migrate": lambda app, db, **options: options, "app": None, "db": None}
     exec(scene.code(), names)  # noqa: S102 - the page's own code
     ours = {table for table in shop.db.metadata.tables if table.startswith("paycheckout_")}

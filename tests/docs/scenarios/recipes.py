@@ -80,7 +80,7 @@ def _printed(program: str) -> str:
 def alarm_mails(
     scene: Scene, make_shop: MakeShop, paycheckout_sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A held payment that nobody decides for a day is one mail, and one when it is decided."""
+    """A held payment without a decision for a day causes one mail, and its decision another."""
     shop = make_shop()
     server = MagicMock()
     monkeypatch.setattr("smtplib.SMTP", server)

@@ -1,4 +1,4 @@
-"""Snippets that make a shop of their own, or a shop's own tests."""
+"""Snippets with their own shop, or with a shop's own tests."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ PYTEST = "python -m pytest -q -p no:cacheprovider -W error"
 
 
 def receivers(scene: Scene, make_shop: MakeShop, paycheckout_sandbox: Sandbox) -> None:
-    """The page's functions, in a shop whose orders are changed, cancelled and paid as the page says."""
+    """The page's functions, in a shop with changed, cancelled and paid orders, as on the page."""
     used = ("models.py", "price.py", "close.py")  # by `with_models`
     pages = {block.name: scene[block.name] for block in scene.blocks}
     additions = [text for name, text in pages.items() if name not in used]
@@ -39,7 +39,7 @@ def receivers(scene: Scene, make_shop: MakeShop, paycheckout_sandbox: Sandbox) -
         return session.get(shop.Order, order_id, populate_existing=True)
 
     def settled(order_id: str, act: Callable[[], object] = lambda: None) -> Any:
-        """The checkout of a new order that is paid, with something that happens before we hear of it."""
+        """The settled checkout of a new paid order; `act` runs before the settlement."""
         session.add(shop.Order(id=order_id, total="12.50"))
         session.commit()
         checkout_id = paycheckout.start(order_id).checkout_id
@@ -106,7 +106,7 @@ def factory(scene: Scene, merchant: Merchant) -> None:
 
 
 def _prints(merchant: Merchant, scene: Scene) -> str:
-    """The output of the page's program beside a sandbox."""
+    """The output of the page's program with a sandbox."""
     merchant.writes("program.py", scene.code())
     with merchant.running("python -m flask_paycheckout.sandbox --control-token control", "Ctrl-C"):
         return merchant.runs("python program.py")
@@ -181,7 +181,7 @@ def unknowns(scene: Scene, merchant: Merchant) -> None:
 
 
 def pay_out(scene: Scene, merchant: Merchant) -> None:
-    """The batch is paid, and not once more."""
+    """The batch is paid exactly once."""
     merchant.writes("payout.py", scene["payout.py"])
     start, program = scene.commands()
     with merchant.running(start, "Ctrl-C"):

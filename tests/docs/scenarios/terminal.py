@@ -1,4 +1,4 @@
-"""The sandbox as a terminal drives it."""
+"""The sandbox, controlled from a terminal."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _PROGRAM = "python -m flask_paycheckout.sandbox "
 
 
 def from_a_terminal(scene: Scene, sandbox_in_terminal: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The commands one after the other, in this process; the shell's variables are kept here."""
+    """Run the commands one after the other in this process, which keeps the shell's variables."""
     start, url, token, *lines = scene.commands()
     assert (start, url.partition("=")[0], token.partition("=")[0]) == (
         _START,
@@ -38,7 +38,7 @@ def steps(scene: Scene, sandbox_in_terminal: Path, capsys: pytest.CaptureFixture
 
 
 def _carry_out(lines: list[str], capsys: pytest.CaptureFixture[str]) -> str:
-    """Carry out commands as a shell would, and give the output of the last one."""
+    """Run commands like a shell; returns the output of the last one."""
     variables: dict[str, str] = {}
     told = ""
     for line in lines:
