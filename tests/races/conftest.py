@@ -1,4 +1,4 @@
-"""Shops with room for a crowd."""
+"""Shops for tests with many threads."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from tests.scripted import Shop
 
 @pytest.fixture
 def accounts(database_kind: str) -> int:
-    """Two on PostgreSQL and one on SQLite; in the crash tests it is the other way round."""
+    """Two accounts on PostgreSQL, one on SQLite; the crash tests have the reverse."""
     return 2 if database_kind == "postgresql" else 1
 
 
 @pytest.fixture
 def books() -> Books:
-    """The books of a service that pays whatever it is asked to: a call that is made twice pays twice."""
+    """The books of a service that pays every request: a repeated call pays twice."""
     return Books(Pages(), unique=False)
 
 
@@ -30,9 +30,9 @@ def service(books: Books) -> PayingService:
 
 @pytest.fixture
 def shop(open_shop: OpenShop, new_database: NewDatabase) -> Shop:
-    """A shop with the table of effects that waits for its locks as long as a crowd may take, and sends payouts.
+    """A shop with the table of effects, a long lock timeout for many threads, and payouts.
 
-    Its reconcile starts no threads: the crowd's own are those whose statements are put in order.
+    Its reconcile starts no threads, because only the test's own threads are ordered.
     """
     return open_shop(
         prepare=add_effects,

@@ -1,4 +1,4 @@
-"""Threads and processes that act at the same moment, and tell what came of it."""
+"""Threads and processes that act at the same moment, and their results."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from threading import Barrier
 from typing import TypeVar
 
 Result = TypeVar("Result")
-#: Seconds after which whoever waits for another thread fails.
+#: Seconds after which a wait for another thread fails.
 PATIENCE = 120
 
 
 class Crowd:
-    """So many threads, used again and again."""
+    """A number of threads, which are used repeatedly."""
 
     def __init__(self, size: int, pool: ThreadPoolExecutor) -> None:
         self.size = size
@@ -27,7 +27,7 @@ class Crowd:
         self._start = Barrier(size, timeout=PATIENCE)
 
     def does(self, acts: Sequence[Callable[[], Result]]) -> list[Result]:
-        """One act a thread, all begun together; gives their results, or raises what the first of them raised."""
+        """Run one act in each thread, all begun together; returns their results, or raises the first error."""
         assert len(acts) == self.size
 
         def act_with_the_others(act: Callable[[], Result]) -> Result:
@@ -45,7 +45,7 @@ def crowd(size: int) -> Iterator[Crowd]:
 
 
 def run_together(program: list[str], database: str, service: str, count: int, host: str, accounts: int = 1) -> int:
-    """Run a program of `tests.shop_app` that ends with `in_processes`; gives its exit code."""
+    """Run a program of `tests.shop_app` that ends with `in_processes`; returns its exit code."""
     settings = {
         "FLASK_SQLALCHEMY_DATABASE_URI": database,
         "FLASK_PAYCHECKOUT_BASE_URL": service,
@@ -59,11 +59,11 @@ def run_together(program: list[str], database: str, service: str, count: int, ho
 
 
 def in_processes(live: Callable[[list[str], Callable[[], object]], None]) -> int:
-    """The life of a program in as many processes as its last argument says; gives 0 when each has ended well.
+    """Run a program in a number of processes, its last argument; returns 0 if each has succeeded.
 
-    They are forked when all is imported.
+    They are forked after all imports.
 
-    :param live: called with the other arguments, and with what waits until all processes are ready.
+    :param live: called with the other arguments, and with a function that waits until all processes are ready.
     """
     forks = multiprocessing.get_context("fork")
     *arguments, count = sys.argv[1:]

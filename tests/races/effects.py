@@ -1,4 +1,4 @@
-"""The rows that receivers leave in the shop's database: one a run, in a table that refuses no row."""
+"""The rows that receivers write to the shop's database: one for each run, in a table that refuses no row."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.scripted import Shop
 
 
 def add_effects(db: Any) -> None:
-    """The table "effect". Nothing in it is unique: whatever is done twice stands there twice."""
+    """Add the table "effect". No column is unique, so that repeated effects show."""
     Table("effect", db.metadata, Column("who", String(40)), Column("order_id", String(40)))
 
 
@@ -21,14 +21,14 @@ def _table(shop: Shop) -> Table:
 
 
 def writes(shop: Shop, who: str, order_id: str) -> None:
-    """As receivers do it: through `db.session`, without committing."""
+    """Write a row like a receiver: through `db.session`, without committing."""
     shop.db.session.execute(_table(shop).insert().values(who=who, order_id=order_id))
 
 
 class Writer:
-    """A receiver of this name that leaves its row, and then fails so many times for each event.
+    """A receiver of this name that writes its row, and fails a number of times for each event.
 
-    :ivar runs: how often it ran for each event.
+    :ivar runs: the number of its runs for each event.
     """
 
     def __init__(self, shop: Shop, who: str, failures: int = 0) -> None:
@@ -44,7 +44,7 @@ class Writer:
 
 
 def counts(shop: Shop, order_id: str) -> dict[str, int]:
-    """How many committed rows each receiver left for an order or a payout."""
+    """The number of committed rows of each receiver for an order or a payout."""
     table = _table(shop)
     with shop.engine.connect() as connection:
         rows = connection.execute(select(table.c.who).where(table.c.order_id == order_id)).scalars()

@@ -1,9 +1,9 @@
-"""Two threads on one database, led statement by statement through every order in which they can run.
+"""Two threads on one database, run statement by statement in every possible order.
 
-Each thread stops before every statement and every commit. The leader lets one of them do one, and waits until it
-stands before its next, has ended, or waits for a lock that the other holds. Where more than one could go on, the run
-branches; runs are repeated until every branch was taken. A thread that stored or moved a checkout, or moved a payout,
-goes on when no other can: what it does then, telling receivers, concerns nobody.
+Each thread stops before every statement and every commit. The leader lets one thread do one step, and waits until it
+stops before its next step, has ended, or waits for a lock of the other thread. If more than one thread could continue,
+the run branches; runs are repeated until every branch was taken. A thread that stored or moved a checkout, or moved a
+payout, continues only when no other can: its remaining work, running receivers, affects no other thread.
 """
 
 from __future__ import annotations
@@ -25,31 +25,31 @@ _MOVES = re.compile(
 )
 
 Act = Callable[[], object]
-#: The index of who goes on, of so many who could: each branch that a run took.
+#: Each branch that a run took: the index of the chosen thread, and the number of threads that could continue.
 Branches = list[tuple[int, int]]
 
 
 class _Led:
-    """A thread that does nothing on the database without being let."""
+    """A thread that waits for permission before each step on the database."""
 
     def __init__(self, name: str, act: Act) -> None:
         self.name = name
         self.error: BaseException | None = None
-        #: Stands before this, or is under way where it is None.
+        #: The step before which it has stopped; None while it runs.
         self.before: str | None = None
-        #: The act that it did last, or is doing.
+        #: The current step, or the last one.
         self.doing = ""
-        #: PostgreSQL's process for this thread's statement, to ask what it waits for.
+        #: PostgreSQL's process for this thread, for looking up its lock waits.
         self.backend: int | None = None
-        #: Wrote, and has not committed: on SQLite nobody else can write meanwhile.
+        #: Whether it has uncommitted writes: on SQLite no other thread can write at that time.
         self.writing = False
-        #: Wrote a checkout's status; committed that.
+        #: Whether it wrote a checkout's status, and whether it committed that.
         self.moving = self.decided = False
         self._act = act
         self.thread = Thread(target=self._run, name=name, daemon=True)
 
     def did(self, what: str) -> None:
-        """Keep account of its transaction."""
+        """Record a step of its transaction."""
         if what in ("COMMIT", "ROLLBACK"):
             self.decided = self.decided or (self.moving and what == "COMMIT")
             self.writing = self.moving = False
@@ -67,8 +67,8 @@ class _Led:
 class _Leader:
     """Leads one run.
 
-    :param branches: whom to let at the first branches; after them, whoever went last goes on.
-    :param preemptions: how often a run may turn to another thread while the last one could go on; None: any number.
+    :param branches: the threads to choose at the first branches; after them, the last thread continues.
+    :param preemptions: how often a run may change the thread while the last one could continue; None: any number.
     """
 
     def __init__(self, engine: Engine, acts: Mapping[str, Act], branches: list[int], preemptions: int | None) -> None:
@@ -78,7 +78,7 @@ class _Leader:
         self._preemptions = preemptions
         self._turn = Condition()
         self.taken: Branches = []
-        #: The steps that were done, for whoever reads a failure.
+        #: The steps of the run, which a failure shows.
         self.story: list[str] = []
 
     def run(self) -> None:
@@ -124,14 +124,14 @@ class _Leader:
         return not (one_writer and others_write and led.before.startswith(_WRITES))
 
     def _await_rest(self, looking: Connection) -> None:
-        """Until each thread stands before a statement, has ended, or waits for a lock."""
+        """Wait until each thread has stopped before a statement, has ended, or waits for a lock."""
         deadline = time.monotonic() + _PATIENCE
         while True:
             with self._turn:
                 under_way = [led for led in self._led if led.before is None and led.thread.is_alive()]
                 if not under_way:
                     return
-                # The first look comes late enough for a statement to be under way at all.
+                # Wait before the first check, so that a statement can have started.
                 self._turn.wait(_LOOK_AGAIN)
             under_way = [led for led in under_way if led.before is None and led.thread.is_alive()]
             resting = any(led.before is not None for led in self._led)
@@ -196,11 +196,11 @@ def every_interleaving(
     *,
     preemptions: int | None = 2,
 ) -> int:
-    """Run acts in the orders of their statements; gives how many orders there were.
+    """Run acts in the orders of their statements; returns the number of orders.
 
-    :param begin: prepares a run and gives its acts by their names; the same acts on new rows each time.
-    :param check: looks at what came of a run.
-    :param preemptions: only orders in which a thread that could go on is left so many times at most; None: every order.
+    :param begin: prepares a run, and returns its acts by name; the same acts on new rows each time.
+    :param check: checks the result of a run.
+    :param preemptions: the most changes away from a thread that could continue; None: every order.
     """
     waiting: list[list[int]] = [[]]
     runs = 0

@@ -13,14 +13,14 @@ Acts = dict[str, Callable[[], object]]
 
 
 class Pages:
-    """An order of 12.50 USD whose pages are open, again and again, each time a new one."""
+    """Makes orders of 12.50 USD with open pages, one after the other."""
 
     def __init__(self, shop: Shop) -> None:
         self.shop, self.ids = shop, list[str]()
         self._numbers, self.order_id = count(1), ""
 
     def open_two(self, status: str) -> list[str]:
-        """Two pages, and what the service says of both deposits by now."""
+        """Open two pages, and set the service's status for both deposits."""
         shop = self.shop
         self.order_id = f"two-{next(self._numbers)}"
         shop.costs("12.50", self.order_id)
@@ -32,17 +32,17 @@ class Pages:
         return self.ids
 
     def open_parts(self, *sums: str) -> list[str]:
-        """Pages on which these sums have come, which nobody has read."""
+        """Open pages for which these sums have arrived without being read."""
         self.order_id = f"parts-{next(self._numbers)}"
         self.ids = []
         for amount in sums:
-            # Another amount each time, so that it is another page.
+            # A different amount each time, so that each page is a new one.
             self.shop.costs("12.50", self.order_id, now=amount)
             self.ids.append(self.shop.has_arrived(amount, self.order_id))
         return self.ids
 
     def settled_at_once(self) -> Acts:
-        """Each is settled by a thread of its own."""
+        """Acts that settle each page."""
         return {page: partial(self.shop.settles, page) for page in self.ids}
 
     def attempts(self) -> list[Any]:
@@ -56,12 +56,12 @@ class Pages:
         return sorted(name for name in names if name != "checkout_created")
 
     def winner(self) -> int:
-        """Which of the pages paid the order."""
+        """The index of the page that paid the order."""
         (paid,) = [attempt.checkout_id for attempt in self.attempts() if attempt.paid_order_id]
         return self.ids.index(paid)
 
     def one_is_paid_and_one_held(self) -> None:
-        """As it must be in the end; and the order's story names both."""
+        """Check that one page is paid and one held, and that the order's explanation names both."""
         found = sorted((attempt.status, attempt.reason, attempt.paid_order_id) for attempt in self.attempts())
         assert found == [("held", "duplicate", None), ("paid", None, self.order_id)]
         assert self.told() == ["order_paid", "payment_held"]

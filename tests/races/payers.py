@@ -1,6 +1,6 @@
 """A process of `tests.shop_app` whose threads decide about payouts and send them: `python -m tests.races.payers`.
 
-Its last argument says in how many processes, which begin together.
+Its last argument is the number of processes, which begin together.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def main(decisions: list[str], waits_for_others: Callable[[], object]) -> None:
         PAYCHECKOUT_ACCESS_TOKEN="races-token",
         PAYCHECKOUT_PAYOUT_BATCH=4,
         PAYCHECKOUT_DAILY_LIMIT=LIMIT,
-        # A server of PostgreSQL takes a hundred connections.
+        # A PostgreSQL server allows a hundred connections.
         SQLALCHEMY_ENGINE_OPTIONS={"pool_size": 8, "max_overflow": 0, "pool_timeout": 120},
     )
 

@@ -1,4 +1,4 @@
-"""A cart changes while its payment is settled: in every order of their statements, what is shipped is what was paid."""
+"""A cart changes while its payment is settled: in every order of the statements, shipped goods are those paid for."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_a_cart_that_changes_under_a_stricter_isolation_level(
     carts = open_carts(open_shop, new_database, isolation_level=level)
 
     def changes() -> None:
-        # The shop's own transaction may be the one that the server ends; its customer presses the button again.
+        # The server may end the shop's own transaction; then its customer presses the button again.
         try:
             carts.change(total="198.00")
         except Exception:

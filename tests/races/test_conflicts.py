@@ -1,4 +1,4 @@
-"""PostgreSQL ends a transaction to settle a conflict: nobody sees that, because what it was for is tried again."""
+"""PostgreSQL ends a transaction to resolve a conflict: no caller sees that, because the work is retried."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.parametrize("database_kind", ["postgresql"])
 
 @pytest.fixture(params=["REPEATABLE READ", "SERIALIZABLE"])
 def strict_shop(open_shop: OpenShop, request: pytest.FixtureRequest) -> Shop:
-    """Its transactions fail where those of others would have to wait and look again."""
+    """A shop whose transactions fail with a serialization error instead of reading changed rows again."""
     return open_shop(SQLALCHEMY_ENGINE_OPTIONS={"isolation_level": request.param}, PAYCHECKOUT_RECONCILE_READERS=1)
 
 
@@ -42,7 +42,7 @@ def test_started_and_settled_at_once_where_conflicts_are_errors(strict_shop: Sho
     pages = Pages(strict_shop)
 
     def starts() -> None:
-        # While the settlement holds the row, nobody can read whether the earlier page was paid.
+        # While the settlement locks the row, no one can read whether the earlier page was paid.
         with suppress(OrderSettled, EarlierUnread):
             strict_shop.starts(pages.order_id)
 
@@ -67,7 +67,7 @@ def waits(looking: Connection) -> bool:
 
 
 def test_a_settle_that_a_deadlock_ended_is_done_anew(open_shop: OpenShop, new_database: NewDatabase) -> None:
-    """The shop's own program locks both attempts of an order in the other order, with far more patience."""
+    """The shop's own program locks both checkouts of an order in the reverse order, with a much longer timeout."""
     shop = open_shop(SQLALCHEMY_DATABASE_URI=with_option(new_database("deadlock"), "deadlock_timeout=2s"))
     pages = Pages(shop)
     first, second = pages.open_two("failed")

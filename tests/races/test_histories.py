@@ -1,6 +1,6 @@
-"""Random histories of orders, told to receivers that fail, hang and die: each hears what happened, in order.
+"""Random histories of orders, with receivers that fail, hang and die: each receives all events in order.
 
-Less what was superseded, and never twice in the database.
+Superseded events are left out, and no effect is in the database twice.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ _OVERTAKEN = {"order_pending", "order_abandoned"}
 
 
 class Died(KeyboardInterrupt):
-    """The death of a process that is killed: nothing is released."""
+    """Simulates the death of a process: nothing is released."""
 
 
 class Histories:
-    """A shop whose receivers do their worst until they are told to behave."""
+    """A shop whose receivers fail, hang and die until the test turns that off."""
 
     def __init__(self, shop: Shop, chance: Random) -> None:
         self.shop = shop
@@ -38,7 +38,7 @@ class Histories:
         self.wrong: list[str] = []
         self.fates: list[str] = []
         self._hanging = False
-        # A process that dies has no time to leave its event to others.
+        # A dying process does not release its event.
         object.__setattr__(shop.runtime.receiver_runs, "let_go", lambda event: None)
 
     def receiver(self, name: str, signal: str) -> Callable[..., None]:
@@ -60,7 +60,7 @@ class Histories:
         return receive
 
     def _hang(self) -> None:
-        """Others take the event over, once the lease has ended, before the receiver goes on."""
+        """Let others take the event after the lease has expired, before the receiver continues."""
         self._hanging = True
         try:
             self.shop.waits(seconds=61)
@@ -69,7 +69,7 @@ class Histories:
             self._hanging = False
 
     def _look(self, name: str, order_id: str, event_id: str) -> None:
-        """A receiver that is told of an event has been told of all before it, unless time took care of them."""
+        """Check that a receiver has got all earlier events of the order, except superseded ones."""
         for event in self.events(order_id):
             if event.event_id == event_id:
                 return
@@ -88,7 +88,7 @@ class Histories:
             return None
 
     def happens_to(self, order_id: str) -> None:
-        """A history of seven steps."""
+        """Make a random history of seven steps."""
         self.shop.costs("12.50", order_id)
         for _ in range(7):
             attempts = self.shop.attempts(order_id)
@@ -119,7 +119,7 @@ class Histories:
         self.wrong.append("events still wait")
 
     def check(self, order_id: str) -> None:
-        """Each receiver wrote the events that happened, in order."""
+        """Check that each receiver wrote all events, in order."""
         table = self.shop.db.metadata.tables["effect"]
         events = self.events(order_id)
         written = select(table.c.who).where(table.c.order_id == order_id).order_by(table.c.id)

@@ -1,4 +1,4 @@
-"""Somebody else holds the lock, or wins a conflict: each surface answers, nothing is lost, and the next try does it."""
+"""Another program holds the lock, or wins a conflict: each caller gets an answer, nothing is lost, a retry succeeds."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.on_each_database
 
 @pytest.fixture
 def shop(open_shop: OpenShop, new_database: NewDatabase) -> Shop:
-    """It waits a moment for its locks, and reads one deposit at a time."""
+    """A shop with a short lock timeout, which reads one deposit at a time."""
     return open_shop(
         prepare=add_effects,
         SQLALCHEMY_DATABASE_URI=with_patience(new_database("locked"), 0.1),
@@ -42,7 +42,7 @@ def test_a_start_that_cannot_be_stored_hands_out_no_page_and_may_be_repeated(
 
 
 def test_reconcile_counts_what_it_cannot_store_and_goes_on(shop: Shop) -> None:
-    """The lock is held only while the first of two is to be stored."""
+    """The lock is held only while the first of two checkouts is stored."""
     first, second = shop.starts("o-1"), shop.starts("o-2")
     for checkout_id in (first, second):
         shop.service.says(checkout_id, "completed")
@@ -50,6 +50,6 @@ def test_reconcile_counts_what_it_cannot_store_and_goes_on(shop: Shop) -> None:
         shop.service.meets_once(lambda: held.enter_context(write_locked(shop)))
         report = shop.runtime.reconciler.run(None, lambda report: held.close())
     assert report == ReconcileReport(checked=2, changed=1, delivered=1, failed=1)
-    # Which of two accounts is read first is not promised.
+    # The order in which the two accounts are read is undefined.
     assert sorted(shop.attempt(checkout_id).status for checkout_id in (first, second)) == ["created", "paid"]
     assert shop.reconciles(minutes=2) == ReconcileReport(checked=1, changed=1, delivered=1)

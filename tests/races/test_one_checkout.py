@@ -1,4 +1,4 @@
-"""Thirty-two threads over webhook, status page, reconcile and settle on one checkout: one payment, told once."""
+"""Thirty-two threads use webhook, status page, reconcile and settle on one checkout: one payment, one event."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def shop(shop: Shop) -> Iterator[Shop]:
 
 
 def ways_to_the_news(shop: Shop, order_id: str, checkout_id: str) -> list[Callable[[], object]]:
-    """The four ways in which a payment is found; each gives what a caller may see."""
+    """The four ways in which a payment is found; each returns the status that its caller sees."""
     return [
         lambda: shop.hears_of(checkout_id),
         lambda: opens(shop, order_id, "/status").status_code,

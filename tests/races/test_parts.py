@@ -1,4 +1,4 @@
-"""An order in parts, of which two acts come at once: in each order of their statements it is paid once, never short."""
+"""Two acts on an order in parts at the same time: in each order of their statements it is paid once, in full."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ pytestmark = pytest.mark.on_each_database
 
 
 class PartPages(Pages):
-    """The acts of people with payments of such an order."""
+    """The acts of people on payments of such an order."""
 
     def hold(self, page: str) -> None:
-        """Its payment comes while the shop wants none."""
+        """Let its payment arrive while the shop accepts none."""
         wanted, self.shop.totals[self.order_id] = self.shop.totals[self.order_id], None
         self.shop.settles(page)
         self.shop.totals[self.order_id] = wanted
 
     def accepts(self, page: str) -> bool:
-        """A person accepts it as a part; False where it is too much by now."""
+        """Accept it as a part, as a person; False if it is too much by now."""
         try:
             self.shop.resolves(page, True, as_part=True)
         except TransitionRefused:
@@ -113,7 +113,7 @@ def test_two_payments_that_two_persons_accept_at_once(
 
 
 def test_a_part_that_a_person_accepts_while_another_comes(shop: Shop, pages: PartPages) -> None:
-    """An order without parts becomes one by the decision, whatever comes at that moment."""
+    """The decision turns an order without parts into one with parts, also if another payment arrives at that moment."""
 
     def accepts(page: str) -> None:
         assert pages.accepts(page) or "paid" in pages.states()
@@ -158,7 +158,7 @@ def test_a_cart_that_changes_while_its_last_part_comes(carts: Carts, total: str)
         cart, paid = carts.cart, [one for one in shop.attempts(carts.order_id) if one.paid_order_id]
         assert len(paid) == (cart.state == "paid")
         if cart.state == "paid":
-            # Changed before the part came: the earlier part pays it. Or too late: both do.
+            # If changed before the second part, the earlier part pays the order; if too late, both parts do.
             assert (cart.total, carts.checkout.status) in {("12.50", "paid"), (total, "held")}
             assert Decimal(cart.shipped) <= Decimal("12.50")
         else:
@@ -168,7 +168,7 @@ def test_a_cart_that_changes_while_its_last_part_comes(carts: Carts, total: str)
 
 
 def test_a_total_that_comes_down_while_a_part_is_refunded(carts: Carts) -> None:
-    """Either the part pays what is left in the cart, or it was refunded before, and more is left to pay."""
+    """Either the part pays the remaining total, or it was refunded before, and more remains to be paid."""
     shop, ends = carts.shop, set()
 
     def begin() -> Acts:
@@ -204,7 +204,7 @@ def test_a_cart_that_changes_while_a_person_accepts_its_payment(carts: Carts) ->
     assert ends == {("paid", "7.50", "paid", "7.50")}
 
 
-# With two, each order id belongs to one of them, and a request has its own.
+# With two accounts, each order id would belong to one of them, and a request to another.
 @pytest.mark.parametrize("accounts", [1])
 def test_a_request_that_is_withdrawn_while_it_is_paid(shop: Shop) -> None:
     ends, made = set(), list[Any]()

@@ -1,7 +1,7 @@
 """Receivers of payouts' signals: effects in the shop's database exactly once, others at least once with one event_id.
 
-As with `order_paid`: a receiver that fails for a while or for ever keeps no other one waiting, and an atomic one is
-committed with the move, or neither is.
+As with `order_paid`, a failing receiver delays no other one, and an atomic receiver is committed together with the
+move, or neither is.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ pytestmark = pytest.mark.on_each_database
 
 SIGNALS = (payout_sent, payout_completed, payout_failed, payout_unknown)
 DELIVERERS, ROUNDS = 4, 14
-#: How often each receiver fails for each event.
+#: The number of failures of each receiver for each event.
 FAILURES = {"first": 0, "five times": 5, "for ever": 10**6, "once": 1, "last": 0}
 ENDING = FAILURES.keys() - {"for ever"}
 
 
 def test_effects_of_each_move_are_there_once_whoever_fails(shop: Shop, books: Books) -> None:
-    """Several senders and reconcilers drive the deliveries at once; a completion waits for its atomic receiver."""
+    """Several senders and reconcilers deliver at the same time; a completion waits for its atomic receiver."""
     receivers: dict[tuple[str, str], Writer] = {}
     books_it = Writer(shop, "book", failures=3)
     with ExitStack() as stack:

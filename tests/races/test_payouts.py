@@ -1,6 +1,6 @@
-"""Processes full of threads that send, approve, retry and cancel the same payouts: each is paid once, or not at all.
+"""Processes with many threads that send, approve, retry and cancel the same payouts: each is paid at most once.
 
-The service pays whatever it is asked to: a call that is made twice pays twice.
+The service pays every request: a repeated call pays twice.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ PROCESSES = 8
 
 
 def owes(shop: Shop, payee: str, *, waits: bool = False) -> str:
-    """Commits a payout to somebody who is paid nothing else; gives its reference."""
+    """Commit a payout to a payee without other payouts; returns its reference."""
     token = payee.startswith("token")
     to = ToWallet(f"0x{payee.encode().hex():0>40}") if token else ToRecipient(payee)
     pays_out(shop, f"for-{payee}", "8.00", to=to, currency=TOKEN if token else "USD", approve=waits)
@@ -37,7 +37,7 @@ def owes(shop: Shop, payee: str, *, waits: bool = False) -> str:
 
 
 def has_failed(shop: Shop, books: Books, payee: str) -> str:
-    """A payout that the bank gave back; gives its reference."""
+    """Make a payout that the bank returned; returns its reference."""
     reference = owes(shop, payee)
     sends(shop)
     books.finish("failed", payee)
@@ -47,7 +47,7 @@ def has_failed(shop: Shop, books: Books, payee: str) -> str:
 
 
 def debts(shop: Shop, books: Books) -> dict[str, list[str]]:
-    """Payouts in each state in which somebody can do something about them."""
+    """Payouts in each state that allows an action."""
     failed = [has_failed(shop, books, "failed")]
     waiting = [owes(shop, f"{kind}-waiting", waits=True) for kind in ("bank", "token")]
     for payee in ("token", *(f"bank-{place}" for place in range(44))):
@@ -56,7 +56,7 @@ def debts(shop: Shop, books: Books) -> dict[str, list[str]]:
 
 
 class SocketBooks(SocketService):
-    """Books on a socket; the answer to a create is lost now and then."""
+    """A service's books on a socket, which sometimes loses the answer to a create."""
 
     def __init__(self, books: Books) -> None:
         super().__init__()
@@ -75,8 +75,8 @@ class SocketBooks(SocketService):
 
 @pytest.fixture
 def payers(shop: Shop, books: Books, new_database: NewDatabase, accounts: int, host: str) -> Callable[..., None]:
-    """Processes full of threads that make these decisions and send."""
-    # They tell the time by themselves.
+    """Processes with many threads that make these decisions and send."""
+    # The processes use the machine's time.
     shop.clock.now = datetime.now(UTC)
 
     def act(decisions: list[str]) -> None:
@@ -115,7 +115,7 @@ def test_processes_that_approve_at_the_daily_limit_send_what_fits_and_never_more
     with shop.engine.connect() as connection:
         days = [Decimal(day.amount) for day in connection.execute(select(table).order_by(table.c.day))]
     sent = sum(one.amount for one in books.paid)
-    # A run that goes on past midnight has two days.
+    # A run past midnight has two days.
     assert (days[0], max(days) <= most, sent) == (most // amount * amount, True, sum(days))
     left = [one for one in payouts(shop) if one.status == "waiting"]
     assert len(left) == len(references) - sent / amount

@@ -1,4 +1,4 @@
-"""Rounds of several processes at once: each checkout is read by one of them, and settled once.
+"""Concurrent rounds of several processes: one of them reads each checkout, which is settled once.
 
 Several shops on one database stand for the processes.
 """
@@ -34,7 +34,7 @@ def test_rounds_at_once_share_the_reads_and_settle_each_checkout_once(
     made = [first.has_deposit("completed", order_id) for order_id in orders]
 
     def meanwhile() -> None:
-        """No read is answered before each process has one under way."""
+        """Answer no read before each process has a read under way."""
         if get_ident() not in reading:
             reading.add(get_ident())
             everybody.wait()

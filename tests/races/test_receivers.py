@@ -1,4 +1,4 @@
-"""Receivers that fail for a while, for ever, or take their time: all others run once, and so do they in the end."""
+"""Receivers that fail for a while or for ever, or are slow: all others run once, and the recovered ones in the end."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def paid_event(shop: Shop, order_id: str = "o-1") -> Any:
 
 
 def test_failing_receivers_keep_nobody_waiting(shop: Shop) -> None:
-    """Four reconcilers at once drive the deliveries; a second order is paid amid the first one's failures."""
+    """Four reconcilers deliver at the same time; a second order is paid while the first order's receivers fail."""
     five_times, for_ever = Writer(shop, "five times", 5), Writer(shop, "for ever", 10**6)
     others = [Writer(shop, "first"), Writer(shop, "last")]
 

@@ -1,4 +1,4 @@
-"""A customer changes where a refund goes while people decide about it: it goes only where the approver saw it going."""
+"""A customer changes a refund's destination while people decide: it goes only to the destination that was approved."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ FIRST, SECOND, THIRD = "400012341111", "400012342222", "400012343333"
 
 
 class Refund:
-    """A refund that goes to the first account so far, again and again, each time of a new order."""
+    """Makes refunds to the first account, each of a new order."""
 
     def __init__(self, shop: Shop, books: Books) -> None:
         self.shop, self._books = shop, books
         self._numbers = count(1)
         self._customer = Customer(shop, "")
-        #: The destination that the approver saw, when the approval was taken.
+        #: The destination that the approver saw, once the approval was accepted.
         self._approved: str | None = None
         #: How the runs ended.
         self.ends: set[str] = set()
@@ -44,7 +44,7 @@ class Refund:
         assert self._customer.sends(account_number=number).status_code in (303, 409)
 
     def approves(self) -> None:
-        """As the owner's view does: what is shown is approved, and nothing else."""
+        """Approve exactly the shown destination, like the owner's view."""
         shown = self._customer.refund
         if decides(self.shop, "approve", shown.reference, seen=shown.revision):
             self._approved = shown.destination
@@ -56,7 +56,7 @@ class Refund:
         sends(self.shop)
 
     def check(self) -> None:
-        """It went where the approver saw it going; without an approval, or when it was cancelled, nowhere."""
+        """Check that it went to the approved destination, or, not approved or cancelled, was not sent."""
         self.sends()
         stored = payout(self.shop, self._customer.reference)
         paid = [one for one in self._books.paid if one.reference == stored.service_reference]
@@ -85,7 +85,7 @@ def approve_and_send(refund: Refund) -> None:
     refund.sends()
 
 
-#: With some of the ends that they have in their different orders.
+#: Acts, with some of the results of their different orders.
 ACTS: dict[str, tuple[list[Act], set[str]]] = {
     "two changes and an approval": (
         [claim(SECOND), claim(THIRD), Refund.approves],
@@ -106,7 +106,7 @@ ACTS: dict[str, tuple[list[Act], set[str]]] = {
 def test_a_refund_goes_only_where_the_approver_saw_it_going(
     shop: Shop, books: Books, acts: tuple[list[Act], set[str]]
 ) -> None:
-    """Each act is led through the statements of the others."""
+    """The statements of the acts run in different orders."""
     (doing, ends), refund = acts, Refund(shop, books)
 
     def begin() -> dict[str, Callable[[], object]]:

@@ -1,4 +1,4 @@
-"""A reminder that hosts store at once, and one that meets the payment: in each order of their statements."""
+"""A reminder that two hosts store at once, and one that races with the payment, in each order of statements."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from tests.scripted import Shop
 
 
 class Late:
-    """An order of which a reminder is due, and whose page was just read, each time a new one."""
+    """Makes orders with a due reminder whose page was just read."""
 
     def __init__(self, shop: Shop) -> None:
         self.shop, self._numbers, self.order_id = shop, count(1), ""
         payment_reminder.connect(self._hear, sender=shop.app, weak=False)
 
     def _hear(self, app: object, **event: Any) -> None:
-        """An event that somebody listens to waits until it is delivered."""
+        """A receiver without effect: events with a receiver are stored until they are delivered."""
 
     def begins(self) -> str:
         self.order_id = f"late-{next(self._numbers)}"
@@ -36,7 +36,7 @@ class Late:
         list(self.shop.runtime.reconciler.reminders.store())
 
     def told(self) -> dict[str, bool]:
-        """The order's events, each stored once, and whether it was delivered."""
+        """The order's events, each stored once, with whether each was delivered."""
         events = [one for one in self.shop.events() if one.order_id == self.order_id]
         assert len({one.name for one in events}) == len(events)
         return {one.name: one.delivered_at is not None for one in events}

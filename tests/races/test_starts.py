@@ -25,7 +25,7 @@ PROCESSES, THREADS, ROUNDS = 8, 32, 5
 
 @pytest.fixture
 def shops(open_shop: OpenShop, new_database: NewDatabase) -> list[Shop]:
-    """Several processes of one shop, which costs what the first one says."""
+    """Several processes of one shop, with the totals of the first one."""
     config = {
         "PAYCHECKOUT_WEB_CALLS": THREADS,
         "SQLALCHEMY_DATABASE_URI": with_patience(new_database("crowded"), 60),
@@ -43,7 +43,7 @@ def clicks() -> Iterator[Crowd]:
 
 
 def all_press_pay(shops: list[Shop], clicks: Crowd, order_id: str) -> set[str]:
-    """No process stores its checkout before every one's is being made; gives where the browsers were sent."""
+    """Press Pay in all processes; none stores its checkout before each is creating one. Returns the payment pages."""
     everybody = Barrier(PROCESSES, timeout=PATIENCE)
 
     def meanwhile() -> None:
@@ -58,7 +58,7 @@ def all_press_pay(shops: list[Shop], clicks: Crowd, order_id: str) -> set[str]:
 
 
 def test_starts_at_once_give_one_page_that_is_stored_and_replace_it_once(shops: list[Shop], clicks: Crowd) -> None:
-    """A page that was replaced stays known."""
+    """A replaced page remains stored."""
     shop = shops[0]
     for number in range(ROUNDS):
         order_id = f"s-{number}"

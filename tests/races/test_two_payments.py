@@ -1,4 +1,4 @@
-"""Two pages of one order, both paid at the same moment: in whatever order the statements run, one pays, one is held."""
+"""Two pages of one order, both paid at the same moment: in every order of the statements, one pays and one is held."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_settled_at_once(shop: Shop, pages: Pages) -> None:
 
 
 def test_a_payment_that_is_accepted_while_another_arrives_pays_no_order_twice(shop: Shop, pages: Pages) -> None:
-    """A person may accept both; the order is paid, and told to be, once."""
+    """A person may accept both; the order is paid once, with one event."""
 
     def begin() -> Acts:
         first, second = pages.open_two("completed")
@@ -51,7 +51,7 @@ def test_a_payment_that_is_accepted_while_another_arrives_pays_no_order_twice(sh
 
 
 def test_the_last_two_hopes_that_end_at_once_are_told_of_once(shop: Shop, pages: Pages) -> None:
-    """Neither may take the other for a hope that is left, or nobody tells that the order is abandoned."""
+    """Neither may count the other as still payable, or the order's abandonment is never announced."""
 
     def begin() -> Acts:
         for checkout_id in pages.open_two("pending"):
@@ -78,7 +78,7 @@ def test_a_page_that_is_made_while_an_older_one_is_paid_never_stops_the_payment(
     def begin() -> Acts:
         first, second = pages.open_two("completed")
         shop.waits(minutes=15)
-        # Read just now, so that the start reads nothing.
+        # Just read, so that the start reads nothing.
         del shop.service.deposits[second]
         shop.settles(second)
         return {"starts": starts, "settles": lambda: shop.settles(first)}
