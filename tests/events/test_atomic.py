@@ -87,8 +87,8 @@ class Wordless(Exception):
 def test_a_receiver_is_named_whatever_its_error_says(
     shop: Shop, caplog: pytest.LogCaptureFixture, is_atomic: bool, error: Exception
 ) -> None:
-    """PostgreSQL stores no NUL, no database half of a surrogate pair, and some errors fail to give their text."""
-    # Tests that run in parallel send what was logged as UTF-8.
+    """PostgreSQL stores no NUL, no database half of a surrogate pair, and some errors raise when made text."""
+    # Parallel tests send their log as UTF-8.
     caplog.set_level("CRITICAL", "flask_paycheckout")
 
     def broken(app: Flask, **told: object) -> None:
@@ -152,7 +152,7 @@ def test_every_move_has_its_atomic_receivers(shop: Shop) -> None:
         checkout_id = shop.has_deposit("pending")
         shop.settles(checkout_id)
         shop.settles(checkout_id, says="completed", inputAmount=number("1"))
-        # Rejects it, in the transaction of the shop.
+        # Rejects the payment, in the shop's transaction.
         refunds(shop, checkout_id, "0.40")
     assert told == [
         "checkout_created: created",

@@ -1,4 +1,4 @@
-"""Receivers that break the transaction they are called in: each has failed, by name, like one that raised."""
+"""Receivers that break their transaction: each counts as failed, by name, like one that raised."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from tests.hosts import FLASK_SQLALCHEMY
 from tests.races.effects import add_effects, counts, writes
 from tests.scripted import Shop
 
-# The driver pg8000 does not tell the state of a transaction.
+# The driver pg8000 does not give the state of a transaction.
 pytestmark = pytest.mark.on_each_database("pg8000")
 
 Way = Callable[[Shop], Any]
 
-# Each way is called after the receiver has written, whatever it does; SQLite survives the ones in `_FORGIVEN`.
+# Each way is called after the receiver has written; SQLite keeps its transaction after the ways in `_FORGIVEN`.
 
 
 def swallows(statement: str) -> Way:
@@ -100,7 +100,7 @@ async def async_generator(shop: Shop) -> AsyncIterator[None]:
 
 
 def fails_at_commit(shop: Shop) -> None:
-    """A hook of the shop's session swallows an error when nothing else comes before the COMMIT."""
+    """A hook of the shop's session suppresses an error right before the COMMIT."""
 
     def hook(session: Session) -> None:
         with suppress(sa.exc.SQLAlchemyError):
@@ -147,7 +147,7 @@ WAYS: dict[str, Way] = {
     "a hook fails at the commit": fails_at_commit,
     "a deferred constraint fails": deferred_constraint,
 }
-# Statements of SQLite fail alone: its transaction stays whole, and everything is committed.
+# In SQLite only the statement fails: the transaction stays valid, and everything is committed.
 _FORGIVEN = {name for name in WAYS if name.startswith("swallows a ") and "flush" not in name} | {
     "a hook fails at the commit",
     "a deferred constraint fails",
@@ -174,7 +174,7 @@ def shop(open_shop: OpenShop, new_database: NewDatabase) -> Shop:
 
 @contextmanager
 def breaking(shop: Shop, way: Way, *, atomic: bool) -> Iterator[list[str]]:
-    """A receiver that writes, and then breaks its transaction until the list that it fills says "repaired"."""
+    """Connect a receiver that writes, and then breaks its transaction until its list contains "repaired"."""
     heard: list[str] = []
 
     def receiver(app: Flask, *, order_id: str, event_id: str, **told: object) -> Any:
@@ -242,7 +242,7 @@ def test_an_atomic_receiver_writes_through_no_engine_of_its_own(shop: Shop, new_
 @pytest.mark.parametrize("host", [FLASK_SQLALCHEMY])
 @pytest.mark.parametrize("atomic", [True, False], ids=["atomic", "plain"])
 def test_a_receiver_may_read_through_a_second_engine(shop: Shop, atomic: bool) -> None:
-    """For several orders, since SQLAlchemy commits the connections of a session in any order."""
+    """Tried with several orders, because SQLAlchemy commits the connections of a session in any order."""
     memo = shop.db.metadatas["other"].info["Memo"]
     orders = [f"order-{number}" for number in range(8)]
     with breaking(shop, lambda shop: shop.db.session.scalars(sa.select(memo)).all(), atomic=atomic) as heard:
@@ -287,7 +287,7 @@ def from_a_query(shop: Shop, order_id: str) -> None:
 def test_what_a_savepoint_or_a_query_writes_goes_back_with_its_receiver(
     shop: Shop, write: Callable[[Shop, str], None], atomic: bool
 ) -> None:
-    """Python's driver of SQLite begins no transaction before such a statement."""
+    """Python's SQLite driver begins no transaction before such a statement."""
     heard: list[str] = []
 
     def receiver(app: Flask, *, order_id: str, **told: object) -> None:
@@ -308,7 +308,7 @@ def test_what_a_savepoint_or_a_query_writes_goes_back_with_its_receiver(
 def test_a_row_that_the_database_refuses_is_told_to_nobody(
     shop: Shop, caplog: pytest.LogCaptureFixture, atomic: bool
 ) -> None:
-    """PostgreSQL quotes the whole row in its message, with the payment URL."""
+    """PostgreSQL quotes the whole row in its message, including the payment URL."""
     checkout_id = shop.has_deposit("completed")
     with breaking(shop, says("UPDATE paycheckout_checkout SET order_id = NULL"), atomic=atomic):
         shop.settles(checkout_id)

@@ -23,16 +23,16 @@ def shop(open_shop: OpenShop, new_database: NewDatabase) -> Shop:
 
 
 class Listener:
-    """A receiver of every signal that writes a row for each event, and can be told to do worse."""
+    """A receiver of every signal that writes a row for each event, and can fail."""
 
     def __init__(self, shop: Shop, name: str) -> None:
         self.__qualname__ = name
         self.name = name
         self.shop = shop
         self.ran: list[str] = []
-        #: Fails for the events of these signals.
+        #: The signals for whose events it fails.
         self.failing: set[str] = set()
-        #: Done before it writes, for the events of a signal.
+        #: By signal, a function that runs before it writes.
         self.before: dict[str, Callable[[], object]] = {}
 
     def hear(self, signal: str) -> Callable[..., object]:
@@ -117,7 +117,7 @@ def test_an_event_that_only_waited_is_tried_again_at_once_when_it_fails(shop: Sh
 
 
 def test_an_abandonment_that_the_payment_overtook_is_told_to_nobody(shop: Shop, connected: Connect) -> None:
-    """Otherwise its stock is released, and its customer told that the order has lapsed, 70 minutes after they paid."""
+    """Otherwise, 70 minutes after the payment, the stock would be released and the customer told of an expiry."""
     shaky, steady = connected("shaky", "steady")
     shaky.failing = {"order_abandoned"}
     checkout_id = shop.starts()
@@ -150,7 +150,7 @@ def test_that_a_payment_is_pending_is_not_told_once_it_is_decided(shop: Shop, co
 
 
 def test_what_is_overtaken_while_its_receiver_works_is_not_committed(shop: Shop, connected: Connect) -> None:
-    """The last look is in the receiver's own transaction, together with the mark."""
+    """The last check is in the receiver's own transaction, together with the mark."""
     slow, after = connected("slow", "after")
 
     def pay_meanwhile() -> None:

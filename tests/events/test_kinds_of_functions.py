@@ -1,4 +1,4 @@
-"""Functions of the shop by their kind: coroutine functions run to their end, and what would run nothing is refused."""
+"""Functions of the shop by their kind: coroutine functions run to their end, others that would not run are refused."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Renewal of leases while their holders work, by one thread that exists only then, also after a fork."""
+"""Leases are renewed while their holders work, by a thread that exists only then, also after a fork."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ EVERY = 0.02
 
 
 def reach(calls: Semaphore, count: int) -> None:
-    """Wait until there were so many more calls of `release`."""
+    """Wait for this number of further calls of `release`."""
     assert all(calls.acquire(timeout=PATIENCE) for _ in range(count))
 
 
@@ -65,7 +65,7 @@ def test_work_that_hangs_loses_its_lease() -> None:
 def test_nobody_takes_an_event_from_a_receiver_that_works_longer_than_the_lease(
     open_shop: OpenShop, new_database: NewDatabase, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
-    """The event of a payment, or an earlier one of the order that is delivered on the way to it."""
+    """The event of a payment, or an earlier event of the order, which is delivered first."""
     shop, renewal = open_shop(SQLALCHEMY_DATABASE_URI=new_database("slow")), LeaseRenewal(EVERY)
     object.__setattr__(shop.runtime.receiver_runs, "renewal", lambda: renewal)
     runs: list[str] = []
@@ -92,7 +92,7 @@ def test_nobody_takes_an_event_from_a_receiver_that_works_longer_than_the_lease(
 
     with BY_NAME[name].connected_to(tell, sender=shop.app), order_paid.connected_to(ship, sender=shop.app):
         shop.has_paid()
-    # A renewal that is under way would keep a connection beyond the test.
+    # A running renewal would keep a connection beyond the test.
     eventually(lambda: renewal._thread is None)
     assert runs == ["o-1"]
     [event] = shop.events(name)
@@ -100,7 +100,7 @@ def test_nobody_takes_an_event_from_a_receiver_that_works_longer_than_the_lease(
 
 
 def waits_until_renewed(monkeypatch: pytest.MonkeyPatch, renewed: Event, name: str) -> None:
-    """Tell of each renewal of these events that began after the one that was under way."""
+    """Set `renewed` at each renewal of these events that began after the current one."""
     renew: Callable[..., None] = EventQueue.renew
 
     def noted(queue: object, events: list[HeldEvent], now: object) -> None:
@@ -113,7 +113,7 @@ def waits_until_renewed(monkeypatch: pytest.MonkeyPatch, renewed: Event, name: s
 
 
 def test_an_in_memory_database_is_left_alone(open_shop: OpenShop) -> None:
-    """All share its one connection: a renewal would work inside the receiver's transaction."""
+    """All threads share its one connection: a renewal would run inside the receiver's transaction."""
     shop = open_shop(SQLALCHEMY_DATABASE_URI="sqlite://")
     before = threads()
 

@@ -1,4 +1,4 @@
-"""Events reach every receiver: once in the database, in order, and again only those that failed."""
+"""Events reach every receiver: each effect is stored once, in order, and only failed receivers run again."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def paid_event(shop: Shop) -> Any:
 
 
 class Recorder:
-    """Receivers with names of their own that write down who ran, and fail when told to."""
+    """Named receivers that record their runs, and fail on request."""
 
     def __init__(self) -> None:
         self.ran: list[str] = []
@@ -108,7 +108,7 @@ def test_a_failing_receiver_is_tried_at_once_then_ever_more_rarely(shop: Shop, r
 def test_a_deliverer_that_lost_its_lease_writes_nothing(
     noting_shop: Shop, recorder: Recorder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A receiver takes longer than the lease, which nobody renews; meanwhile another process delivers."""
+    """A receiver takes longer than the lease, which is not renewed; another process delivers in the meantime."""
     monkeypatch.setattr(type(noting_shop.runtime.receiver_runs), "kept", lambda runs, events: nullcontext())
     runs: list[int] = []
 
@@ -149,7 +149,7 @@ def test_receivers_of_the_same_name_are_told_apart(shop: Shop, recorder: Recorde
 
 
 def test_a_receiver_that_is_gone_is_not_waited_for(shop: Shop, recorder: Recorder) -> None:
-    """Connected weakly, as blinker does, it may be collected before the event's next attempt."""
+    """A receiver that blinker connected weakly may be garbage-collected before the event's next attempt."""
     recorder.failing = {"a"}
     with receivers(shop, recorder.receiver("a")):
         shop.has_paid()
@@ -160,7 +160,7 @@ def test_a_receiver_that_is_gone_is_not_waited_for(shop: Shop, recorder: Recorde
 def test_an_outbox_that_cannot_be_reached_fails_no_settlement(
     shop: Shop, recorder: Recorder, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The payment is stored; telling of it is reconcile's, once nobody holds the event any more."""
+    """The payment is stored; reconcile delivers the event once its lease has expired."""
     checkout_id = shop.has_deposit("completed")
     with receivers(shop, recorder.receiver("a")):
         with refuses(shop, "UPDATE", shop.runtime.models.events.name):
@@ -173,7 +173,7 @@ def test_an_outbox_that_cannot_be_reached_fails_no_settlement(
 
 @pytest.mark.parametrize("batch", [1, 2, 5, 1000])
 def test_one_round_delivers_every_event_that_is_due_once(open_shop: OpenShop, recorder: Recorder, batch: int) -> None:
-    """A receiver that fails makes its event due at once again: in the next round, not in this one."""
+    """A failing receiver makes its event due again at once, in the next round and not in this one."""
     shop = open_shop(hears=False)
     for number in range(5):
         shop.costs("12.50", f"o-{number}")

@@ -1,4 +1,4 @@
-"""Signals hold their receivers, also those of a factory, and of a factory that runs again only the newest."""
+"""Signals keep their receivers, also those from a factory; if a factory runs again, only the newest."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tests.test_bounds import statements
 
 @pytest.fixture(autouse=True)
 def only_these_receivers() -> Iterator[None]:
-    """Receivers that a test connects are gone afterwards."""
+    """Remove the receivers that a test has connected."""
     before = list(order_paid.receivers_for(None))
     yield
     for receiver in list(order_paid.receivers_for(None)):
@@ -91,7 +91,7 @@ def logged(receiver: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def test_what_is_decorated_alike_is_not_taken_for_the_same(signal: Signal) -> None:
-    """Each wrapper has the same code. One is connected as its module is imported, the other one late."""
+    """Each wrapper has the same code. One is connected at import, the other one later."""
     kept = signal.connect(logged(lambda app, **facts: "ship"))
     make_app_with_extension()
     late = signal.connect(logged(lambda app, **facts: "mail"))
@@ -159,7 +159,7 @@ def test_who_connects_for_a_while_displaces_nobody_and_is_not_displaced(signal: 
     assert receivers(signal) == []
 
 
-# Events of which somebody must hear
+# Events that need a receiver
 
 
 @pytest.fixture
@@ -195,7 +195,7 @@ def test_a_payment_that_nobody_hears_of_waits_for_a_process_that_listens(shop: S
 
 
 def test_a_listener_that_died_is_missed_by_a_process_without_one(shop: Shop) -> None:
-    """The event was stored where somebody listens; who finds it knows nobody."""
+    """The event was stored by a process with a receiver; the process that finds it has none."""
     with order_paid.connected_to(write_down([]), sender=shop.app):
         checkout_id = shop.starts()
         shop.service.says(checkout_id, "completed")
