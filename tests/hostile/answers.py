@@ -1,7 +1,7 @@
-"""Answers that no honest service would give: for each, what a server does with the connection after a request.
+"""Answers that no correct service gives: for each, the server's handling of the connection after a request.
 
-Wherever the fault lies in the framing or the head, the words inside are those of a paid deposit and of a made checkout
-at once: a reader that overlooks the fault would find what it hopes for.
+If the fault is in the framing or the head, the body is valid for both a paid deposit and a new checkout: a reader that
+overlooks the fault would accept it.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ GIGABYTE = 1_000_000_000
 
 
 def pours(start: bytes, drop: bytes) -> Answer:
-    """Sends the start once, then the drop for ever, as fast as the other side takes it."""
+    """Send the start once, then the drop for ever, as fast as the other side reads it."""
     wave = drop * (_BLOCK // len(drop) or 1)
 
     def answer(connection: socket.socket, request: bytes, server: RawServer) -> None:
@@ -54,7 +54,7 @@ DRIPPING: dict[str, Answer] = {
     "until-close": drips(_OK + b"\r\n" + BODY, b" "),
 }
 
-# Never at their end, and never waiting.
+# Endless answers without pauses.
 FLOODS: dict[str, Answer] = {
     "until-close": pours(_OK + b"\r\n" + BODY, b" "),
     "deep": pours(_OK + b'\r\n{"statusCode":200,"data":', b"["),
@@ -66,12 +66,12 @@ FLOODS: dict[str, Answer] = {
 
 
 def bomb() -> bytes:
-    """A body below every cap that unpacks to a gigabyte: one compressed block again and again."""
+    """A body below every size limit that unpacks to a gigabyte: one compressed block, repeated."""
     zeros = bytes(16 * 1024 * 1024)
     times = GIGABYTE // len(zeros) + 1
     packer = zlib.compressobj(9, zlib.DEFLATED, -15)
     block = packer.compress(zeros) + packer.flush(zlib.Z_FULL_FLUSH)
-    # With no right checksum at its end: whoever looks at that has unpacked everything before.
+    # The checksum at its end is wrong: a reader that checks it has unpacked everything before.
     return b"\x1f\x8b\x08\0\0\0\0\0\x02\xff" + block * times + b"\x03\x00" + bytes(8)
 
 
@@ -80,19 +80,19 @@ def _head(*headers: str, status: str = "200 OK") -> bytes:
 
 
 def _framed(*headers: str) -> Answer:
-    """The good words below a head with a fault."""
+    """The valid body below a head with a fault."""
     return hangs_up_after(_head(*headers) + BODY)
 
 
 def _plain(body: bytes) -> Answer:
-    """A fault in the words below a good head."""
+    """A body with a fault below a valid head."""
     return says(http(body))
 
 
 _LENGTH = f"Content-Length: {len(BODY)}"
 _CHUNK = b"%x\r\n%b\r\n" % (len(BODY), BODY)
 
-# Packed indeed, so that a reader who unpacks it finds the good words.
+# Really compressed, so that a reader that unpacks it finds the valid body.
 _PACKED = gzip.compress(BODY)
 _ENCODED = {
     f"encoded-{name}": says(http(_PACKED, "200 OK", f"Content-Encoding: {name}")) for name in ("gzip", "identity, gzip")
@@ -119,7 +119,7 @@ _HEADS = {
     "no-content": says(_head(status="204 No Content") + BODY),
 }
 
-# `client/test_envelope.py` has every kind of these without a socket.
+# `client/test_envelope.py` tests every kind of these without a socket.
 _BODIES = {
     "deep-lists": _plain(b"[" * 100_000 + b"]" * 100_000),
     "two-data": _plain(BODY[:-1] + b',"data":' + json.dumps(SAID).encode() + b"}"),
@@ -128,7 +128,7 @@ _BODIES = {
 AT_ONCE: dict[str, Answer] = _ENCODED | _LENGTHS | _CHUNKS | _HEADS | _BODIES
 
 _SAMPLES = "encoded-gzip length-too-short chunk-without-an-end switching-protocols deep-lists two-data"
-#: One of each kind.
+#: One answer of each kind.
 SAMPLES: dict[str, Answer] = {
     "dripping": DRIPPING["body"],
     "flood": FLOODS["deep"],

@@ -1,4 +1,4 @@
-"""Hostile posts to a webhook, drawn by chance: each with the answer that it must get, whoever's id it names."""
+"""Random hostile posts to a webhook, each with its required answer for any id."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MOST = 64 * 1024
 class Post:
     """One request: its body, its headers by their WSGI names, and the HTTP status it must be answered with.
 
-    :ivar chunked: sent without a length; the server hands on a body that ends by itself.
+    :ivar chunked: sent without a length; the server passes on a body with its own end.
     """
 
     kind: str
@@ -34,7 +34,7 @@ def _plain(chance: Random, order_id: str) -> Post:
 
 
 def _claims(chance: Random, order_id: str) -> Post:
-    """Everything that a shop might wrongly believe."""
+    """Claims in all fields that a shop might wrongly trust."""
     claimed = {"orderId": order_id, "depositId": order_id, "status": "completed", "inputAmount": 12.5, "paid": True}
     return Post("claims", _json({**claimed, "data": claimed, "statusCode": 200}), 200)
 
@@ -68,7 +68,7 @@ def _huge_number(chance: Random, order_id: str) -> Post:
 
 
 def _padded(chance: Random, order_id: str) -> Post:
-    """As large as may be, to the byte."""
+    """A body of exactly the largest allowed size."""
     body = _json({"orderId": order_id, "x": ""})
     return Post("padded", body[:-2] + b"x" * (MOST - len(body)) + body[-2:], 200)
 
@@ -77,27 +77,27 @@ def _chunked(chance: Random, order_id: str) -> Post:
     return Post("chunked", _json({"orderId": order_id}), 200, chunked=True)
 
 
-#: Posts that are well made and name an id.
+#: Well-formed posts with an id.
 CARRIERS: tuple[Callable[[Random, str], Post], ...] = (
     *(_plain, _claims, _odd_headers, _escaped, _twice, _huge_number, _padded, _chunked),
 )
 
 
 def _no_webhook(chance: Random) -> Post:
-    """No JSON object, or one whose id is no string."""
+    """No JSON object, or an object whose id is no string."""
     wrong = [b"", b"null", b"7", b'"chk-1"', b'[{"orderId":"chk-1"}]', b"orderId=chk-1", b"<a/>"]
     ids = [None, 7, 1.5, True, ["chk-1"], {"orderId": "chk-1"}]
     return Post("no webhook", chance.choice([*wrong, *(_json({"orderId": one}) for one in ids)]), 400)
 
 
 def _other_name(chance: Random) -> Post:
-    """A webhook about something else: it names no checkout, so there is nothing to do."""
+    """A webhook about another object: it names no checkout, so it has no effect."""
     name = chance.choice(["orderid", "OrderId", "order_id", "orderId ", "\u043erderId", "orderId\x00", "__proto__"])
     return Post("other name", _json(chance.choice([{name: "chk-1"}, {}])), 200)
 
 
 def _deep(chance: Random) -> Post:
-    """Deeper than some Pythons read, and for all of them no webhook."""
+    """Nested deeper than some Python versions parse, and for no version a webhook."""
     depth = chance.choice([1_500, 5_000, 20_000, 30_000])
     opening, closing = chance.choice([(b"[", b"]"), (b'{"a":', b"}")])
     deep = (opening * depth + b"1" + closing * depth)[: MOST - 100]
@@ -120,7 +120,7 @@ def _torn(chance: Random) -> Post:
 
 
 def _packed(chance: Random) -> Post:
-    """A gigabyte of blanks when unpacked, which nobody does."""
+    """A gigabyte of blanks when unpacked, which must not happen."""
     body = _json({"orderId": "chk-1"}) + b" " * 100_000
     coding, packed = chance.choice([("gzip", gzip.compress(body)), ("deflate", zlib.compress(body))])
     return Post("packed", packed, 400, {"HTTP_CONTENT_ENCODING": coding})
@@ -132,7 +132,7 @@ def _too_large(chance: Random) -> Post:
 
 
 def _odd_length(chance: Random) -> Post:
-    """No length that the body has: nothing is read, or the sender hangs up before the body is whole."""
+    """A wrong length: nothing is read, or the sender closes the connection before the end of the body."""
     length, status = chance.choice([("-1", 400), ("1.5", 400), ("\u0661", 400), ("70000", 413), ("9" * 18, 413)])
     return Post("odd length", _json({"orderId": "chk-1"}), status, {"CONTENT_LENGTH": length})
 
@@ -142,7 +142,7 @@ def _short(chance: Random) -> Post:
     return Post("short", body, 400, {"CONTENT_LENGTH": str(len(body) + chance.choice([1, 1000]))})
 
 
-#: Posts that name no id, or cannot be read.
+#: Posts without an id, or that cannot be parsed.
 RUBBISH: tuple[Callable[[Random], Post], ...] = (
     *(_no_webhook, _other_name, _deep, _bad_text, _torn, _packed, _too_large, _odd_length, _short),
 )
@@ -157,7 +157,7 @@ def _strange_id(chance: Random, known: str) -> str:
 
 
 def draw(chance: Random, known: str) -> Post:
-    """A post of any kind about no checkout that is known, though `known` may stand in it in disguise."""
+    """A post of any kind about no known checkout, although it may contain `known` in a changed form."""
     if chance.random() < 0.5:
         return chance.choice(RUBBISH)(chance)
     post = chance.choice(CARRIERS)(chance, _strange_id(chance, known))

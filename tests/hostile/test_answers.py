@@ -1,6 +1,6 @@
-"""A service that means harm, on a real socket: whatever it answers is a typed error, in time, in flat memory.
+"""A hostile service on a real socket: each answer becomes a typed error, in time, with bounded memory.
 
-The client is asked directly, and through `start`, `settle` and `reconcile`, after which the order stands as before.
+The client is called directly, and through `start`, `settle` and `reconcile`, which must not change the order.
 """
 
 from __future__ import annotations
@@ -50,16 +50,16 @@ from tests.scripted import CLIENT_SECRET, Shop
 __all__ = ["long_kept", "serve"]
 
 BUDGET = 0.3
-# The time that a loaded machine may add to a budget.
+# Seconds that a loaded machine may add to a time budget.
 GRACE = 20.0
-# Through the extension, where an endless answer is asked for three times.
+# The budget through the extension, which requests an endless answer three times.
 HURRY = 0.15
 FLAT = 8 * 1024 * 1024
 
 
 @contextmanager
 def flat_memory() -> Iterator[None]:
-    """Server and client together may hold a few megabytes at a time, whatever passes between them."""
+    """Check that server and client together use only a few megabytes, for any amount of data between them."""
     tracemalloc.start()
     try:
         yield
@@ -77,7 +77,7 @@ def in_time(budget: float) -> Iterator[None]:
 
 
 def test_without_a_fault_the_answer_is_taken(serve: Serve) -> None:
-    """Otherwise all that follows would be refused for some other reason."""
+    """Otherwise all other answers would be refused for another reason."""
     with client_of(serve(says(WHOLE))) as client:
         assert client.deposits.get(CHECKOUT).status == "completed"
         assert client.checkouts.create(Pay(1, "USD")).id == "chk-2"
@@ -86,7 +86,7 @@ def test_without_a_fault_the_answer_is_taken(serve: Serve) -> None:
 @pytest.mark.parametrize("answer", AT_ONCE.values(), ids=AT_ONCE)
 def test_a_fault_is_a_typed_error_at_once(serve: Serve, answer: Answer) -> None:
     server = serve(answer)
-    # Each on a connection of its own: what is left over on a kept one may fail the next request before it is sent.
+    # Each on a new connection: data left over on a kept one may fail the next request before it is sent.
     with client_of(server) as client, in_time(0), pytest.raises(TransportFailed):
         client.deposits.get(CHECKOUT)
     with client_of(server) as client, in_time(0), pytest.raises(TransportFailed):
@@ -173,7 +173,7 @@ def test_no_certificate_of_the_environment_is_trusted(serve: Serve, monkeypatch:
     assert server.requests == []
 
 
-# The answers in the place of a server's half of the handshake.
+# Answers in place of the server's half of the handshake.
 HANDSHAKES = {
     "plain-http": says(WHOLE),
     "garbage": hangs_up_after(bytes(range(256)) * 64),
@@ -210,7 +210,7 @@ def test_a_handshake_that_is_none_is_an_error_in_time(greets: Answer) -> None:
 
 @pytest.fixture
 def answers() -> list[Answer]:
-    """The last one is what the service answers with: honest ones until a checkout is made."""
+    """The service's answers, of which the last one is used: valid ones until a checkout is made."""
     return [says(WHOLE.replace(b"chk-2", b"chk-1"))]
 
 
@@ -219,7 +219,7 @@ def shop(open_shop: OpenShop, serve: Serve, answers: list[Answer]) -> Shop:
     """A shop whose service is on a socket, with the stored checkout "chk-1" of "o-1"."""
     shop = open_shop(socket=serve(lambda *call: answers[-1](*call)).base_url, PAYCHECKOUT_TIMEOUT=5)
     assert shop.starts() == CHECKOUT
-    # A call that waits in vain from now on should not wait for long.
+    # From now on, a hanging call should not wait long.
     caller = shop.runtime.client._caller
     caller.retries = Retries(0, HURRY, caller.retries.pace)
     return shop
@@ -231,7 +231,7 @@ def standing(shop: Shop) -> tuple[object, ...]:
 
 
 def test_the_order_stands_as_before(shop: Shop, answers: list[Answer]) -> None:
-    """The client raises one error for all faults, so that one of each kind is enough."""
+    """The client raises the same error for all faults, so one answer of each kind is enough."""
     before = standing(shop)
     for name, answer in SAMPLES.items():
         answers.append(answer)

@@ -1,4 +1,4 @@
-"""Random requests to every route of the extension: none is a server error, and those of strangers change nothing."""
+"""Random requests to every route of the extension: none is a server error, and strangers' requests change nothing."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ __all__ = ["shop"]
 
 pytestmark = pytest.mark.slow("generated requests")
 
-#: `SOAK_COUNT` sends another number.
+#: The number of requests; `SOAK_COUNT` changes it.
 EACH = 1_000
 ORDERS, CHECKOUTS = [f"o-{number}" for number in range(1, 6)], [f"chk-{number}" for number in range(1, 6)]
 LISTED = {"account": ["*", ""], "status": ["held", "sent"], "kind": ["refund"], "after": ["2"], "search": ORDERS}
 MONTH = {"month": ["2026-01"], "from": ["2026-01-01"], "to": ["2026-02-01"], "account": ["*", ""]}
 PAYOUTS, REQUESTS = ["refund-1", "maker-1"], ["ask-1", "ask-2"]
-#: For each endpoint with a link what that is made for and about.
+#: For each endpoint with a link: the link's purpose and its subjects.
 LINKS: dict[str, tuple[str, list[str]]] = {
     "create_checkout": (PAY, ORDERS),
     "order_page": (STATUS, ORDERS),
     "order_status": (STATUS, ORDERS),
 }
-#: For each form of the owner's what it is about.
+#: For each form of the owner: its subjects.
 FORMS = {
     "resolve": CHECKOUTS,
     "keep": CHECKOUTS,
@@ -48,7 +48,7 @@ FORMS = {
     "settle_month": ["2026-01", "2025-12"],
     "pay": ["payout-1", "payout-2", "maker-1"],
 }
-#: For each endpoint its fields, as people send them.
+#: For each endpoint: its fields with usual values.
 FIELDS: dict[str, dict[str, list[str]]] = {
     "create_checkout": {"payment": ["1"]},
     "order_page": {"payment": ["1"]},
@@ -102,7 +102,7 @@ BODIES = (b"", b"[]", b"{", b"[" * 50_000, b'{"amount": NaN, "why": 7}', b"\xff\
 
 
 def draw(shop: Shop, chance: Random, *, links: bool) -> dict[str, Any]:
-    """A request as people send it, of which some parts are hostile."""
+    """A usual request, with some hostile parts."""
     rules = [rule for rule in shop.app.url_map.iter_rules() if rule.endpoint.startswith("paycheckout")]
     rule = chance.choice(rules)
     name = rule.endpoint.partition(".")[2]
@@ -110,7 +110,7 @@ def draw(shop: Shop, chance: Random, *, links: bool) -> dict[str, Any]:
     name = "owner.refund" if name == "refund" and is_owners_form else name
     usual, path = FIELDS.get(name, {}), rule.rule
     if "<" in path:
-        # A webhook's secret and a file have no link.
+        # The variables for a webhook's secret and a file are not links.
         purpose, subjects = (rule.endpoint, FORMS[name]) if is_owners_form else LINKS.get(name, (PAY, [""]))
         subject = chance.choice(subjects) + ("\nAda" if is_owners_form else "")
         good = shop.runtime.signed_links.sign(purpose, subject)
@@ -144,7 +144,7 @@ def test_random_requests(shop: Shop, who: str, pytestconfig: pytest.Config) -> N
     chance, browser, before = stream(seed, "every route"), shop.app.test_client(), contents(shop)
     answers = set[int]()
     for _ in range(soak_count(EACH)):
-        # A stranger has seen forms of the owner, and no link of a customer.
+        # A stranger knows the owner's forms, but no customer's link.
         request = draw(shop, chance, links=is_owner)
         status = browser.open(**request).status_code
         assert status < 500 or status in {502, 503}, (status, request)

@@ -1,4 +1,4 @@
-"""Requests to the sandbox from pages of another origin: nothing of them is done, kept or shown."""
+"""Requests to the sandbox from pages of another origin: they have no effect, leave no record and show nothing."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ FOREIGN = {
     "other-port": {"Sec-Fetch-Site": "same-site", "Sec-Fetch-Mode": "no-cors", "Sec-Fetch-Dest": "image"},
     "unheard-of": {"Sec-Fetch-Site": "elsewhere"},
 }
-# The headers of browsers that know no Sec-Fetch-Site, or that hold the sandbox's host for insecure.
+# The headers of browsers without Sec-Fetch-Site, or that consider the sandbox's host insecure.
 OLD = {
     "origin": {"Origin": "https://evil.example"},
     "sandboxed": {"Origin": "null"},
@@ -52,7 +52,7 @@ def test_a_foreign_page_reaches_no_operation_and_no_page(sandbox: Flask, headers
     Tester(sandbox).does("POST", "faults", {"operation": "POST /v1/auth/register", "kind": "drop"})
     before, tried = everything(sandbox), doors(sandbox, *PARTS)
     if "Sec-Fetch-Mode" not in headers:
-        # Scripts of every page may ask for quotes, but with a client id.
+        # Scripts of every page may request quotes, but with a client id.
         tried.remove(QUOTES)
         assert knock(sandbox, *QUOTES, headers).status_code == 401
     assert [door for door in tried if not is_refused(knock(sandbox, *door, headers, body=REGISTERS))] == []
@@ -70,7 +70,7 @@ def test_by_its_origin_alone_nothing_is_changed(sandbox: Flask, headers: dict[st
 
 
 def test_a_foreign_page_pays_no_checkout(sandbox: Flask) -> None:
-    """Its address may have come along in a link."""
+    """The page may know the checkout's address from a link."""
     checkout = Tester(sandbox).requests()[0]["answerBody"].split('"id":"')[1][:24]
     for act, form in (("method", b"method=us_qr"), ("payment", b"")):
         typed = {"Content-Type": "application/x-www-form-urlencoded"}

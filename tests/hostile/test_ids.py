@@ -12,7 +12,7 @@ from tests.client.wire import client_of, http, refusal, says
 
 __all__ = ["long_kept", "serve"]
 
-# The ids that are sent: each is one segment, which the service reads back as the very id.
+# Ids that are sent: each is one segment, which the service decodes to the same id.
 QUOTED = (
     "../admin",
     "..%2fadmin",
@@ -31,7 +31,7 @@ QUOTED = (
     "\U0001f4b8" * 500,
 )
 
-# The ids that cannot be one segment, or are none of the service's: nothing is sent.
+# Ids that cannot be one segment, or cannot be the service's: nothing is sent.
 REFUSED = {
     "empty": "",
     "dot": ".",

@@ -1,4 +1,4 @@
-"""The sandbox on a developer's machine: pages of other origins, rebound names and strangers get and move nothing."""
+"""The sandbox on a developer's machine: pages of other origins, rebound names and strangers read and change nothing."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.sandbox.actors import CONTROL_TOKEN, Merchant, Tester
 from tests.sandbox.inspector.developer import Developer
 
 HOME = "127.0.0.1:8790"
-# How a page of another origin calls: a plain form, a script's simple request, what precedes any other request.
+# Requests of a page of another origin: a plain form, a script's simple request, and a preflight.
 CROSS = {"Origin": "https://evil.example", "Sec-Fetch-Site": "cross-site", "Referer": "https://evil.example/"}
 STRANGERS = {
     "form": CROSS | {"Content-Type": "application/x-www-form-urlencoded"},
@@ -33,7 +33,7 @@ FOREIGN_HOSTS = (
     "evil.example",
     "localhost.evil.example:8790",
     "0.0.0.0:8790",
-    # Each has an allowed name in it for one reader or another.
+    # Each contains an allowed name for some parser.
     "evil.example@127.0.0.1",
     "127.0.0.1/evil",
     "a b.localhost",
@@ -53,7 +53,7 @@ def sandbox() -> Flask:
 
 
 def doors(app: Flask, *owners: str) -> list[tuple[str, str]]:
-    """Every verb and path of these parts of the sandbox."""
+    """Every method and path of these parts of the sandbox."""
     return sorted(
         (verb, path.replace("<", "").replace(">", "").replace("int(max=2147483647):number", "1"))
         for rule in app.url_map.iter_rules()
@@ -64,13 +64,13 @@ def doors(app: Flask, *owners: str) -> list[tuple[str, str]]:
 
 
 def _each(rule: str) -> list[str]:
-    """The paths of a rule, one for each word that a part of it may be."""
+    """The paths of a rule, one for each allowed word of a variable."""
     words = re.search(r"<any\((.*?)\):\w+>", rule)
     return [rule.replace(words[0], word) for word in words[1].split(", ")] if words else [rule]
 
 
 def world_of(app: Flask) -> tuple[Any, ...]:
-    """Everything that a lever moves."""
+    """Everything that a control call can change."""
     tester = Tester(app)
     asked = ("accounts/default", "webhooks", "faults", "accounts/default/switches", "requests")
     return tester.does("GET", "clock")["offsetSeconds"], *(tester.does("GET", path) for path in asked)
@@ -119,7 +119,7 @@ def test_no_preflight_is_answered_with_leave(sandbox: Flask) -> None:
 
 @pytest.mark.parametrize("host", FOREIGN_HOSTS)
 def test_a_rebound_name_gets_nothing_even_with_the_token(sandbox: Flask, host: str) -> None:
-    """To the browser such a page has the sandbox's own origin: only the name tells it apart."""
+    """For the browser such a page has the sandbox's own origin; only the host name differs."""
     before = world_of(sandbox)
     own = {"Origin": f"http://{host}", "Sec-Fetch-Site": "same-origin", "X-Sandbox-Control": CONTROL_TOKEN}
     for door in doors(sandbox, "control", "inspector", "hosted_page", "checkouts", "deposits", "auth"):
@@ -128,7 +128,7 @@ def test_a_rebound_name_gets_nothing_even_with_the_token(sandbox: Flask, host: s
         refused = answer.json.get("message") or answer.json["error"]["field"]
         assert refused.startswith("Host")
         assert CONTROL_TOKEN not in answer.text
-    # But for the log, where the developer sees what was refused.
+    # Everything except the log, which shows refused requests to the developer.
     assert world_of(sandbox)[:-1] == before[:-1]
 
 
@@ -180,7 +180,7 @@ SHARED = Reach(own_machine=False, others=True)
 
 @pytest.fixture
 def moving_name(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """`shop.localhost` is this machine when first looked up, and the other addresses given here from then on."""
+    """`shop.localhost` is this machine at the first lookup, and then these other addresses."""
     real, answers = socket.getaddrinfo, ["127.0.0.1"]
 
     def look_up(host: Any, port: Any, *kinds: Any, **options: Any) -> Any:

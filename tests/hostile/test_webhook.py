@@ -40,7 +40,7 @@ def knock(app: Flask, post: Post) -> Answer:
 
 @pytest.fixture
 def shop(open_shop: OpenShop) -> Shop:
-    """A shop with an order in each state: open and abandoned ones can still be read, the others are decided."""
+    """A shop with an order in each state: open and abandoned ones can still be read, the others are final."""
     shop = open_shop(**PRODUCTION)
     shop.totals |= {f"o-{number}": Pay("12.50", "USD") for number in range(1, 6)}
     shop.has_paid("o-2")
@@ -66,7 +66,7 @@ def attack(shop: Shop, seed: int, count: int) -> None:
         post = draw(chance, own)
         answer = knock(shop.app, post)
         assert answer.status == post.status, f"{answer} to {post}, with --randomly-seed={seed}"
-        # One answer for each status; hanging up half-way is answered by the framework.
+        # One answer for each status; the framework answers an incomplete body.
         group = (answer.status, post.kind if post.kind == "short" else "")
         assert answer == answers.setdefault(group, answer), f"{post}, with --randomly-seed={seed}"
         if number % 1000 == 0:
