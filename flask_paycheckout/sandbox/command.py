@@ -35,12 +35,12 @@ _SHORT_TOKEN = (
 )
 
 
-def serve(host: str, port: int, *, json: bool, **given: Any) -> int:
+def serve(host: str, port: int, *, json: bool, **arguments: Any) -> int:
     """Serve a sandbox until it is stopped.
 
-    :param given: all other options of the command line; options for `create_sandbox` have the names of its parameters.
+    :param arguments: all other options of the command line; options of `create_sandbox` have its parameters' names.
     """
-    options = {name: given[name] for name in given.keys() - {"url", "list_unknowns"}}
+    options = {name: arguments[name] for name in arguments.keys() - {"url", "list_unknowns"}}
     try:
         # Imported here because the command has other uses, for which waitress need not be installed.
         from flask_paycheckout.sandbox.wire.server import listen, run
@@ -54,10 +54,10 @@ def serve(host: str, port: int, *, json: bool, **given: Any) -> int:
             sender: WebhookSender = app.extensions[SENDER]
             with sender.running(), _stopped_by_sigterm():
                 run(app, listener, MAX_SNAPSHOT_BYTES, MAX_BODY_BYTES)
-    except (ValueError, DatabaseUnusable, OSError) as wrong:
-        is_taken = isinstance(wrong, OSError) and wrong.errno == EADDRINUSE
+    except (ValueError, DatabaseUnusable, OSError) as error:
+        is_taken = isinstance(error, OSError) and error.errno == EADDRINUSE
         remedy = ". Stop what listens there, or choose another port with --port." if is_taken else ""
-        return _failed(f"{wrong}{remedy}")
+        return _failed(f"{error}{remedy}")
     return 0
 
 
@@ -76,8 +76,8 @@ def _open(host: str, port: int, options: dict[str, Any]) -> Flask:
     decided = {"control_token": token, "allow_remote_control": is_shared, "base_url": base_url}
     try:
         return create_sandbox(**options | decided)
-    except (SQLAlchemyError, ImportError) as wrong:
-        raise explain_failure(options["database"], wrong) from None
+    except (SQLAlchemyError, ImportError) as error:
+        raise explain_failure(options["database"], error) from None
 
 
 def address_of(host: str, port: int) -> str:
@@ -92,11 +92,11 @@ def _stopped_by_sigterm() -> Iterator[None]:
     if current_thread() is not main_thread():
         yield
         return
-    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    previous = signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, before)
+        signal.signal(signal.SIGTERM, previous)
 
 
 def facts(app: Flask) -> dict[str, Any]:
@@ -119,21 +119,21 @@ _SETTINGS = {"BASE_URL": "baseUrl", "CLIENT_ID": "clientId", "CLIENT_SECRET": "c
 
 
 def greeting(app: Flask, *, as_json: bool) -> str:
-    known = facts(app)
+    values = facts(app)
     if as_json:
-        return json.dumps(known)
-    shown = known | {"inspector": known["openInspector"]}
-    del shown["openInspector"]
+        return json.dumps(values)
+    lines = values | {"inspector": values["openInspector"]}
+    del lines["openInspector"]
     return "\n".join(
         [
             "The payments sandbox is listening. It moves no real money.",
             "",
-            *(f"  {name:<15}{value}" for name, value in shown.items()),
+            *(f"  {name:<15}{value}" for name, value in lines.items()),
             "",
             "For the terminal of a shop beside it:",
             "",
             # Not indented, because shells may leave indented commands out of their history.
-            *(f"export FLASK_PAYCHECKOUT_{name}={shlex.quote(known[fact])}" for name, fact in _SETTINGS.items()),
+            *(f"export FLASK_PAYCHECKOUT_{name}={shlex.quote(values[fact])}" for name, fact in _SETTINGS.items()),
             "",
             "Ctrl-C stops it.",
         ]

@@ -34,5 +34,5 @@ def send_examples(app: Flask) -> Iterator[tuple[str, TestResponse]]:
 
 def answers_to_examples(app: Flask) -> dict[str, Any]:
     """The answers of a sandbox to the examples, by operation."""
-    sent = send_examples(app)
-    return {name: read_json(response.data) for name, response in sent if response.mimetype == "application/json"}
+    responses = send_examples(app)
+    return {name: read_json(response.data) for name, response in responses if response.mimetype == "application/json"}

@@ -49,8 +49,8 @@ def install_hooks(app: Flask) -> None:
     app.after_request(_end)
     app.register_error_handler(Refusal, failure)
     app.register_error_handler(CallRefused, _refused)
-    app.register_error_handler(FieldError, lambda wrong: failure(unspecified_refusal(wrong.switch, str(wrong))))
-    app.register_error_handler(NotPossible, lambda wrong: failure(unspecified_refusal(400, f"{wrong}.")))
+    app.register_error_handler(FieldError, lambda error: failure(unspecified_refusal(error.switch, str(error))))
+    app.register_error_handler(NotPossible, lambda error: failure(unspecified_refusal(400, f"{error}.")))
     app.register_error_handler(ClockAtItsEnd, lambda _: _refused(_AT_ITS_END))
     app.register_error_handler(TooManyHeld, lambda _: failure(unspecified_refusal(503, _TOO_MANY_HELD)))
     app.register_error_handler(DBAPIError, _refused_by_database)
@@ -86,9 +86,9 @@ def _begin() -> ResponseReturnValue | None:
     # Read now, so that no unread body is left on the connection if no endpoint reads it.
     g.body = request.get_data()
     if fault is not None:
-        struck = _strike(fault)
-        if struck is not None:
-            return struck
+        answer = _strike(fault)
+        if answer is not None:
+            return answer
     if _is_of_service():
         check_rate()
     return preflight()
@@ -132,14 +132,14 @@ def _end(response: Response) -> Response:
     # Requests that other sites cause must not fill the log.
     if not _is_observed() or is_cross_site():
         return response
-    paid = g.pop("paid_before_response", None)
-    if paid is not None:
-        with ExitStack() as held:
+    checkout_id = g.pop("paid_before_response", None)
+    if checkout_id is not None:
+        with ExitStack() as slots:
             with suppress(TooManyHeld):
-                held.enter_context(holding())
-            ensure_picked(paid)
-            pay_picked(paid)
-            send_first(paid)
+                slots.enter_context(holding())
+            ensure_picked(checkout_id)
+            pay_picked(checkout_id)
+            send_first(checkout_id)
     if g.get("retry_after") is not None:
         response.headers["Retry-After"] = str(g.retry_after)
     if g.get("fault_kind") == LOSE_RESPONSE:
@@ -151,10 +151,10 @@ def _end(response: Response) -> Response:
     return response
 
 
-def _refused(refused: CallRefused) -> ResponseReturnValue:
+def _refused(refusal: CallRefused) -> ResponseReturnValue:
     if _is_of_service():
-        return failure(unspecified_refusal(refused.status, f"{refused}. {refused.remedy}"))
-    return refuse(refused)
+        return failure(unspecified_refusal(refusal.status, f"{refusal}. {refusal.remedy}"))
+    return refuse(refusal)
 
 
 def _refused_by_database(error: DBAPIError) -> ResponseReturnValue:

@@ -28,7 +28,7 @@ from tests.sandbox.payments.customers import makes
 #: The endpoints that answer a GET but are not pages for people.
 NO_PAGES = {
     *("static", "paycheckout.static", "paycheckout.order_status", "paycheckout_owner.give_proof"),
-    *("paycheckout_owner.download_month", "owner.logout", "pictures.draw", "health.tell_health"),
+    *("paycheckout_owner.download_month", "owner.logout", "pictures.draw", "health.show_health"),
     # Swagger UI makes the page of the docs.
     *("description.show_docs", "description.show_description", "inspector.search"),
 }

@@ -101,15 +101,15 @@ def operation(
     def declare(view: View) -> Callable[..., Response]:
         hints = get_type_hints(view)
         returns = hints.pop("return")
-        made = Operation(body=hints.get("sent"), query=hints.get("query"), returns=returns, **declared)
+        declaration = Operation(body=hints.get("sent"), query=hints.get("query"), returns=returns, **declared)
 
         @wraps(view)
         def respond(**of_path: str) -> Response:
             # A call that gets no answer is logged as such when the connection is dropped.
             has_answer = g.get("fault_kind") != LOSE_RESPONSE
             with transaction() as session:
-                known = {"session": session, "account": check_access(session)} | _read(hints) | of_path
-                response = _answer(made, view(**{name: known[name] for name in hints}))
+                arguments = {"session": session, "account": check_access(session)} | _read(hints) | of_path
+                response = _answer(declaration, view(**{name: arguments[name] for name in hints}))
                 if has_answer:
                     log_request(response, session)
             if has_answer:
@@ -118,7 +118,7 @@ def operation(
                 after()
             return response
 
-        return mark(respond, made)
+        return mark(respond, declaration)
 
     return declare
 
@@ -214,8 +214,8 @@ def _is_signed_with(secret: str) -> bool:
     sent = request.headers.get("X-Signature", "").encode()
     # A program may sign the target without the prefix of its world, which is part of the base URL.
     return any(
-        hmac.compare_digest(sent, sign(secret, _string_to_sign(one), formula).encode())
-        for one in {target, target.removeprefix(request.environ.get("SCRIPT_NAME", ""))}
+        hmac.compare_digest(sent, sign(secret, _string_to_sign(candidate), formula).encode())
+        for candidate in {target, target.removeprefix(request.environ.get("SCRIPT_NAME", ""))}
     )
 
 

@@ -85,8 +85,8 @@ def create_checkout(session: Session, account: Account, sent: NewCheckout) -> Ch
 
 def store_checkout(session: Session, user_id: str, sent: NewCheckout) -> str:
     """Store a checkout, and return its id. :raises Refusal: it is invalid, or no enabled method can take its amount."""
-    asked = _exact(sent)
-    rate = find_rate(session, user_id, asked.input_currency, str(asked.output_currency))
+    exact = _exact(sent)
+    rate = find_rate(session, user_id, exact.input_currency, str(exact.output_currency))
     if rate is None:
         raise unspecified_refusal("conversion_refused", "Conversion is not enabled for this pair of currencies.")
     now = current_time()
@@ -94,7 +94,7 @@ def store_checkout(session: Session, user_id: str, sent: NewCheckout) -> str:
         id=new_id(session),
         user_id=user_id,
         rate=rate,
-        **asdict(asked),
+        **asdict(exact),
         created_at=now,
         expires_at=now + PAGE_VALIDITY,
     )

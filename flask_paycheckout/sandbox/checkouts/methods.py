@@ -117,7 +117,7 @@ Switched = TypeVar("Switched", PaymentMethod, Conversion)
 def as_switched(session: Session, user_id: str, offered: Iterable[Switched]) -> list[Switched]:
     """These methods or conversions, each enabled for the account or not."""
     switched = session.get_one(Account, user_id).switched
-    return [replace(one, enabled=switched.get(one.code, one.enabled)) for one in offered]
+    return [replace(item, enabled=switched.get(item.code, item.enabled)) for item in offered]
 
 
 def enabled_methods(session: Session, user_id: str, currency: str) -> list[PaymentMethod]:
@@ -148,10 +148,10 @@ class Quote(NamedTuple):
 def quote_paying(method: PaymentMethod, output_currency: str, rate: Decimal, amount: Decimal) -> Quote:
     """Quote for a customer who pays exactly `amount`. The fee is at most the amount; then nothing is received."""
     share = share_of(amount, method.percent_fee_amount)
-    paid, fee = (rounded(one, method.currency) for one in (amount, EXACT.add(method.flat_fee_amount, share)))
+    paid, fee = (rounded(value, method.currency) for value in (amount, EXACT.add(method.flat_fee_amount, share)))
     fee = min(fee, paid)
-    left = amount if assumption("deposit_fee") == "billed" else EXACT.subtract(amount, fee)
-    return Quote(paid, fee, rounded(EXACT.multiply(left, rate), output_currency, rounding=ROUND_DOWN))
+    net = amount if assumption("deposit_fee") == "billed" else EXACT.subtract(amount, fee)
+    return Quote(paid, fee, rounded(EXACT.multiply(net, rate), output_currency, rounding=ROUND_DOWN))
 
 
 def quote_receiving(method: PaymentMethod, output_currency: str, rate: Decimal, amount: Decimal) -> Quote:

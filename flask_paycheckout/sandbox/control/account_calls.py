@@ -110,10 +110,10 @@ def read_account(session: Session, name: str) -> AccountWithSecrets:
 def delete_account(session: Session, name: str) -> AccountRecord:
     if name == ACCOUNT_NAME:
         raise CallRefused(409, "name", "is that of the first account, which always exists", "Name another account.")
-    shown = describe_account(session, name)
+    account = describe_account(session, name)
     # The foreign keys of its rows cascade; the request log has none.
     session.execute(delete(Account).where(Account.name == name))
-    return AccountRecord.of(shown)
+    return AccountRecord.of(account)
 
 
 @call(
@@ -151,10 +151,10 @@ def switch_account(session: Session, sent: NewSwitches, name: str) -> Switches:
     account = find_account(session, name, for_change=True)
     if sent.checkout_enabled is not None:
         account.checkout_enabled = sent.checkout_enabled
-    methods = {one.code: one.enabled for one in sent.payment_methods}
-    pairs = {f"{one.input_currency}-{one.output_currency}": one.enabled for one in sent.conversions}
-    for field, given, known in (("code", methods, METHODS), ("conversions", pairs, CONVERSIONS)):
-        for missing in given.keys() - known.keys():
+    methods = {change.code: change.enabled for change in sent.payment_methods}
+    pairs = {f"{change.input_currency}-{change.output_currency}": change.enabled for change in sent.conversions}
+    for field, changes, existing in (("code", methods, METHODS), ("conversions", pairs, CONVERSIONS)):
+        for missing in changes.keys() - existing.keys():
             raise FieldError(f"{field} {missing} does not exist; GET /_sandbox/accounts/{name}/switches lists them.")
     account.switched = account.switched | methods | pairs
     return read_switches(session, name)

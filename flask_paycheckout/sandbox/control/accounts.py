@@ -72,7 +72,7 @@ class AccountWithSecrets(AccountRecord):
     password: str | None
 
 
-def make_account(session: Session, asked: NewAccount) -> None:
+def make_account(session: Session, new: NewAccount) -> None:
     """Make an account. The transaction must be exclusive, so that no other one takes its values.
 
     Each call uses the same number of identifiers, so that later identifiers repeat with the seed.
@@ -80,18 +80,18 @@ def make_account(session: Session, asked: NewAccount) -> None:
     :raises CallRefused: another account has a requested value.
     """
     user_id, organization, policy, *ids = new_ids(session, _OWN_IDS + 2 * COUNT)
-    email = asked.email or f"merchant-{user_id}@example.com"
+    email = new.email or f"merchant-{user_id}@example.com"
     account = Account(
-        name=asked.name,
+        name=new.name,
         user_id=user_id,
-        client_id=asked.client_id or f"client-{user_id}",
-        client_secret=asked.client_secret or ids[0] + ids[1],
-        access_token=asked.access_token or ids[2] + ids[3],
-        password=asked.password or ids[4],
+        client_id=new.client_id or f"client-{user_id}",
+        client_secret=new.client_secret or ids[0] + ids[1],
+        access_token=new.access_token or ids[2] + ids[3],
+        password=new.password or ids[4],
         organization_id=organization,
-        organization_name=asked.name,
+        organization_name=new.name,
         policy=policy,
-        webhook_url=asked.webhook_url,
+        webhook_url=new.webhook_url,
     )
     _check_free(
         session,
@@ -100,11 +100,11 @@ def make_account(session: Session, asked: NewAccount) -> None:
         accessToken=Account.access_token == account.access_token,
         email=User.email_key == key_of(email),
     )
-    add_account(session, account, email, asked.name, world().clock.begin() - AGE, str(account.password))
+    add_account(session, account, email, new.name, world().clock.begin() - AGE, str(account.password))
     add_start_recipients(session, account, zip(ids[5::2], ids[6::2], strict=True))
 
 
-def change_keys(session: Session, account: Account, given: NewKeys) -> None:
+def change_keys(session: Session, account: Account, new: NewKeys) -> None:
     """Replace secret and token of an account, and the client id when one is given; None is generated.
 
     The transaction must be exclusive. Tokens from logins stay.
@@ -112,17 +112,17 @@ def change_keys(session: Session, account: Account, given: NewKeys) -> None:
     :raises CallRefused: another account has a given value.
     """
     ids = new_ids(session, 4)
-    access_token = given.access_token or ids[2] + ids[3]
-    if given.client_id not in {None, account.client_id}:
-        _check_free(session, clientId=Account.client_id == given.client_id)
+    access_token = new.access_token or ids[2] + ids[3]
+    if new.client_id not in {None, account.client_id}:
+        _check_free(session, clientId=Account.client_id == new.client_id)
     _check_free(session, accessToken=(Account.access_token == access_token) & (Account.user_id != account.user_id))
-    account.client_id = given.client_id or account.client_id
-    account.client_secret, account.access_token = given.client_secret or ids[0] + ids[1], access_token
+    account.client_id = new.client_id or account.client_id
+    account.client_secret, account.access_token = new.client_secret or ids[0] + ids[1], access_token
     session.flush()
 
 
-def _check_free(session: Session, **taken: ColumnElement[bool]) -> None:
-    for field, condition in taken.items():
+def _check_free(session: Session, **conditions: ColumnElement[bool]) -> None:
+    for field, condition in conditions.items():
         if session.scalar(select(exists().where(condition))):
             remedy = "Remove that account, or give another value, or none to have it generated."
             raise CallRefused(409, field, "is that of another account", remedy)
@@ -134,8 +134,8 @@ def find_account(session: Session, name: str, *, for_change: bool = False) -> Ac
     :param for_change: lock it, so that two changes happen one after the other.
     :raises CallRefused: there is none.
     """
-    wanted = select(Account).where(Account.name == name)
-    account = session.scalar(wanted.with_for_update() if for_change else wanted)
+    query = select(Account).where(Account.name == name)
+    account = session.scalar(query.with_for_update() if for_change else query)
     if account is None:
         raise CallRefused(404, "account", "does not exist", "GET /_sandbox/accounts lists them.")
     return account
@@ -146,12 +146,12 @@ def list_accounts(session: Session, *conditions: ColumnElement[bool]) -> list[Ac
     rows = session.execute(
         select(Account.__table__, User.email).outerjoin(User, User.id == Account.user_id).where(*conditions)
     )
-    shown = AccountWithSecrets.of_all(rows)
-    return sorted(shown, key=lambda one: (one.name != ACCOUNT_NAME, one.name))
+    accounts = AccountWithSecrets.of_all(rows)
+    return sorted(accounts, key=lambda account: (account.name != ACCOUNT_NAME, account.name))
 
 
 def describe_account(session: Session, name: str) -> AccountWithSecrets:
     """One account with its secrets. :raises CallRefused: there is none."""
     find_account(session, name)
-    (shown,) = list_accounts(session, Account.name == name)
-    return shown
+    (account,) = list_accounts(session, Account.name == name)
+    return account

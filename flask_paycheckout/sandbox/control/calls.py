@@ -79,13 +79,13 @@ def call(
         hints = get_type_hints(function)
         shape, query = hints.get("sent"), hints.get("query")
 
-        def respond(**given: Any) -> Response:
-            given |= read_sent(hints, may_be_empty=may_be_empty)
+        def respond(**arguments: Any) -> Response:
+            arguments |= read_sent(hints, may_be_empty=may_be_empty)
             # A misspelt field would keep its default, and a test would test something else.
             if g.undeclared:
                 raise FieldError(f"{g.undeclared[0][:100]} is no field of this call.")
             with transaction(exclusive=exclusive) if "session" in hints else nullcontext() as session:
-                result = function(**given, **({} if session is None else {"session": session}))
+                result = function(**arguments, **({} if session is None else {"session": session}))
                 return result if isinstance(result, Response) else answer(result, status)
 
         respond.__doc__ = summary
@@ -99,7 +99,7 @@ def call(
             may_be_empty=may_be_empty,
         )
         method, path = rule.split()
-        fields = [field for one in (shape, query) if one is not None for field in declared_fields(one)]
+        fields = [field for part in (shape, query) if part is not None for field in declared_fields(part)]
         CALLS[rule] = ControlCall(method, path, summary, command, shown, tuple(fields))
         control.add_url_rule(path, rule.replace(".", "_"), mark(respond, declared), methods=[method])
         return function
@@ -120,17 +120,17 @@ def refuse(refusal: CallRefused) -> Response:
 
 
 @control.errorhandler(FieldError)
-def _refuse_field(wrong: FieldError) -> Response:
-    field, _, fault = str(wrong).partition(" ")
+def _refuse_field(error: FieldError) -> Response:
+    field, _, fault = str(error).partition(" ")
     return refuse(CallRefused(400, field, fault, "Correct the field and send the call again; nothing was changed."))
 
 
 @control.errorhandler(NotPossible)
-def _refuse_by_state(wrong: NotPossible) -> Response:
-    return refuse(CallRefused(409, wrong.what, str(wrong), "Make a new one: POST /_sandbox/trigger does."))
+def _refuse_by_state(error: NotPossible) -> Response:
+    return refuse(CallRefused(409, error.what, str(error), "Make a new one: POST /_sandbox/trigger does."))
 
 
 @control.errorhandler(Refusal)
-def _refuse_as_service(refused: Refusal) -> Response:
+def _refuse_as_service(refusal: Refusal) -> Response:
     """Refuse by the service's own rules, which also apply to control calls."""
-    return refuse(CallRefused(400, "call", f"is refused: {refused}", "Correct its fields, or what it is about."))
+    return refuse(CallRefused(400, "call", f"is refused: {refusal}", "Correct its fields, or what it is about."))

@@ -128,9 +128,11 @@ def finish(disbursement_id: str, sent: Finish) -> DisbursementRecord:
 )
 def read_proof(session: Session, disbursement_id: str) -> Response:
     settle_due(session)
-    made = session.scalar(select(Disbursement).where(Disbursement.id == disbursement_id, Disbursement.kind == FIAT))
-    if made is None:
+    disbursement = session.scalar(
+        select(Disbursement).where(Disbursement.id == disbursement_id, Disbursement.kind == FIAT)
+    )
+    if disbursement is None:
         raise CallRefused(404, "disbursement", "does not exist, or is none of a bank", "GET /_sandbox/disbursements.")
-    if made.status != COMPLETED:
-        raise NotPossible(f"is {made.status}, so that it has no proof", "disbursement")
-    return proof_of(session, made.user_id, disbursement_id)
+    if disbursement.status != COMPLETED:
+        raise NotPossible(f"is {disbursement.status}, so that it has no proof", "disbursement")
+    return proof_of(session, disbursement.user_id, disbursement_id)

@@ -65,19 +65,19 @@ def read_events(session: Session, after: str | None, last: int, account: str | N
     newest = session.scalar(select(func.max(Activity.number))) or 0
     began = session.get_one(WorldSettings, 1).began
     # Leave out events beyond the returned cursor, even if they were committed in the meantime.
-    wanted = FEED.where(Activity.number <= newest)
+    query = FEED.where(Activity.number <= newest)
     if account is not None:
-        wanted = wanted.where(_account == account)
+        query = query.where(_account == account)
     if after is None:
-        wanted = wanted.order_by(Activity.number.desc()).limit(last)
+        query = query.order_by(Activity.number.desc()).limit(last)
     else:
-        place = _place(after, began, newest)
-        wanted = wanted.where(Activity.number > place).order_by(Activity.number).limit(MAX_EVENTS)
-    found = sorted(Event.of_all(session.execute(wanted)), key=lambda one: one.number)
-    more = after is not None and len(found) == MAX_EVENTS
-    cursor = f"{began}-{found[-1].number if more else newest}"
+        position = _place(after, began, newest)
+        query = query.where(Activity.number > position).order_by(Activity.number).limit(MAX_EVENTS)
+    events = sorted(Event.of_all(session.execute(query)), key=lambda event: event.number)
+    more = after is not None and len(events) == MAX_EVENTS
+    cursor = f"{began}-{events[-1].number if more else newest}"
     # A call comes before its effects, although it is logged after them.
-    return Events(sorted(found, key=lambda one: (one.at, one.kind != "call")), cursor, more)
+    return Events(sorted(events, key=lambda event: (event.at, event.kind != "call")), cursor, more)
 
 
 def _place(after: str, began: int, newest: int) -> int:

@@ -38,8 +38,8 @@ def _make_deposit(session: Session) -> None:
 
 def _make_disbursement(session: Session) -> Disbursement:
     payment = FiatPaymentV2(Decimal(25), FIRST_IDS[0][0])
-    [made] = disburse(session, USER_ID, [("USD", payment)], grouped=False)
-    return made
+    [disbursement] = disburse(session, USER_ID, [("USD", payment)], grouped=False)
+    return disbursement
 
 
 def _make_payment(session: Session) -> None:

@@ -145,7 +145,7 @@ health = Blueprint("health", __name__)
 
 
 @health.get(HEALTH)
-def tell_health() -> Response:
+def show_health() -> Response:
     """Answer 200 if the database can be written; a database error is handled as on every other page."""
     with transaction() as session:
         rows_changed(session, update(WorldSettings).values(id=WorldSettings.id))

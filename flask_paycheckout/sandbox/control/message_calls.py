@@ -63,7 +63,10 @@ def list_webhooks(session: Session, *conditions: ColumnElement[bool]) -> list[We
         .order_by(Webhook.number.desc())
         .limit(MAX_SHOWN)
     )
-    return [WebhookRecord.of(one, account=one.account.name, attempts=one.tried) for one in newest.all()[::-1]]
+    return [
+        WebhookRecord.of(webhook, account=webhook.account.name, attempts=webhook.tried)
+        for webhook in newest.all()[::-1]
+    ]
 
 
 def send_again(webhook_id: str) -> WebhookRecord:

@@ -137,8 +137,8 @@ class WebhookSender:
                     if is_time:
                         with transaction() as session:
                             pass_time(session)
-                    while not self._stopped.is_set() and (claimed := self._claim()) is not None:
-                        self._begin_delivery(app, claimed)
+                    while not self._stopped.is_set() and (webhook := self._claim()) is not None:
+                        self._begin_delivery(app, webhook)
             except Exception:
                 if not world(app).exists():
                     return
@@ -148,30 +148,30 @@ class WebhookSender:
             del app
             self._woken.wait(max(0.0, tick - monotonic()))
 
-    def _begin_delivery(self, app: Flask, claimed: Webhook) -> None:
-        self._sending.add(claimed)
+    def _begin_delivery(self, app: Flask, webhook: Webhook) -> None:
+        self._sending.add(webhook)
         try:
-            Thread(target=self._deliver, args=(app, claimed), name="sandbox-webhook", daemon=True).start()
+            Thread(target=self._deliver, args=(app, webhook), name="sandbox-webhook", daemon=True).start()
         except RuntimeError:
             # The claim expires, and the webhook is sent then.
-            self._sending.discard(claimed)
+            self._sending.discard(webhook)
             raise
 
     def _claim(self) -> Webhook | None:
         """Claim the next webhook, within the limits of webhooks that are being sent, in total and to its account."""
-        sending = Counter(one.user_id for one in list(self._sending))
+        sending = Counter(webhook.user_id for webhook in list(self._sending))
         if sending.total() >= MAX_SENDING:
             return None
         busy = [user_id for user_id, count in sending.items() if count >= MAX_OF_ACCOUNT]
         return claim_webhook(is_in_turn(), Webhook.user_id.not_in(busy))
 
-    def _deliver(self, app: Flask, claimed: Webhook) -> None:
+    def _deliver(self, app: Flask, webhook: Webhook) -> None:
         try:
             with app.app_context():
-                deliver(claimed)
+                deliver(webhook)
         except Exception:
             # The claim expires, and the webhook is sent again.
             app.logger.exception("A webhook could not be sent; it is tried again.")
         finally:
-            self._sending.discard(claimed)
+            self._sending.discard(webhook)
             self._woken.set()

@@ -55,9 +55,9 @@ def take_snapshot(session: Session, world: World) -> bytes:
     tables = {table.name: _rows(session, table) for table in tables_of_world()}
     state = {"now": world.clock.now(), "unknowns": dict(world.unknowns), "tables": tables}
     # Libraries that freeze time have a datetime class of their own, which msgspec cannot encode.
-    written = msgspec.json.encode(state, enc_hook=datetime.isoformat)
-    digest = sha256(written).hexdigest()
-    content = msgspec.json.encode(SnapshotFile(FORMAT, version(), digest, msgspec.Raw(written)))
+    encoded = msgspec.json.encode(state, enc_hook=datetime.isoformat)
+    digest = sha256(encoded).hexdigest()
+    content = msgspec.json.encode(SnapshotFile(FORMAT, version(), digest, msgspec.Raw(encoded)))
     if len(content) > MAX_BYTES:
         remedy = "Remove accounts that you do not need, or copy the database with its own tools."
         raise CallRefused(409, "snapshot", f"would be {TOO_LARGE}", remedy)
@@ -65,7 +65,7 @@ def take_snapshot(session: Session, world: World) -> bytes:
 
 
 def _rows(session: Session, table: AnyTable) -> list[tuple[Any, ...]]:
-    columns = [null().label(one.name) if one.name in _LEFT_OUT else one for one in table.columns]
+    columns = [null().label(column.name) if column.name in _LEFT_OUT else column for column in table.columns]
     return [tuple(row) for row in session.execute(select(*columns).order_by(*table.primary_key))]
 
 
@@ -149,5 +149,5 @@ def version() -> str:
 
 
 def _type_of_rows(table: AnyTable) -> Any:
-    kinds = [one.type.python_type | None if one.nullable else one.type.python_type for one in table.columns]
+    kinds = [column.type.python_type | None if column.nullable else column.type.python_type for column in table.columns]
     return list[tuple[tuple(kinds)]]  # type: ignore[misc]  # made at run time

@@ -121,22 +121,25 @@ def restore_state() -> Time:
 
 @call("GET /unknowns", "lists the switches with their values")
 def read_unknowns() -> list[UnknownRecord]:
-    here = world().unknowns
-    return [UnknownRecord.of(one, value=here[one.name], start_value=here.started_with[one.name]) for one in ASSUMPTIONS]
+    values = world().unknowns
+    return [
+        UnknownRecord.of(unknown, value=values[unknown.name], start_value=values.started_with[unknown.name])
+        for unknown in ASSUMPTIONS
+    ]
 
 
 @call("POST /unknowns", "changes the switches that it names, for all processes", body=dict[str, str | None])
 def change_some_unknowns(session: Session) -> list[UnknownRecord]:
     """Change all of them or none; null stands for the value at the start."""
-    asked = read_object()
-    for name, value in asked.items():
+    values = read_object()
+    for name, value in values.items():
         if value is not None and not isinstance(value, str):
             raise CallRefused(400, name[:60], "must be a text or null", _UNKNOWNS_REMEDY)
         try:
             choose({name: world().unknowns.get(name, "") if value is None else value})
-        except AssumptionError as wrong:
-            raise CallRefused(400, name[:60], f"cannot be set: {str(wrong)[:300]}", _UNKNOWNS_REMEDY) from None
-    change_unknowns(session, world(), asked)
+        except AssumptionError as error:
+            raise CallRefused(400, name[:60], f"cannot be set: {str(error)[:300]}", _UNKNOWNS_REMEDY) from None
+    change_unknowns(session, world(), values)
     return read_unknowns()
 
 

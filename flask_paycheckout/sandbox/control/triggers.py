@@ -196,74 +196,74 @@ def trigger(sent: Trigger) -> Triggered:
     if (status := _OF_PAYOUTS.get(sent.event)) is not None:
         finish(payout_id, status)
     with transaction() as session:
-        [made] = list_disbursements(session, Disbursement.id == payout_id)
-    return Triggered(sent.event, payout_id, made.account, made.status, None)
+        [disbursement] = list_disbursements(session, Disbursement.id == payout_id)
+    return Triggered(sent.event, payout_id, disbursement.account, disbursement.status, None)
 
 
-def _check_fields(asked: Trigger) -> None:
+def _check_fields(request: Trigger) -> None:
     """Refuse fields that an event does not take, because a test would expect an effect."""
-    taken = _FIELDS[asked.event][0 if asked.id is None else 1]
+    taken = _FIELDS[request.event][0 if request.id is None else 1]
     if taken == "-":
-        raise FieldError(f"id is {'required' if asked.id is None else 'not taken'} for this event.")
+        raise FieldError(f"id is {'required' if request.id is None else 'not taken'} for this event.")
     for field in declared_fields(Trigger):
-        if field.name not in ("event", "id", *taken.split()) and getattr(asked, field.attribute) is not None:
-            raise FieldError(f"{field.name} is not taken for this event {'with' if asked.id else 'without'} an id.")
+        if field.name not in ("event", "id", *taken.split()) and getattr(request, field.attribute) is not None:
+            raise FieldError(f"{field.name} is not taken for this event {'with' if request.id else 'without'} an id.")
 
 
-def _cause_of_checkout(asked: Trigger) -> Triggered:
-    is_picked = asked.event in OF_PICKED
-    checkout_id = asked.id or _make_checkout(asked, pick_too=is_picked)
+def _cause_of_checkout(request: Trigger) -> Triggered:
+    is_picked = request.event in OF_PICKED
+    checkout_id = request.id or _make_checkout(request, pick_too=is_picked)
     if is_picked:
-        ensure_picked(checkout_id, asked.payment_method)
-    (OF_UNPICKED | OF_PICKED)[asked.event](checkout_id)
+        ensure_picked(checkout_id, request.payment_method)
+    (OF_UNPICKED | OF_PICKED)[request.event](checkout_id)
     with transaction() as session:
         checkout, deposit = find_checkout(session, checkout_id), session.get(Deposit, checkout_id)
         unpicked = "not_picked" if checkout.expires_at > current_time() else "page_expired"
         account = session.scalars(select(Account.name).where(Account.user_id == checkout.user_id)).one()
     status = unpicked if deposit is None else deposit.status
-    return Triggered(asked.event, checkout_id, account, status, page_url(checkout_id))
+    return Triggered(request.event, checkout_id, account, status, page_url(checkout_id))
 
 
-def _make_checkout(asked: Trigger, *, pick_too: bool) -> str:
+def _make_checkout(request: Trigger, *, pick_too: bool) -> str:
     with transaction() as session:
-        account = find_account(session, asked.account or ACCOUNT_NAME)
+        account = find_account(session, request.account or ACCOUNT_NAME)
         if not account.checkout_enabled:
             raise NotPossible("the account may not create checkouts")
-        new = NewCheckout(asked.currency or _CURRENCY, asked.amount or _AMOUNT)
+        new = NewCheckout(request.currency or _CURRENCY, request.amount or _AMOUNT)
         checkout_id = store_checkout(session, account.user_id, new)
         if pick_too:
             # In one transaction, so that a method that cannot be picked leaves no checkout behind.
-            pick(session, checkout_id, asked.payment_method)
+            pick(session, checkout_id, request.payment_method)
     return checkout_id
 
 
-def _make_payout(asked: Trigger) -> str:
+def _make_payout(request: Trigger) -> str:
     with transaction() as session:
-        user_id = find_account(session, asked.account or ACCOUNT_NAME).user_id
-        return _disburse(session, user_id, asked.amount or _AMOUNT, asked.currency or _CURRENCY)
+        user_id = find_account(session, request.account or ACCOUNT_NAME).user_id
+        return _disburse(session, user_id, request.amount or _AMOUNT, request.currency or _CURRENCY)
 
 
 def _disburse(session: Session, user_id: str, amount: Decimal, currency: str, reference: str | None = None) -> str:
     """Make a fiat disbursement to the account's oldest recipient in the currency, as the merchant would."""
-    found = select(Recipient.id).where(Recipient.user_id == user_id, Recipient.currency == currency)
-    recipient_id = session.scalar(found.order_by(Recipient.number).limit(1))
+    recipients = select(Recipient.id).where(Recipient.user_id == user_id, Recipient.currency == currency)
+    recipient_id = session.scalar(recipients.order_by(Recipient.number).limit(1))
     if recipient_id is None:
         raise FieldError(f"currency {currency} is that of no saved recipient of the account.")
     payment = FiatPaymentV2(amount, recipient_id=recipient_id, reference=reference)
     try:
-        [made] = disburse(session, user_id, [(currency, payment)], grouped=True)
-    except FieldError as wrong:
-        raise FieldError(str(wrong).removeprefix(f"{ITEMS}[0].")) from None
-    return made.id
+        [disbursement] = disburse(session, user_id, [(currency, payment)], grouped=True)
+    except FieldError as error:
+        raise FieldError(str(error).removeprefix(f"{ITEMS}[0].")) from None
+    return disbursement.id
 
 
-def _refund(asked: Trigger) -> str:
+def _refund(request: Trigger) -> str:
     """Disburse what a customer paid, or a part of it; the reference is `refund-` and the checkout's id."""
     with transaction() as session:
-        deposit = find_picked(session, str(asked.id))
+        deposit = find_picked(session, str(request.id))
         if deposit.status != COMPLETED:
             raise NotPossible("the checkout is not paid")
-        amount, reference = asked.amount or deposit.input_amount, f"refund-{deposit.id}"
+        amount, reference = request.amount or deposit.input_amount, f"refund-{deposit.id}"
         if amount > deposit.input_amount:
             raise FieldError(f"amount is more than the {deposit.input_amount:f} that the customer paid.")
         of_account = Disbursement.user_id == deposit.user_id
@@ -272,13 +272,13 @@ def _refund(asked: Trigger) -> str:
         return _disburse(session, deposit.user_id, amount, deposit.input_currency, reference)
 
 
-def _send_webhook(asked: Trigger) -> Triggered:
+def _send_webhook(request: Trigger) -> Triggered:
     """Send a webhook again: the one with the id, or the newest about the deposit or disbursement with the id."""
     with transaction() as session:
-        about = select(Webhook.id).where(Webhook.order_id == asked.id)
+        about = select(Webhook.id).where(Webhook.order_id == request.id)
         newest = session.scalar(about.order_by(Webhook.number.desc()).limit(1))
-    sent = send_again(newest or str(asked.id))
-    return Triggered(asked.event, sent.id, sent.account, sent.state, None)
+    webhook = send_again(newest or str(request.id))
+    return Triggered(request.event, webhook.id, webhook.account, webhook.state, None)
 
 
 class DisbursementRecord(Record):
@@ -303,7 +303,10 @@ def list_disbursements(session: Session, *conditions: ColumnElement[bool]) -> li
         .where(*conditions)
         .order_by(Disbursement.number)
     )
-    return [DisbursementRecord.of(made, disbursement_id=made.id, account=account) for made, account in rows]
+    return [
+        DisbursementRecord.of(disbursement, disbursement_id=disbursement.id, account=account)
+        for disbursement, account in rows
+    ]
 
 
 def finish(disbursement_id: str, status: str) -> DisbursementRecord:
@@ -313,10 +316,10 @@ def finish(disbursement_id: str, status: str) -> DisbursementRecord:
     :raises NotPossible: it is not pending any more.
     """
     with transaction() as session:
-        made = session.scalar(select(Disbursement).where(Disbursement.id == disbursement_id))
-        if made is None:
+        disbursement = session.scalar(select(Disbursement).where(Disbursement.id == disbursement_id))
+        if disbursement is None:
             raise CallRefused(404, "disbursement", "does not exist", "GET /_sandbox/disbursements lists them.")
-        finish_disbursement(session, made, status)
-        [finished] = list_disbursements(session, Disbursement.id == made.id)
+        finish_disbursement(session, disbursement, status)
+        [finished] = list_disbursements(session, Disbursement.id == disbursement.id)
     send_and_wait()
     return finished

@@ -66,8 +66,8 @@ class Databases:
         if self._folder is not None:
             return {_CAPITAL.sub(lambda sign: sign[1].upper(), file.stem) for file in self._folder.glob("*.world")}
         with self._engine.connect() as connection:
-            found = connection.scalars(text("SELECT nspname FROM pg_namespace WHERE nspname LIKE 'sandbox.w.%'"))
-            return {name.removeprefix("sandbox.w.") for name in found}
+            schemas = connection.scalars(text("SELECT nspname FROM pg_namespace WHERE nspname LIKE 'sandbox.w.%'"))
+            return {name.removeprefix("sandbox.w.") for name in schemas}
 
     def make(self, name: str) -> None:
         """Make an empty database. :raises CallRefused: it exists, perhaps made by another process just now."""
@@ -99,8 +99,8 @@ class Databases:
             query = {"mode": "rw", "uri": "true"}
             url = URL.create("sqlite", database=f"file:{quote(str(_file_of(name, self._folder)))}", query=query)
         else:
-            before = f"{given} " if (given := self._url.query.get("options")) else ""
-            url = self._url.update_query_dict({"options": f'{before}-csearch_path="{self._schema(name)}"'})
+            earlier = f"{options} " if (options := self._url.query.get("options")) else ""
+            url = self._url.update_query_dict({"options": f'{earlier}-csearch_path="{self._schema(name)}"'})
         return url.render_as_string(hide_password=False)
 
     def _schema(self, name: str) -> str:
@@ -147,9 +147,9 @@ class Worlds:
 
     def _opened(self, name: str) -> Flask | None:
         with self._lock:
-            idle = [known for known, (_, used) in self._open.items() if monotonic() - used > IDLE_SECONDS]
-            for known in [] if self._databases.is_memory else idle:
-                self._forget(known)
+            idle = [other for other, (_, used) in self._open.items() if monotonic() - used > IDLE_SECONDS]
+            for other in [] if self._databases.is_memory else idle:
+                self._forget(other)
             if name not in self._databases.names():
                 self._forget(name)
                 return None
@@ -223,10 +223,10 @@ class WorldName(Request):
 
 def _worlds() -> Worlds:
     """The worlds of the operator. A named world has none, and its token is for that world only."""
-    found: Worlds | None = current_app.extensions.get(WORLDS)
-    if found is None:
+    worlds: Worlds | None = current_app.extensions.get(WORLDS)
+    if worlds is None:
         raise CallRefused(403, "worlds", "are made by the operator of this sandbox", "Ask the operator.")
-    return found
+    return worlds
 
 
 def _base_url(name: str) -> str:

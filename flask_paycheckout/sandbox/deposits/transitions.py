@@ -61,10 +61,10 @@ def find_picked(session: Session, checkout_id: str) -> Deposit:
 
 def find_deposit(session: Session, user_id: str, id_or_reference: str) -> Deposit | None:
     """Find an account's deposit by its id, else by its reference."""
-    wanted = select(Deposit).where(or_(Deposit.id == id_or_reference, Deposit.reference == id_or_reference))
+    query = select(Deposit).where(or_(Deposit.id == id_or_reference, Deposit.reference == id_or_reference))
     # The user id is compared here: as a condition, it would keep the database from using the other two indexes.
-    found = [deposit for deposit in session.scalars(wanted) if deposit.user_id == user_id]
-    return min(found, key=lambda deposit: deposit.id != id_or_reference, default=None)
+    matches = [deposit for deposit in session.scalars(query) if deposit.user_id == user_id]
+    return min(matches, key=lambda deposit: deposit.id != id_or_reference, default=None)
 
 
 def pick(session: Session, checkout_id: str, method_code: str | None = None, reference: str | None = None) -> Deposit:
@@ -185,10 +185,10 @@ def fail_deposit(session: Session, deposit: Deposit) -> None:
     """Let the bank refuse the payment; `deposit_after_refusal` is the status. :raises NotPossible: it is completed."""
     force_status(session, deposit, assumption("deposit_after_refusal"), lambda status: status != COMPLETED)
     note(session, deposit, "Payment refused", "The bank refused the payment.")
-    _tell_end(session, deposit)
+    _report_end(session, deposit)
 
 
-def _tell_end(session: Session, deposit: Deposit) -> None:
+def _report_end(session: Session, deposit: Deposit) -> None:
     """Queue the webhook of a failed or expired deposit, if the unknown `deposit_failure_webhook` says so."""
     if assumption("deposit_failure_webhook") == "sent":
         _enqueue_webhook(session, deposit)
@@ -201,7 +201,7 @@ def expire_due(session: Session) -> None:
         return
     for deposit in move_due(session, Deposit, PENDING, status, Deposit.expired_at <= current_time()):
         note(session, deposit, "Deposit expired", "No payment arrived in time.")
-        _tell_end(session, deposit)
+        _report_end(session, deposit)
 
 
 def _enqueue_webhook(session: Session, deposit: Deposit) -> Deposit:

@@ -54,8 +54,8 @@ def _find_method(field: str, currency: str, bank_code: str | None, bank_name: st
 
 def saved_recipients(session: Session, user_id: str, ids: Iterable[str | None]) -> dict[str, Recipient]:
     """The account's recipients among these ids, by id; one query."""
-    wanted = select(Recipient).where(Recipient.user_id == user_id, Recipient.id.in_({one for one in ids if one}))
-    return {recipient.id: recipient for recipient in session.scalars(wanted)}
+    query = select(Recipient).where(Recipient.user_id == user_id, Recipient.id.in_({id_ for id_ in ids if id_}))
+    return {recipient.id: recipient for recipient in session.scalars(query)}
 
 
 def payee_of(

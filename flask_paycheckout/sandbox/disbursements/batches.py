@@ -70,8 +70,8 @@ CREATES: dict[str, Any] = {
 def sums_of(disbursements: Sequence[Disbursement]) -> dict[str, Decimal]:
     """The sums of a batch in one currency, as fields of its answer."""
     return {
-        "sum_fees": total(made.fee_amount for made in disbursements),
-        "sum_amount": total(made.amount for made in disbursements),
+        "sum_fees": total(disbursement.fee_amount for disbursement in disbursements),
+        "sum_amount": total(disbursement.amount for disbursement in disbursements),
     }
 
 
@@ -92,21 +92,21 @@ def store_batch(session: Session, field: str, items: Sequence[Disbursement], *, 
     :param grouped: whether they get a group id, which the first version of the operation does not have.
     :raises UsedReference: a reference cannot be used."""
     # Locked in this order, because two batches that share references could deadlock on each other's rows.
-    everybody = assumption("reference_scope") == "service"
-    accounts = select(Account.user_id).where(true() if everybody else Account.user_id == items[0].user_id)
+    is_service_wide = assumption("reference_scope") == "service"
+    accounts = select(Account.user_id).where(true() if is_service_wide else Account.user_id == items[0].user_id)
     session.execute(accounts.order_by(Account.user_id).with_for_update(key_share=True))
-    known = _made_before(session, field, items, grouped=grouped)
-    new = [one for one in items if one.reference not in known]
+    earlier = _made_before(session, field, items, grouped=grouped)
+    new = [item for item in items if item.reference not in earlier]
     now, group_id = current_time(), new_id(session) if grouped else None
-    for one, disbursement_id in zip(new, new_ids(session, len(new)), strict=True):
-        one.id, one.group_id, one.status = disbursement_id, group_id, PENDING
-        one.created_at = one.updated_at = now
-        session.add(one)
+    for item, disbursement_id in zip(new, new_ids(session, len(new)), strict=True):
+        item.id, item.group_id, item.status = disbursement_id, group_id, PENDING
+        item.created_at = item.updated_at = now
+        session.add(item)
     session.flush()
-    for one in new:
-        for activity, description in _FIRST_ACTIVITIES[one.kind]:
-            note(session, one, activity, description)
-    return [known.get(one.reference, one) for one in items]
+    for item in new:
+        for activity, description in _FIRST_ACTIVITIES[item.kind]:
+            note(session, item, activity, description)
+    return [earlier.get(item.reference, item) for item in items]
 
 
 def _made_before(
@@ -118,21 +118,21 @@ def _made_before(
     """
     of_account = Disbursement.user_id == items[0].user_id
     within = {"account": of_account, "kind": of_account & (Disbursement.kind == items[0].kind), "service": true()}
-    references = [one.reference for one in items if one.reference is not None]
-    used = select(Disbursement).where(within[assumption("reference_scope")], Disbursement.reference.in_(references))
-    known = {made.reference: made for made in session.scalars(used)}
-    places: dict[str | None, int] = {}
-    for place, one in enumerate(items):
-        first = places.setdefault(one.reference, place)
-        if one.reference is not None and first != place:
-            fault = f"{field}[{place}].reference is that of {field}[{first}] too"
+    references = [item.reference for item in items if item.reference is not None]
+    query = select(Disbursement).where(within[assumption("reference_scope")], Disbursement.reference.in_(references))
+    by_reference = {stored.reference: stored for stored in session.scalars(query)}
+    indexes: dict[str | None, int] = {}
+    for index, item in enumerate(items):
+        first = indexes.setdefault(item.reference, index)
+        if item.reference is not None and first != index:
+            fault = f"{field}[{index}].reference is that of {field}[{first}] too"
             raise UsedReference(f"{fault}; give every disbursement its own.")
-        made = known.get(one.reference)
-        if made is None:
+        stored = by_reference.get(item.reference)
+        if stored is None:
             continue
         if assumption("known_reference") == "refused":
-            raise UsedReference(f"{field}[{place}].reference was used before; give every disbursement its own.")
-        was = made.user_id, made.kind, made.currency, made.amount, made.payee, made.group_id is not None
-        if was != (one.user_id, one.kind, one.currency, one.amount, one.payee, grouped):
-            raise UsedReference(f"{field}[{place}].reference was used before, for a disbursement that is not the same.")
-    return known
+            raise UsedReference(f"{field}[{index}].reference was used before; give every disbursement its own.")
+        before = stored.user_id, stored.kind, stored.currency, stored.amount, stored.payee, stored.group_id is not None
+        if before != (item.user_id, item.kind, item.currency, item.amount, item.payee, grouped):
+            raise UsedReference(f"{field}[{index}].reference was used before, for a disbursement that is not the same.")
+    return by_reference

@@ -114,19 +114,19 @@ class FeeEstimate(Record):
 
 def represent_crypto(session: Session, disbursements: Sequence[Disbursement]) -> list[CryptoDisbursement]:
     """Convert disbursements to records, with one query for all of them."""
-    return [_record(made, history) for made, history in with_histories(session, disbursements)]
+    return [_record(disbursement, history) for disbursement, history in with_histories(session, disbursements)]
 
 
-def _record(made: Disbursement, history: list[Activity]) -> CryptoDisbursement:
-    token = TOKENS_BY_ID[made.currency]
+def _record(disbursement: Disbursement, history: list[Activity]) -> CryptoDisbursement:
+    token = TOKENS_BY_ID[disbursement.currency]
     return CryptoDisbursement.of(
-        *(made, token),
-        disbursement_id=made.id,
+        *(disbursement, token),
+        disbursement_id=disbursement.id,
         token=token.id,
         token_address=token.address,
         token_decimal=token.decimal,
-        fee_config=FeeConfig.of(made),
-        created_by=made.user_id,
+        fee_config=FeeConfig.of(disbursement),
+        created_by=disbursement.user_id,
         activity_history=history,
     )
 
@@ -154,11 +154,11 @@ def create_crypto_disbursements(session: Session, account: Account, sent: NewCry
     items = [
         _item(account.user_id, token, f"{_FIELD}[{place}]", receiver) for place, receiver in enumerate(sent.receivers)
     ]
-    made = store_batch(session, _FIELD, items, grouped=True)
+    disbursements = store_batch(session, _FIELD, items, grouped=True)
     return CryptoBatch(
-        total_receiver=len(made),
-        disburse_data=represent_crypto(session, made),
-        **sums_of(made),
+        total_receiver=len(disbursements),
+        disburse_data=represent_crypto(session, disbursements),
+        **sums_of(disbursements),
     )
 
 

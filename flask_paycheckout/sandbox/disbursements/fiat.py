@@ -52,19 +52,19 @@ def list_fiat_methods(query: FiatMethodQuery) -> list[FiatPaymentMethod]:
 def create_fiat_v1(session: Session, account: Account, sent: NewFiatDisbursementsV1) -> FiatBatchV1:
     """Pay saved recipients, all of them or none (deprecated: the second version replaces it)."""
     payments = [
-        (one.currency, FiatPaymentV2(one.amount, one.recipient_id, None, one.reference, one.note))
-        for one in sent.disburse_data
+        (item.currency, FiatPaymentV2(item.amount, item.recipient_id, None, item.reference, item.note))
+        for item in sent.disburse_data
     ]
     try:
-        made = disburse(session, account.user_id, payments, grouped=False)
+        disbursements = disburse(session, account.user_id, payments, grouped=False)
     except NoMethod:
         # The interface shows this combination: the statusCode of a bad request with the name of another error.
         raise Refusal(400, "Payment method not found", "Not Found") from None
     return FiatBatchV1(
-        total_recipient=len(made),
-        disburse_data=represent_fiat(session, made, FiatItemV1),
-        sum_fees=_totals(made, "fee_amount"),
-        sum_amount=_totals(made, "amount"),
+        total_recipient=len(disbursements),
+        disburse_data=represent_fiat(session, disbursements, FiatItemV1),
+        sum_fees=_totals(disbursements, "fee_amount"),
+        sum_amount=_totals(disbursements, "amount"),
     )
 
 
@@ -72,12 +72,12 @@ def create_fiat_v1(session: Session, account: Account, sent: NewFiatDisbursement
 @operation(**CREATES)
 def create_fiat_v2(session: Session, account: Account, sent: NewFiatDisbursementsV2) -> FiatBatchV2:
     """Pay saved or given recipients in one currency, all of them or none."""
-    payments = [(sent.currency, one) for one in sent.disburse_data]
-    made = disburse(session, account.user_id, payments, grouped=True)
+    payments = [(sent.currency, item) for item in sent.disburse_data]
+    disbursements = disburse(session, account.user_id, payments, grouped=True)
     return FiatBatchV2(
-        total_recipient=len(made),
-        disburse_data=represent_fiat(session, made, FiatItemV2),
-        **sums_of(made),
+        total_recipient=len(disbursements),
+        disburse_data=represent_fiat(session, disbursements, FiatItemV2),
+        **sums_of(disbursements),
     )
 
 
@@ -97,7 +97,7 @@ def disburse(
                 f"{field}.amount must be from {method.min_amount:f} to {method.max_amount:f} {currency}"
                 f" at {method.bank_name}."
             )
-        made = Disbursement(
+        item = Disbursement(
             kind=FIAT,
             user_id=user_id,
             currency=currency,
@@ -108,15 +108,18 @@ def disburse(
             note=payment.note,
             **payee,
         )
-        items.append(made)
+        items.append(item)
     return store_batch(session, ITEMS, items, grouped=grouped)
 
 
 def _totals(disbursements: Sequence[Disbursement], column: str) -> list[CurrencyTotal]:
     """The sum of a column in each currency, in the order of its first item."""
     return [
-        CurrencyTotal(currency, total(getattr(made, column) for made in disbursements if made.currency == currency))
-        for currency in dict.fromkeys(made.currency for made in disbursements)
+        CurrencyTotal(
+            currency,
+            total(getattr(disbursement, column) for disbursement in disbursements if disbursement.currency == currency),
+        )
+        for currency in dict.fromkeys(disbursement.currency for disbursement in disbursements)
     ]
 
 
@@ -134,8 +137,8 @@ def _totals(disbursements: Sequence[Disbursement], column: str) -> list[Currency
 def list_fiat_disbursements(session: Session, account: Account, query: FiatListQuery) -> object:
     """The account's fiat disbursements, in the form that the unknown `fiat_list` names."""
     settle_due(session)
-    made = made_by(session, Disbursement, account)
-    page = page_of(made, query, _is_wanted, lambda rows: represent_fiat(session, rows, FiatDisbursement))
+    disbursements = made_by(session, Disbursement, account)
+    page = page_of(disbursements, query, _is_wanted, lambda rows: represent_fiat(session, rows, FiatDisbursement))
     match assumption("fiat_list"):
         case "array":
             return page.docs
@@ -144,12 +147,12 @@ def list_fiat_disbursements(session: Session, account: Account, query: FiatListQ
     return page
 
 
-def _is_wanted(made: Disbursement, query: FiatListQuery) -> bool:
+def _is_wanted(disbursement: Disbursement, query: FiatListQuery) -> bool:
     return (
-        made.kind == FIAT
-        and is_like(made.id, query.disbursement_id)
-        and query.currency in {None, made.currency}
-        and query.status in {None, made.status}
+        disbursement.kind == FIAT
+        and is_like(disbursement.id, query.disbursement_id)
+        and query.currency in {None, disbursement.currency}
+        and query.status in {None, disbursement.status}
     )
 
 
@@ -158,13 +161,13 @@ def _is_wanted(made: Disbursement, query: FiatListQuery) -> bool:
 def read_fiat_disbursement(session: Session, account: Account, disbursement_id: str) -> FiatDisbursement:
     """One fiat disbursement with its history."""
     settle_due(session)
-    found = find_fiat(session, account.user_id, disbursement_id)
-    if found is None:
+    disbursement = find_fiat(session, account.user_id, disbursement_id)
+    if disbursement is None:
         raise unspecified_refusal("disbursement_not_found", "Disbursement not found")
-    return found
+    return disbursement
 
 
 def find_fiat(session: Session, user_id: str, disbursement_id: str) -> FiatDisbursement | None:
-    wanted = (Disbursement.id == disbursement_id, Disbursement.user_id == user_id, Disbursement.kind == FIAT)
-    found = session.scalars(select(Disbursement).where(*wanted)).all()
-    return next(iter(represent_fiat(session, found, FiatDisbursement)), None)
+    conditions = (Disbursement.id == disbursement_id, Disbursement.user_id == user_id, Disbursement.kind == FIAT)
+    disbursements = session.scalars(select(Disbursement).where(*conditions)).all()
+    return next(iter(represent_fiat(session, disbursements, FiatDisbursement)), None)

@@ -122,9 +122,9 @@ def with_histories(
     session: Session, disbursements: Sequence[Disbursement]
 ) -> Iterator[tuple[Disbursement, list[Activity]]]:
     """Each disbursement with its history; one query for all of them."""
-    histories = histories_of(session, [made.id for made in disbursements])
-    for made in disbursements:
-        yield made, [_activity(entry) for entry in histories[made.id]]
+    histories = histories_of(session, [disbursement.id for disbursement in disbursements])
+    for disbursement in disbursements:
+        yield disbursement, [_activity(entry) for entry in histories[disbursement.id]]
 
 
 def _activity(entry: Entry) -> Activity:
@@ -237,11 +237,11 @@ def represent_fiat(session: Session, disbursements: Sequence[Disbursement], kind
     """Convert disbursements to records of a kind, with one query for all of them."""
     return [
         kind.of(
-            made,
-            disbursement_id=made.id,
-            recipient=PaidRecipient.of(made, bank=PaidBank.of(made)),
-            created_by=made.user_id,
+            disbursement,
+            disbursement_id=disbursement.id,
+            recipient=PaidRecipient.of(disbursement, bank=PaidBank.of(disbursement)),
+            created_by=disbursement.user_id,
             activity_history=history,
         )
-        for made, history in with_histories(session, disbursements)
+        for disbursement, history in with_histories(session, disbursements)
     ]

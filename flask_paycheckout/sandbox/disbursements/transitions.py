@@ -57,53 +57,57 @@ class DisbursementUpdate(Request):
 @operation(credentials=Credentials.ACCESS_TOKEN, after=send_due, message="Disbursement updated successfully")
 def update_disbursement(session: Session, account: Account, disbursement_id: str, sent: DisbursementUpdate) -> None:
     """Force a status, which only a sandbox allows."""
-    wanted = select(Disbursement).where(Disbursement.id == disbursement_id, Disbursement.user_id == account.user_id)
-    made = session.scalar(wanted)
-    if made is None:
+    query = select(Disbursement).where(Disbursement.id == disbursement_id, Disbursement.user_id == account.user_id)
+    disbursement = session.scalar(query)
+    if disbursement is None:
         raise Refusal(400, "Disbursement not found")
     is_accepted = assumption("forced_update_of_settled") == "accepted"
-    _move(session, made, sent.status, lambda status: is_accepted or status == PENDING)
-    _enqueue_webhook(session, made)
+    _move(session, disbursement, sent.status, lambda status: is_accepted or status == PENDING)
+    _enqueue_webhook(session, disbursement)
 
 
-def finish_disbursement(session: Session, made: Disbursement, status: str) -> None:
+def finish_disbursement(session: Session, disbursement: Disbursement, status: str) -> None:
     """Let the bank complete a pending disbursement or refuse it.
 
     :raises NotPossible: it is not pending any more.
     """
-    _move(session, made, status, lambda before: before == PENDING)
-    _tell_progress(session, made)
+    _move(session, disbursement, status, lambda before: before == PENDING)
+    _report_progress(session, disbursement)
 
 
-def _tell_progress(session: Session, made: Disbursement) -> None:
+def _report_progress(session: Session, disbursement: Disbursement) -> None:
     """Queue the webhook of a move by the bank, if the unknown `disbursement_progress_webhook` says so."""
     if assumption("disbursement_progress_webhook") == "sent":
-        _enqueue_webhook(session, made)
+        _enqueue_webhook(session, disbursement)
 
 
-def _move(session: Session, made: Disbursement, status: str, allowed: Callable[[str], bool]) -> None:
-    force_status(session, made, status, allowed)
-    _note(session, made)
+def _move(session: Session, disbursement: Disbursement, status: str, allowed: Callable[[str], bool]) -> None:
+    force_status(session, disbursement, status, allowed)
+    _note(session, disbursement)
 
 
-def _note(session: Session, made: Disbursement) -> None:
-    description = _DESCRIPTIONS.get(made.status, f"The status became {made.status}.")
-    note(session, made, _LATER[made.kind], description)
+def _note(session: Session, disbursement: Disbursement) -> None:
+    description = _DESCRIPTIONS.get(disbursement.status, f"The status became {disbursement.status}.")
+    note(session, disbursement, _LATER[disbursement.kind], description)
 
 
 def settle_due(session: Session) -> None:
     """Give disbursements that were pending long enough the status that `disbursement_progress` names."""
     status, due = assumption("disbursement_progress"), Disbursement.created_at <= current_time() - TRANSFER_TIME
-    for made in [] if status == "forced" else move_due(session, Disbursement, PENDING, status, due):
-        _note(session, made)
-        _tell_progress(session, made)
+    for disbursement in [] if status == "forced" else move_due(session, Disbursement, PENDING, status, due):
+        _note(session, disbursement)
+        _report_progress(session, disbursement)
 
 
-def _enqueue_webhook(session: Session, made: Disbursement) -> None:
+def _enqueue_webhook(session: Session, disbursement: Disbursement) -> None:
     """Queue the disbursement webhook in the current transaction; it is sent after the commit."""
-    payload: dict[str, Any] = {"disbursementId": made.id, "status": made.status}
+    payload: dict[str, Any] = {"disbursementId": disbursement.id, "status": disbursement.status}
     if assumption("disbursement_webhook") == "full":
-        is_fiat = made.kind == FIAT
-        [record] = represent_fiat(session, [made], FiatDisbursement) if is_fiat else represent_crypto(session, [made])
+        is_fiat = disbursement.kind == FIAT
+        [record] = (
+            represent_fiat(session, [disbursement], FiatDisbursement)
+            if is_fiat
+            else represent_crypto(session, [disbursement])
+        )
         payload = {"event": "disbursement"} | to_wire(record)
-    enqueue(session, made.user_id, made.id, payload)
+    enqueue(session, disbursement.user_id, disbursement.id, payload)

@@ -97,7 +97,7 @@ _UNITS = (("d", 86_400), ("h", 3600), ("min", 60), ("s", 1))
 def relative(text: str) -> str:
     """A time of a record, relative to now: `3 min ago`, `in 2 d`."""
     seconds = round((datetime.fromisoformat(text) - world().clock.now()).total_seconds())
-    unit, length = next((one for one in _UNITS if abs(seconds) >= one[1]), _UNITS[-1])
+    unit, length = next((entry for entry in _UNITS if abs(seconds) >= entry[1]), _UNITS[-1])
     count = abs(seconds) // length
     return f"in {count} {unit}" if seconds > 0 else f"{count} {unit} ago"
 
@@ -116,8 +116,8 @@ def show_missing(what: str) -> Response:
 
 def path_of(name: str, **query: object) -> str:
     """The path of a page of the inspector; the overview has no name."""
-    given = urlencode({key: value for key, value in query.items() if value})
-    return f"{request.script_root}/{'inspector/' if name else ''}{name}{'?' if given else ''}{given}"
+    parameters = urlencode({key: value for key, value in query.items() if value})
+    return f"{request.script_root}/{'inspector/' if name else ''}{name}{'?' if parameters else ''}{parameters}"
 
 
 def redirect_to(name: str, done: str) -> AnyResponse:
@@ -142,10 +142,10 @@ class Page:
 
 def read_page(session: Session, rows: Any, size: int, skip: str = "skip") -> Page:
     """The rows of a select after those that the query parameter `skip` leaves out."""
-    asked = request.args.get(skip, type=int) or 0
-    skipped = asked if 0 < asked <= _MAX_NUMBER else 0
-    found = list(session.execute(rows.offset(skipped).limit(size + 1)))
-    return Page(found[:size], skipped, skipped + size if len(found) > size else None)
+    requested = request.args.get(skip, type=int) or 0
+    skipped = requested if 0 < requested <= _MAX_NUMBER else 0
+    records = list(session.execute(rows.offset(skipped).limit(size + 1)))
+    return Page(records[:size], skipped, skipped + size if len(records) > size else None)
 
 
 @dataclass(frozen=True)

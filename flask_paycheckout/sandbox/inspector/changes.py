@@ -96,8 +96,8 @@ def change(path: str, page: str, done: str) -> Callable[[Change], Change]:
         def carry_out(**of_path: str) -> AnyResponse:
             try:
                 return redirect_to(page, function(**of_path) or done)
-            except (FieldError, CallRefused) as wrong:
-                return (show_unknowns if page == "unknowns" else show_control)(str(wrong))
+            except (FieldError, CallRefused) as error:
+                return (show_unknowns if page == "unknowns" else show_control)(str(error))
 
         return function
 

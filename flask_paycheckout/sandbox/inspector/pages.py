@@ -127,22 +127,24 @@ def show_overview() -> Response:
             for name, listed in OVERVIEW.items()
         }
         faults = len(active_faults(session))
-    changed = [(one, value) for one in ASSUMPTIONS if (value := assumption(one.name)) != one.default]
+    changed = [(unknown, value) for unknown in ASSUMPTIONS if (value := assumption(unknown.name)) != unknown.default]
     return show("overview", pages=pages, faults=faults, accounts=accounts, unknowns=changed)
 
 
 @inspector.get(f"/inspector/<any({', '.join(LISTS)}):name>")
 def show_list(name: str) -> Response:
     """Show one of `LISTS`."""
-    listed, found = LISTS[name], None
-    wanted = {parameter: query_text(parameter) for parameter in listed.filters}
+    listed, webhooks = LISTS[name], None
+    filters = {parameter: query_text(parameter) for parameter in listed.filters}
     with transaction() as session:
         accounts = read_filter(session)
-        conditions = [listed.filters[parameter](text) for parameter, text in wanted.items() if text]
+        conditions = [listed.filters[parameter](text) for parameter, text in filters.items() if text]
         page = read_page(session, listed.rows.where(*conditions, *accounts.of(listed.owner)), listed.size)
         if name == "webhooks":
-            found = to_wire(list_webhooks(session, Webhook.id.in_([row.id for row in page.rows])))[::-1]
-    return show(name, page=page, wanted=wanted, found=found, accounts=accounts, states=WEBHOOK_STATES, most=MAX_SHOWN)
+            webhooks = to_wire(list_webhooks(session, Webhook.id.in_([row.id for row in page.rows])))[::-1]
+    return show(
+        name, page=page, wanted=filters, found=webhooks, accounts=accounts, states=WEBHOOK_STATES, most=MAX_SHOWN
+    )
 
 
 DETAILS = {"checkouts": Checkout, "disbursements": Disbursement, "payments": Payment}
@@ -182,9 +184,9 @@ def search() -> AnyResponse:
     text = query_text("q")
     with transaction() as session:
         for kind, column, name in _SEARCHED:
-            found = session.scalar(select(name).where(column == text).limit(1))
-            if found is not None:
-                return redirect(path_of(f"{kind}/{found}"), 303)
+            match = session.scalar(select(name).where(column == text).limit(1))
+            if match is not None:
+                return redirect(path_of(f"{kind}/{match}"), 303)
     return redirect(path_of("mails", to=text) if "@" in text else path_of("requests", path=text), 303)
 
 

@@ -36,9 +36,9 @@ def timeline_of(session: Session, made: Any, deposit: Any) -> list[dict[str, Any
         # The log truncates the answer to a large batch, perhaps before this item, but not before the group id.
         about |= (LoggedRequest.method == "POST") & _mentions(made.group_id)
     calls = Activity.request.in_(select(LoggedRequest.number).where(about))
-    wanted = FEED.where(or_(Activity.about == made.id, calls)).order_by(Activity.number.desc()).limit(MAX_ENTRIES)
+    query = FEED.where(or_(Activity.about == made.id, calls)).order_by(Activity.number.desc()).limit(MAX_ENTRIES)
     entries = _of_page(made) if isinstance(made, Checkout) else []
-    entries += [{**row, "kind": _kind_of(row)} for row in session.execute(wanted).mappings().all()[::-1]]
+    entries += [{**row, "kind": _kind_of(row)} for row in session.execute(query).mappings().all()[::-1]]
     return sorted(entries, key=lambda entry: (entry["at"], _ORDER.index(entry["kind"])))
 
 
@@ -50,11 +50,11 @@ def _mentions(text: str) -> ColumnElement[bool]:
 
 def _of_page(checkout: Checkout) -> list[dict[str, Any]]:
     """The states of a checkout's page."""
-    made = {"at": checkout.created_at, "kind": "State", "text": "Checkout created", "outcome": "open"}
+    created = {"at": checkout.created_at, "kind": "State", "text": "Checkout created", "outcome": "open"}
     if checkout.picked_at is not None or checkout.page_is_open:
-        return [made]
+        return [created]
     closed = {"text": "Page closed", "outcome": "abandoned", "detail": "No payment method was picked."}
-    return [made, made | closed | {"at": checkout.expires_at}]
+    return [created, created | closed | {"at": checkout.expires_at}]
 
 
 def _kind_of(row: RowMapping) -> str:

@@ -91,25 +91,25 @@ class NewFault(Request):
     account: Text | None = None
 
 
-def plan_fault(session: Session, asked: NewFault, user_id: str | None) -> FaultRecord:
+def plan_fault(session: Session, new: NewFault, user_id: str | None) -> FaultRecord:
     """Append a fault to the plan; one that could never apply is refused.
 
     :param user_id: the user id of the fault's account; None for all accounts.
     :raises FieldError: naming the field at fault.
     """
-    callers = {name: one for name, one in _callers().items() if _belongs(asked.operation, name)}
-    is_webhook = asked.operation == WEBHOOK
+    callers = {name: credentials for name, credentials in _callers().items() if _belongs(new.operation, name)}
+    is_webhook = new.operation == WEBHOOK
     if not (is_webhook or callers):
         raise FieldError(f"operation must be one of: {', '.join([WEBHOOK, *operations()])}; or a concrete path of one.")
     kinds = WEBHOOK_KINDS if is_webhook else OPERATION_KINDS
-    if asked.kind not in kinds:
+    if new.kind not in kinds:
         raise FieldError(f"kind must be one of: {', '.join(kinds)}.")
     maximum = _MAX_WEBHOOK_DELAY if is_webhook else MAX_SECONDS_OF_DELAY
-    if asked.kind == "delay" and (asked.seconds is None or asked.seconds > maximum):
+    if new.kind == "delay" and (new.seconds is None or new.seconds > maximum):
         raise FieldError(f"seconds must be a number from 0 to {maximum} for a delay.")
     if user_id is not None and callers and set(callers.values()) == {Credentials.NONE}:
         raise FieldError("account can only be given for webhooks and for operations that need credentials.")
-    fault = Fault(**asdict(asked) | {"seconds": asked.seconds if asked.kind == "delay" else None}, user_id=user_id)
+    fault = Fault(**asdict(new) | {"seconds": new.seconds if new.kind == "delay" else None}, user_id=user_id)
     world().any_fault_added = True
     session.add(fault)
     session.flush()
@@ -123,13 +123,13 @@ def operations() -> list[str]:
 
 def _callers() -> dict[str, Credentials]:
     """The credentials of each operation that a fault can apply to."""
-    found = {}
+    credentials = {}
     for rule in current_app.url_map.iter_rules():
         if rule.rule.startswith(("/v1/", "/v2/", "/checkout/")):
             declared, path = operation_of(current_app, rule.endpoint), path_of(rule)
             for method in (rule.methods or set()) - {"HEAD", "OPTIONS"}:
-                found[f"{method} {path}"] = Credentials.NONE if declared is None else declared.credentials
-    return found
+                credentials[f"{method} {path}"] = Credentials.NONE if declared is None else declared.credentials
+    return credentials
 
 
 def active_faults(session: Session) -> list[Fault]:

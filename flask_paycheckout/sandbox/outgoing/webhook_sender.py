@@ -47,20 +47,20 @@ def post_webhook(url: str, headers: dict[str, str], body: bytes, reach: Reach, *
     """Send a webhook, and return the HTTP status of the answer. :raises OSError: there is none within the budget."""
     parts = urlsplit(url)
     address = _resolve(parts, reach)
-    with closing(_Connection(parts, address, budget)) as line:
-        line.connect()
+    with closing(_Connection(parts, address, budget)) as connection:
+        connection.connect()
         # Limits the whole exchange of messages; the socket's own timeout starts anew with every byte received.
         expired = Event()
-        alarm = Timer(budget, _shut, [line.sock, expired])
+        alarm = Timer(budget, _shut, [connection.sock, expired])
         alarm.start()
         try:
-            line.request("POST", (parts.path or "/") + (f"?{parts.query}" if parts.query else ""), body, headers)
-            status = line.getresponse().status
+            connection.request("POST", (parts.path or "/") + (f"?{parts.query}" if parts.query else ""), body, headers)
+            status = connection.getresponse().status
         except TimeoutError:
             # The socket's own timeout came first.
             expired.set()
-        except (HTTPException, UnicodeError) as broken:
-            raise ConnectionError(f"no HTTP answer ({type(broken).__name__})") from None
+        except (HTTPException, UnicodeError) as error:
+            raise ConnectionError(f"no HTTP answer ({type(error).__name__})") from None
         finally:
             alarm.cancel()
             if expired.is_set():
@@ -94,10 +94,10 @@ def _shut(line: socket.socket, expired: Event) -> None:
 def _resolve(parts: SplitResult, reach: Reach) -> tuple[str, int]:
     port = parts.port or (HTTPS_PORT if parts.scheme == "https" else HTTP_PORT)
     try:
-        found = socket.getaddrinfo(parts.hostname, port, type=socket.SOCK_STREAM)
+        results = socket.getaddrinfo(parts.hostname, port, type=socket.SOCK_STREAM)
     except UnicodeError:
         raise ConnectionError(f"{parts.hostname!r} cannot be looked up") from None
-    addresses = [str(info[4][0]) for info in found]
+    addresses = [str(info[4][0]) for info in results]
     allowed = [address for address in addresses if reach.allows(address)]
     if not allowed:
         raise ConnectionRefusedError(f"{parts.hostname} is out of reach")

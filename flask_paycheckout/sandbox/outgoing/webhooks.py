@@ -156,10 +156,10 @@ def deliver_due(order_id: str | None = None) -> int:
     """Send all due webhooks, or only one order's; must be called outside of a transaction.
 
     :return: how many were sent."""
-    about = [] if order_id is None else [Webhook.order_id == order_id]
+    conditions = [] if order_id is None else [Webhook.order_id == order_id]
     sent = 0
-    while sent < _MAX_AT_ONCE and (claimed := claim_webhook(*about)) is not None:
-        deliver(claimed)
+    while sent < _MAX_AT_ONCE and (webhook := claim_webhook(*conditions)) is not None:
+        deliver(webhook)
         sent += 1
     return sent
 
@@ -212,8 +212,8 @@ def _send(url: str, headers: dict[str, str], body: bytes) -> Attempt:
     attempt = Attempt(current_time(), SentRequest("POST", url, headers, body.decode()), None, None)
     try:
         attempt.answer = Answered(world().send_webhook(url, dict(headers), body))
-    except OSError as failed:
-        attempt.error = f"{type(failed).__name__}: {failed}"[:_MAX_ERROR_TEXT]
+    except OSError as error:
+        attempt.error = f"{type(error).__name__}: {error}"[:_MAX_ERROR_TEXT]
     return attempt
 
 

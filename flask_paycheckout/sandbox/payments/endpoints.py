@@ -64,23 +64,23 @@ def quote_payment(session: Session, account: Account, query: QuoteQuery) -> Quot
     With `withLimit=true` the client id alone is enough, so that a page in a browser can ask, and `status` says whether
     the payment would fit into the account's daily limit.
     """
-    made = exchange("amount", query.amount, query.input_currency, query.output_currency)
+    conversion = exchange("amount", query.amount, query.input_currency, query.output_currency)
     by_default = assumption("quote_without_limit_flag") == "limited"
     looks_at_limit = by_default if query.with_limit is None else query.with_limit
-    is_within_limit = not looks_at_limit or _fits_into_today(session, account, made)
+    is_within_limit = not looks_at_limit or _fits_into_today(session, account, conversion)
     return Quote.of(
-        made,
-        **in_currency(made),
+        conversion,
+        **in_currency(conversion),
         status=is_within_limit,
-        coin=made.token.id,
+        coin=conversion.token.id,
         total_fee_percentage=TOTAL_PERCENTAGE,
-        total_received_amount_in_currency=made.output_amount,
-        payout_wallet=_payout_wallet(account.user_id, made.token),
+        total_received_amount_in_currency=conversion.output_amount,
+        payout_wallet=_payout_wallet(account.user_id, conversion.token),
     )
 
 
-def _fits_into_today(session: Session, account: Account, made: Exchange) -> bool:
-    fits = is_within_daily_limit(session, account.user_id, made)
+def _fits_into_today(session: Session, account: Account, conversion: Exchange) -> bool:
+    fits = is_within_daily_limit(session, account.user_id, conversion)
     if not fits and assumption("quote_above_daily_limit") == "refused":
         raise unspecified_refusal(400, "The amount is above what is left of the daily limit.")
     return fits
@@ -130,12 +130,12 @@ def create_payment(session: Session, account: Account, sent: NewPayment) -> Deta
 
 def store_payment(session: Session, user_id: str, sent: NewPayment) -> Payment:
     """Store a payment. :raises Refusal: it is invalid."""
-    made = exchange("inputAmount", sent.input_amount, sent.input_currency, sent.output_currency, buys=True)
-    check_address("walletAddress", sent.wallet_address, made.token.blockchain_type)
+    conversion = exchange("inputAmount", sent.input_amount, sent.input_currency, sent.output_currency, buys=True)
+    check_address("walletAddress", sent.wallet_address, conversion.token.blockchain_type)
     receiver = find_recipient(session, user_id, sent.receiver_id)
     if receiver is None:
         raise Unusable("receiverId is no recipient; GET /v1/recipient lists them.")
-    payment = _payment(session, sent, made, receiver)
+    payment = _payment(session, sent, conversion, receiver)
     session.add(payment)
     network = "" if sent.us_network is None else f", by {sent.us_network}"
     text = f"{payment.input_amount:f} {payment.input_currency} for {payment.output_currency}{network}."
@@ -143,7 +143,7 @@ def store_payment(session: Session, user_id: str, sent: NewPayment) -> Payment:
     return payment
 
 
-def _payment(session: Session, sent: NewPayment, made: Exchange, receiver: Recipient) -> Payment:
+def _payment(session: Session, sent: NewPayment, conversion: Exchange, receiver: Recipient) -> Payment:
     account, now = session.get_one(Account, receiver.user_id), current_time()
     # A sender has the same id in all payments of an account.
     sender_id = derived(f"sender:{account.user_id}:{sent.sender_email.casefold()}")
@@ -154,12 +154,12 @@ def _payment(session: Session, sent: NewPayment, made: Exchange, receiver: Recip
         organization_name=account.organization_name,
         sender=asdict(PaymentSender(sender_id, sent.sender_name, sent.sender_email, sent.wallet_address)),
         receiver={name: getattr(receiver, name) for name in _OF_RECEIVER},
-        **{name: getattr(made, name) for name in _OF_EXCHANGE},
-        input_amount=made.amount,
+        **{name: getattr(conversion, name) for name in _OF_EXCHANGE},
+        input_amount=conversion.amount,
         reason=sent.reason,
         description=sent.description,
-        blockchain=made.token.network,
-        payout_wallet=_payout_wallet(account.user_id, made.token),
+        blockchain=conversion.token.network,
+        payout_wallet=_payout_wallet(account.user_id, conversion.token),
         status=PENDING,
         created_at=now,
         updated_at=now,

@@ -103,18 +103,18 @@ def exchanged(token: Token, currency: str, rate: Decimal, amount: Decimal, *, bu
     return Exchange(token, currency, rate, kind, paid, received, amount, *of_fees, exact, output, cents)
 
 
-def in_currency(made: Exchange) -> dict[str, Decimal]:
+def in_currency(conversion: Exchange) -> dict[str, Decimal]:
     """The amount of a token and its fee in the currency, as fields of a quote."""
-    amount = rounded(EXACT.multiply(made.amount, made.rate_amount), made.currency, ROUND_DOWN)
-    fee = EXACT.subtract(amount, made.output_amount)
+    amount = rounded(EXACT.multiply(conversion.amount, conversion.rate_amount), conversion.currency, ROUND_DOWN)
+    fee = EXACT.subtract(amount, conversion.output_amount)
     return {"amount_in_currency": amount, "total_fee_amount_in_currency": fee}
 
 
-def is_within_daily_limit(session: Session, user_id: str, made: Exchange) -> bool:
+def is_within_daily_limit(session: Session, user_id: str, conversion: Exchange) -> bool:
     """Whether a payment of that amount would stay within today's limit."""
     midnight = current_time().replace(hour=0, minute=0, second=0, microsecond=0)
     today = select(func.sum(Payment.cents)).where(Payment.user_id == user_id, Payment.created_at >= midnight)
-    return int(session.scalar(today) or 0) + made.cents <= DAILY_LIMIT * 100
+    return int(session.scalar(today) or 0) + conversion.cents <= DAILY_LIMIT * 100
 
 
 def exchange(
@@ -139,7 +139,7 @@ def exchange(
     if rate is None:
         only = ", ".join(token.currencies)
         raise unspecified_refusal("conversion_refused", f"{token.id} is exchanged for {only} only.")
-    made = exchanged(token, currency, rate, in_units(amount_field, amount, input_currency), buys=is_purchase)
-    if made.total_received_amount <= 0 or made.output_amount <= 0:
+    conversion = exchanged(token, currency, rate, in_units(amount_field, amount, input_currency), buys=is_purchase)
+    if conversion.total_received_amount <= 0 or conversion.output_amount <= 0:
         raise Unusable(f"{amount_field} is so small that nothing of it would arrive; send more.")
-    return made
+    return conversion

@@ -162,7 +162,7 @@ def _is_wanted(recipient: Recipient, query: RecipientQuery) -> bool:
     return (
         is_like(recipient.country, query.country)
         and query.currency in {None, recipient.currency}
-        and (not searched or any(is_found(one.casefold(), searched) for one in (recipient.name, recipient.email)))
+        and (not searched or any(is_found(text.casefold(), searched) for text in (recipient.name, recipient.email)))
     )
 
 
@@ -233,8 +233,8 @@ def _removed(session: Session, account: Account, recipient_id: str) -> Recipient
 
 def find_recipient(session: Session, user_id: str, recipient_id: str) -> Recipient | None:
     """Find an account's recipient by its id, and lock it, so that nobody else changes or deletes it meanwhile."""
-    wanted = select(Recipient).where(Recipient.id == recipient_id, Recipient.user_id == user_id)
-    return session.scalar(wanted.with_for_update())
+    query = select(Recipient).where(Recipient.id == recipient_id, Recipient.user_id == user_id)
+    return session.scalar(query.with_for_update())
 
 
 def _get_recipient(session: Session, account: Account, recipient_id: str) -> Recipient:

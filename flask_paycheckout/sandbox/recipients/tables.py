@@ -74,7 +74,7 @@ def add_start_recipients(session: Session, account: Account, ids: Iterable[tuple
     of_account = {"user_id": account.user_id, "organization_id": account.organization_id}
     rows = []
     for position, (row, (recipient_id, bank_id)) in enumerate(zip(_RECIPIENTS, ids, strict=True), 1):
-        made = now - timedelta(days=COUNT + 1 - position)
-        own = {"id": recipient_id, "bank_id": bank_id, "account_name": row["name"], "created_at": made}
-        rows.append({**row, **of_account, **own, "updated_at": made})
+        created_at = now - timedelta(days=COUNT + 1 - position)
+        own = {"id": recipient_id, "bank_id": bank_id, "account_name": row["name"], "created_at": created_at}
+        rows.append({**row, **of_account, **own, "updated_at": created_at})
     insert_rows(session, Recipient, rows)

@@ -124,10 +124,10 @@ def _rows() -> Iterator[tuple[str, str, str, str]]:
 def _banks() -> Iterator[BankRecord]:
     rows = list(_rows())
     for number, (name, code, country, currency) in enumerate(rows):
-        identifier, made = derived(f"bank:{code}"), _FIRST_ADDED + timedelta(days=number)
+        identifier, created_at = derived(f"bank:{code}"), _FIRST_ADDED + timedelta(days=number)
         # In another order than created_at, so that the two ways of sorting differ.
-        changed = _FIRST_ADDED + timedelta(days=400 + number * 37 % len(rows))
-        yield BankRecord(identifier, identifier, name, code, country, currency, made, changed, 0)
+        updated_at = _FIRST_ADDED + timedelta(days=400 + number * 37 % len(rows))
+        yield BankRecord(identifier, identifier, name, code, country, currency, created_at, updated_at, 0)
 
 
 BANKS = tuple(_banks())

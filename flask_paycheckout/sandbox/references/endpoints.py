@@ -122,7 +122,7 @@ def list_currencies() -> list[CurrencyRecord]:
 
 def _currency(country: Country) -> CurrencyRecord:
     identifier = derived(f"currency:{country.code}")
-    needs = {f"require_{one}": one in country.needs for one in _NEEDED}
+    needs = {f"require_{detail}": detail in country.needs for detail in _NEEDED}
     return CurrencyRecord.of(
         country,
         own_id=identifier,

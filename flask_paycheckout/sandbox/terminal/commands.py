@@ -26,11 +26,11 @@ from flask_paycheckout.sandbox.terminal.connection import (
     TOKEN_VARIABLE,
     URL_VARIABLE,
     WRONG_USE,
+    Arguments,
     CommandFailed,
     Connection,
     Event,
-    Given,
-    Shown,
+    Result,
     event,
     fields,
     follow,
@@ -49,15 +49,15 @@ from flask_paycheckout.sandbox.world.exact_json import read_json, write_json
 from flask_paycheckout.sandbox.world.money import rows_of
 
 PROGRAM = "python -m flask_paycheckout.sandbox"
-CarryOut = Callable[[Connection, Given], Shown]
+CarryOut = Callable[[Connection, Arguments], Result]
 
 
 def duration(text: str) -> float:
     """The seconds of `90`, `90s`, `15m`, `2h` or `1d`. :raises BadParameter: it is none of these."""
-    read = seconds_of(text)
-    if isinstance(read, str):
+    seconds = seconds_of(text)
+    if isinstance(seconds, str):
         raise click.BadParameter(f"{text!r} is no duration; write 90s, 15m, 2h or 1d")
-    return float(read)
+    return float(seconds)
 
 
 def change_of(text: str) -> tuple[str, str]:
@@ -70,7 +70,7 @@ def change_of(text: str) -> tuple[str, str]:
 
 def _changes(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[str]:
     """The changes of a switch that begin with an incomplete word."""
-    every = (f"{one.name}={value}" for one in ASSUMPTIONS for value in one.values)
+    every = (f"{unknown.name}={value}" for unknown in ASSUMPTIONS for value in unknown.values)
     return [change for change in every if change.startswith(incomplete)]
 
 
@@ -97,8 +97,8 @@ def options(table: str) -> list[click.Option]:
 def _option(name: str, value: str, default: str, help: str) -> click.Option:  # noqa: A002
     if not value:
         return option(name, **FLAG, help=help)
-    shown = {"default": default, "show_default": True} if default else {}
-    return option(name, metavar=value, type=_TYPES.get(value), help=help, **shown)
+    defaults = {"default": default, "show_default": True} if default else {}
+    return option(name, metavar=value, type=_TYPES.get(value), help=help, **defaults)
 
 
 COMMON = options("""
@@ -110,18 +110,20 @@ FIELD = options("--field NAME | | Print this field alone, such as id or deposit.
 
 
 def _command(name: str, help: str, carry_out: CarryOut, *parameters: click.Parameter) -> click.Command:  # noqa: A002
-    def callback(field: str | None, **given: Any) -> str | int:
+    def callback(field: str | None, **arguments: Any) -> str | int:
         outer = click.get_current_context().find_root().params
-        given |= {key: given[key] or outer.get(key) for key in ("url", "control_token", "json")}
-        token = given["control_token"] or os.environ.get(TOKEN_VARIABLE, "")
+        arguments |= {key: arguments[key] or outer.get(key) for key in ("url", "control_token", "json")}
+        token = arguments["control_token"] or os.environ.get(TOKEN_VARIABLE, "")
         if not token:
             remedy = f"set {TOKEN_VARIABLE} to the one that the sandbox printed at its start."
             raise CommandFailed(f"The control token is missing: {remedy}", NOT_ALLOWED)
-        shown = carry_out(Connection(given["url"] or os.environ.get(URL_VARIABLE) or DEFAULT_URL, token), given)
-        if isinstance(shown, int):
-            return shown
-        answer, text = shown
-        if given["json"]:
+        result = carry_out(
+            Connection(arguments["url"] or os.environ.get(URL_VARIABLE) or DEFAULT_URL, token), arguments
+        )
+        if isinstance(result, int):
+            return result
+        answer, text = result
+        if arguments["json"]:
             return write_json(answer)
         return text if field is None else value_of(answer, field)
 
@@ -134,59 +136,59 @@ _OPTIONS = {"payment_method": "method"}
 """The options whose name differs from their field's name."""
 
 
-def _command_of(made: ControlCall) -> click.Command:
+def _command_of(declared: ControlCall) -> click.Command:
     """The command that makes a call."""
-    *_, name = _ARGUMENT.sub("", made.usage).split()
-    arguments = [argument(place, required=bracket == "<") for bracket, place in _ARGUMENT.findall(made.usage)]
-    known = {one.name for one in arguments}
-    return _command(name, made.summary, partial(_make, made), *arguments, *_fields_as_options(made, known))
+    *_, name = _ARGUMENT.sub("", declared.usage).split()
+    arguments = [argument(place, required=bracket == "<") for bracket, place in _ARGUMENT.findall(declared.usage)]
+    named = {parameter.name for parameter in arguments}
+    return _command(name, declared.summary, partial(_make, declared), *arguments, *_fields_as_options(declared, named))
 
 
-def _fields_as_options(made: ControlCall, known: Container[str | None]) -> list[click.Option]:
-    """An option for each field of a call that is not known."""
-    named = {field: _OPTIONS.get(field.attribute, field.attribute.replace("_", "-")) for field in made.fields}
+def _fields_as_options(declared: ControlCall, excluded: Container[str | None]) -> list[click.Option]:
+    """An option for each field of a call that is not excluded."""
+    names = {field: _OPTIONS.get(field.attribute, field.attribute.replace("_", "-")) for field in declared.fields}
     return [
         option(f"--{name}", field.attribute, help=f"{field.meta.description}.")
-        for field, name in named.items()
-        if field.attribute not in known
+        for field, name in names.items()
+        if field.attribute not in excluded
     ]
 
 
-def _make(made: ControlCall, sandbox: Connection, given: Given) -> Shown:
-    path = _IN_PATH.sub(lambda place: segment(given[place[1]]), made.path)
-    sent = {
+def _make(declared: ControlCall, sandbox: Connection, arguments: Arguments) -> Result:
+    path = _IN_PATH.sub(lambda place: segment(arguments[place[1]]), declared.path)
+    values = {
         field.name: field.parse(value) if isinstance(value, str) else value
-        for field in made.fields
-        if (value := given[field.attribute]) is not None and f"<{field.attribute}>" not in made.path
+        for field in declared.fields
+        if (value := arguments[field.attribute]) is not None and f"<{field.attribute}>" not in declared.path
     }
-    answer = sandbox.call(made.method, path, sent)
-    names = made.shown.split()
+    answer = sandbox.call(declared.method, path, values)
+    names = declared.shown.split()
     if isinstance(answer, list):
         return answer, table(answer, names)
     return answer, fields({name.rpartition(".")[2]: value_of(answer, name) or None for name in names or answer})
 
 
-def _fault(sandbox: Connection, given: Given) -> Shown:
-    method = "DELETE" if given["clear"] else "POST" if given["operation"] else "GET"
-    return _make(CALLS[f"{method} /faults"], sandbox, given)
+def _fault(sandbox: Connection, arguments: Arguments) -> Result:
+    method = "DELETE" if arguments["clear"] else "POST" if arguments["operation"] else "GET"
+    return _make(CALLS[f"{method} /faults"], sandbox, arguments)
 
 
-def _unknowns(sandbox: Connection, given: Given) -> Shown:
-    asked = dict(given["changes"])
-    if given["clear"]:
-        listed = sandbox.call("DELETE", "unknowns")
-    elif asked:
-        listed = [one for one in sandbox.call("POST", "unknowns", asked) if one["name"] in asked]
+def _unknowns(sandbox: Connection, arguments: Arguments) -> Result:
+    changes = dict(arguments["changes"])
+    if arguments["clear"]:
+        switches = sandbox.call("DELETE", "unknowns")
+    elif changes:
+        switches = [switch for switch in sandbox.call("POST", "unknowns", changes) if switch["name"] in changes]
     else:
-        listed = sandbox.call("GET", "unknowns")
-    return listed, table(listed, ("name", "value", "startValue", "default", "alternatives"))
+        switches = sandbox.call("GET", "unknowns")
+    return switches, table(switches, ("name", "value", "startValue", "default", "alternatives"))
 
 
-def _call(sandbox: Connection, given: Given) -> Shown:
+def _call(sandbox: Connection, arguments: Arguments) -> Result:
     """Send a call of the service, signed by an account, and print the answer as it is."""
-    account = sandbox.call("GET", f"accounts/{segment(given['account'] or 'default')}")
-    body = (given["data"] or "").encode()
-    status, content = sandbox.signed(given["method"].upper(), given["path"], body, account)
+    account = sandbox.call("GET", f"accounts/{segment(arguments['account'] or 'default')}")
+    body = (arguments["data"] or "").encode()
+    status, content = sandbox.signed(arguments["method"].upper(), arguments["path"], body, account)
     sys.stdout.buffer.write(content.rstrip(b"\n") + b"\n")
     sys.stdout.flush()
     with suppress(ValueError, AttributeError):
@@ -195,18 +197,20 @@ def _call(sandbox: Connection, given: Given) -> Shown:
     return REFUSED if status >= 400 else 0
 
 
-def _tail(sandbox: Connection, given: Given) -> Shown:
-    status = str(given["status"] or "").lower()
+def _tail(sandbox: Connection, arguments: Arguments) -> Result:
+    status = str(arguments["status"] or "").lower()
 
-    def is_wanted(one: Event) -> bool:
-        outcome = str(one["outcome"])
+    def is_wanted(entry: Event) -> bool:
+        outcome = str(entry["outcome"])
         is_class = status.endswith("xx") and outcome[:1] == status[:1] and outcome.isdigit()
-        is_right = given["kind"] in {None, one["kind"]} and (given["path"] or "") in one["text"]
+        is_right = arguments["kind"] in {None, entry["kind"]} and (arguments["path"] or "") in entry["text"]
         return is_right and (status in {"", outcome} or is_class)
 
     with suppress(KeyboardInterrupt):
-        for one in follow(sandbox, given["last"], given["account"], given["seconds"], is_wanted=is_wanted):
-            click.echo(write_json(one) if given["json"] else event(one))
+        for entry in follow(
+            sandbox, arguments["last"], arguments["account"], arguments["seconds"], is_wanted=is_wanted
+        ):
+            click.echo(write_json(entry) if arguments["json"] else event(entry))
     return 0
 
 
@@ -228,9 +232,9 @@ class CommandLine(click.Group):
 
 def _commands() -> Iterable[click.Command]:
     """All commands."""
-    named = sorted((one for one in CALLS.values() if one.usage), key=lambda one: one.usage.split()[0])
-    for name, calls in groupby(named, key=lambda one: one.usage.split()[0]):
-        commands = [_command_of(one) for one in calls]
+    sorted_calls = sorted((call for call in CALLS.values() if call.usage), key=lambda call: call.usage.split()[0])
+    for name, calls in groupby(sorted_calls, key=lambda call: call.usage.split()[0]):
+        commands = [_command_of(call) for call in calls]
         yield (
             CommandLine(name, commands=commands, help=f"lists, makes and removes {name}")
             if len(commands) > 1
@@ -280,16 +284,20 @@ def _commands() -> Iterable[click.Command]:
 
 
 @click.pass_context
-def _serve(context: click.Context, /, **given: Any) -> str | int:
+def _serve(context: click.Context, /, **arguments: Any) -> str | int:
     if context.invoked_subcommand is not None:
         return 0
-    if given["list_unknowns"]:
-        return json.dumps([asdict(one) for one in ASSUMPTIONS], indent=2) if given["json"] else assumptions_as_text()
+    if arguments["list_unknowns"]:
+        return (
+            json.dumps([asdict(unknown) for unknown in ASSUMPTIONS], indent=2)
+            if arguments["json"]
+            else assumptions_as_text()
+        )
     # Imported here because the command that serves needs these names.
     from flask_paycheckout.sandbox.command import serve
 
     with suppress(KeyboardInterrupt):
-        return serve(**given)
+        return serve(**arguments)
     return 0
 
 
@@ -332,9 +340,9 @@ cli = CommandLine(
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Serve a sandbox, or carry out one command; returns the exit code of the process."""
-    given = sys.argv[1:] if arguments is None else list(arguments)
+    words = sys.argv[1:] if arguments is None else list(arguments)
     try:
-        result = cli.main(given, PROGRAM, standalone_mode=False)
+        result = cli.main(words, PROGRAM, standalone_mode=False)
         if isinstance(result, str):
             click.echo(result)
         return result if isinstance(result, int) else 0
@@ -342,12 +350,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         # The reading program, such as `head`, has ended. The interpreter would report an error when it flushes.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
-    except click.UsageError as wrong:
-        failed = CommandFailed(wrong.format_message(), WRONG_USE)
-    except CommandFailed as wrong:
-        failed = wrong
+    except click.UsageError as error:
+        failed = CommandFailed(error.format_message(), WRONG_USE)
+    except CommandFailed as error:
+        failed = error
     except click.Abort:
         return 130
-    told = write_json({"error": str(failed), "exitCode": failed.code}) if "--json" in given else str(failed)
-    click.echo(told, err=True)
+    message = write_json({"error": str(failed), "exitCode": failed.code}) if "--json" in words else str(failed)
+    click.echo(message, err=True)
     return failed.code

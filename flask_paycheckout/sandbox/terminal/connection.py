@@ -23,8 +23,8 @@ _KINDS = {"http": HTTPConnection, "https": HTTPSConnection}
 REFUSED, WRONG_USE, NOT_REACHED, NOT_ALLOWED = 1, 2, 3, 4
 """Exit codes besides 0."""
 
-Given = Mapping[str, Any]
-Shown = tuple[Any, str] | int
+Arguments = Mapping[str, Any]
+Result = tuple[Any, str] | int
 """The answer of a command for programs and for people; or the exit code, when the command has printed by itself."""
 
 
@@ -53,7 +53,7 @@ class Connection:
             raise CommandFailed(f"--url {url!r} is no http or https address of a sandbox.", WRONG_USE)
         self._token = token
 
-    def call(self, method: str, path: str, sent: Given | bytes = b"") -> Any:
+    def call(self, method: str, path: str, sent: Arguments | bytes = b"") -> Any:
         """The answer of a call, as JSON with exact numbers."""
         content = self.fetch(method, path, sent)
         try:
@@ -61,7 +61,7 @@ class Connection:
         except ValueError:
             raise self._no_sandbox() from None
 
-    def fetch(self, method: str, path: str, sent: Given | bytes = b"") -> bytes:
+    def fetch(self, method: str, path: str, sent: Arguments | bytes = b"") -> bytes:
         """The answer of a call as it is.
 
         :param sent: fields: the query of GET and DELETE, else the body; or the body as it is.
@@ -78,7 +78,7 @@ class Connection:
 
     def signed(self, method: str, path: str, body: bytes, account: Mapping[str, str]) -> tuple[int, bytes]:
         """The HTTP status and the answer of a call of the service, with both credentials of an account."""
-        switches = {one["name"]: one["value"] for one in self.call("GET", "unknowns")}
+        switches = {switch["name"]: switch["value"] for switch in self.call("GET", "unknowns")}
         formula, path = switches["signature_formula"], path.lstrip("/")
         timestamp = timestamp_of(time.time(), switches["timestamp_unit"])
         headers = {"X-Client-ID": account["clientId"], "X-Timestamp": timestamp}
@@ -97,8 +97,8 @@ class Connection:
         try:
             headers = {"Content-Type": "application/json", **headers}
             return send(self.url, method, self._target(path), headers, sent)
-        except (OSError, HTTPException, UnicodeError) as wrong:
-            reason = str(getattr(wrong, "strerror", None) or str(wrong) or type(wrong).__name__).lower()
+        except (OSError, HTTPException, UnicodeError) as error:
+            reason = str(getattr(error, "strerror", None) or str(error) or type(error).__name__).lower()
             remedy = "Start one with python -m flask_paycheckout.sandbox, or give its --url."
             raise CommandFailed(f"No sandbox answers at {self.url} ({reason}). {remedy}", NOT_REACHED) from None
 
@@ -143,19 +143,19 @@ def follow(
     account: str | None = None,
     seconds: float | None = None,
     *,
-    is_wanted: Callable[[Event], bool] = lambda one: True,
+    is_wanted: Callable[[Event], bool] = lambda event: True,
     sleep: Callable[[float], None] = time.sleep,
 ) -> Generator[Event, None, None]:
     """Yield the newest events, then further ones as they happen, for this number of seconds."""
     until = time.monotonic() + (inf if seconds is None else seconds)
-    asked = {"last": MAX_EVENTS} | ({} if account is None else {"account": account})
-    answer = connection.call("GET", "events", asked)
+    query = {"last": MAX_EVENTS} | ({} if account is None else {"account": account})
+    answer = connection.call("GET", "events", query)
     newest = list(filter(is_wanted, answer["events"]))
     yield from newest[max(0, len(newest) - last) :]
     while time.monotonic() < until:
         if not answer["more"]:
             sleep(max(0.0, min(_PAUSE, until - time.monotonic())))
-        answer = connection.call("GET", "events", asked | {"after": answer["cursor"]})
+        answer = connection.call("GET", "events", query | {"after": answer["cursor"]})
         yield from filter(is_wanted, answer["events"])
 
 
@@ -170,10 +170,10 @@ def table(rows: Sequence[dict[str, Any]], columns: Sequence[str]) -> str:
     )
 
 
-def fields(shown: dict[str, Any]) -> str:
+def fields(values: dict[str, Any]) -> str:
     """One line for each field."""
-    width = max(map(len, shown), default=0)
-    return "\n".join(f"{name:<{width}}  {_cell(value)}" for name, value in shown.items())
+    width = max(map(len, values), default=0)
+    return "\n".join(f"{name:<{width}}  {_cell(value)}" for name, value in values.items())
 
 
 def value_of(answer: Any, field: str) -> str:
@@ -185,10 +185,17 @@ def value_of(answer: Any, field: str) -> str:
     return write_json(answer) if isinstance(answer, dict | list) else "" if answer is None else plain(str(answer))
 
 
-def event(one: Event) -> str:
+def event(entry: Event) -> str:
     """An event of the feed as one line."""
-    moment = str(one["at"]).partition("T")[2].removesuffix("Z")
-    parts = (moment, f"{one['kind']:<12}", f"{one['outcome']:<10}", one["about"] or "", one["text"], one["detail"])
+    moment = str(entry["at"]).partition("T")[2].removesuffix("Z")
+    parts = (
+        moment,
+        f"{entry['kind']:<12}",
+        f"{entry['outcome']:<10}",
+        entry["about"] or "",
+        entry["text"],
+        entry["detail"],
+    )
     return "  ".join(plain(str(part)) for part in parts if part)
 
 

@@ -27,14 +27,14 @@ def read_transfer_proof(session: Session, account: Account, disbursement_id: str
 def proof_of(session: Session, user_id: str, disbursement_id: str) -> Response:
     """The transfer proof of an account's disbursement. :raises Refusal: there is none, or none yet."""
     settle_due(session)
-    found = find_fiat(session, user_id, disbursement_id)
-    if found is None:
+    disbursement = find_fiat(session, user_id, disbursement_id)
+    if disbursement is None:
         raise Refusal(404, "Disbursement not found")
-    if found.status != COMPLETED:
+    if disbursement.status != COMPLETED:
         raise unspecified_refusal("report_of_unfinished", "There is a transfer proof once the status is completed.")
     # Imported here because the PDF library takes longer to load than the rest of the sandbox.
     from flask_paycheckout.sandbox.transfer_proofs.document import transfer_proof
 
-    file_name = f"disbursement-{found.disbursement_id}.pdf"
+    file_name = f"disbursement-{disbursement.disbursement_id}.pdf"
     headers = {"Content-Disposition": f'attachment; filename="{file_name}"'}
-    return Response(transfer_proof(found), headers=headers, content_type=_PDF)
+    return Response(transfer_proof(disbursement), headers=headers, content_type=_PDF)

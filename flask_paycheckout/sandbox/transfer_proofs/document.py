@@ -19,46 +19,46 @@ _WIDTHS = (1, 3)
 """The widths of the columns, in proportion."""
 
 
-def transfer_proof(made: FiatDisbursement) -> bytes:
+def transfer_proof(disbursement: FiatDisbursement) -> bytes:
     """The proof as a PDF; the same disbursement always gives the same bytes."""
     pdf = FPDF()
-    pdf.set_creation_date(made.updated_at)
-    pdf.set_title(f"Transfer proof {made.disbursement_id}")
+    pdf.set_creation_date(disbursement.updated_at)
+    pdf.set_title(f"Transfer proof {disbursement.disbursement_id}")
     pdf.set_lang("en")
     # Otherwise `{nb}` in a name or note would be printed as the number of pages.
     pdf.alias_nb_pages(None)  # type: ignore[arg-type]  # as its documentation says
     pdf.add_page()
     pdf.set_font(_FONT, "B", 18)
-    pdf.cell(text=_printable(f"Transfer of {_money(made.amount, made.currency)}"))
+    pdf.cell(text=_printable(f"Transfer of {_money(disbursement.amount, disbursement.currency)}"))
     pdf.ln(14)
     pdf.set_font(_FONT, size=10)
     with pdf.table(col_widths=_WIDTHS, first_row_as_headings=False, text_align="L", padding=1) as table:
-        for row in _rows(made):
+        for row in _rows(disbursement):
             table.row([_printable(cell) for cell in row])
     pdf.ln(6)
     pdf.cell(text="Issued by the payments sandbox. No real money was moved.")
     return bytes(pdf.output())
 
 
-def _rows(made: FiatDisbursement) -> list[tuple[str, str]]:
-    bank = made.recipient.bank
+def _rows(disbursement: FiatDisbursement) -> list[tuple[str, str]]:
+    bank = disbursement.recipient.bank
     rows = [
-        ("Name", made.recipient.name),
-        ("E-mail", made.recipient.email),
+        ("Name", disbursement.recipient.name),
+        ("E-mail", disbursement.recipient.email),
         ("Account name", bank.account_name),
         ("Account number", bank.account_number),
         ("Bank", f"{bank.bank_name} ({bank.bank_code})"),
         ("Country", bank.country),
-        ("Disbursement", made.disbursement_id),
-        ("Group", made.group_id),
-        ("Reference", made.reference),
-        ("Note", made.note),
-        ("Amount", _money(made.amount, made.currency)),
-        ("Fee", _money(made.fee_amount, made.currency)),
-        ("Total", _money(total([made.amount, made.fee_amount]), made.currency)),
-        ("Requested", _moment(made.created_at)),
-        ("Completed", _moment(made.updated_at)),
-        *((entry.activity, _moment(entry.moment)) for entry in made.activity_history[-_MAX_ACTIVITIES:]),
+        ("Disbursement", disbursement.disbursement_id),
+        ("Group", disbursement.group_id),
+        ("Reference", disbursement.reference),
+        ("Note", disbursement.note),
+        ("Amount", _money(disbursement.amount, disbursement.currency)),
+        ("Fee", _money(disbursement.fee_amount, disbursement.currency)),
+        ("Total", _money(total([disbursement.amount, disbursement.fee_amount]), disbursement.currency)),
+        ("Requested", _moment(disbursement.created_at)),
+        ("Completed", _moment(disbursement.updated_at)),
+        *((entry.activity, _moment(entry.moment)) for entry in disbursement.activity_history[-_MAX_ACTIVITIES:]),
     ]
     return [(label, " ".join(value.split())) for label, value in rows if value is not None]
 

@@ -39,13 +39,13 @@ class CallRefused(Exception):
 
 def check_host() -> None:
     """Refuse unknown host names, because a hostile page can let its own name resolve to this machine."""
-    sent = request.headers.get("Host", "")
+    header = request.headers.get("Host", "")
     # Other parsers could read any other form differently.
-    name = host_of(f"//{sent}") if _HOST.fullmatch(sent) else ""
+    name = host_of(f"//{header}") if _HOST.fullmatch(header) else ""
     if name not in world().hosts and not _BELOW_LOCALHOST.fullmatch(name):
-        said = (name or sent)[:100]
+        host = (name or header)[:100]
         raise CallRefused(
-            400, "Host", f"is {said!r}, which this sandbox does not answer to", "Use localhost, or --allow-host."
+            400, "Host", f"is {host!r}, which this sandbox does not answer to", "Use localhost, or --allow-host."
         )
 
 

@@ -42,9 +42,9 @@ class SandboxApp(Flask):
 
     def register_blueprints(self, blueprints: Iterable[Blueprint]) -> None:
         """Register the sandbox's blueprints, always the same ones; only the first app of a process adds their rules."""
-        known = SandboxApp._rules_of_all
-        if known is not None:
-            self.url_map, self._adds_rules = known, False
+        shared = SandboxApp._rules_of_all
+        if shared is not None:
+            self.url_map, self._adds_rules = shared, False
         for blueprint in blueprints:
             self.register_blueprint(blueprint)
         self._adds_rules = self._shares_rules = True
@@ -64,8 +64,8 @@ class SandboxApp(Flask):
                 self.view_functions[endpoint] = view_func
             return
         if self._shares_rules:
-            own = [known.empty() for known in self.url_map.iter_rules()]
-            self.url_map, self._shares_rules = Map(own, merge_slashes=self.url_map.merge_slashes), False
+            rules = [existing.empty() for existing in self.url_map.iter_rules()]
+            self.url_map, self._shares_rules = Map(rules, merge_slashes=self.url_map.merge_slashes), False
         super().add_url_rule(rule, endpoint, view_func, provide_automatic_options, **options)
 
     def handle_exception(self, e: Exception) -> Response:
@@ -80,13 +80,13 @@ def holding() -> Iterator[None]:
 
     :raises TooManyHeld: on entering, when too many calls wait already.
     """
-    places = world().held
-    if not places.acquire(blocking=False):
+    slots = world().held
+    if not slots.acquire(blocking=False):
         raise TooManyHeld
     try:
         yield
     finally:
-        places.release()
+        slots.release()
 
 
 def drop_connection(why: str) -> None:

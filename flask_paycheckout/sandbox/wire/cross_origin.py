@@ -46,8 +46,8 @@ def is_for_every_page() -> bool:
 
 def is_noise() -> bool:
     """Whether any page could have sent this request: a quote from elsewhere, for no account that is known."""
-    said = "Origin" in request.headers or request.headers.get("Sec-Fetch-Site", "none") not in _OWN
-    return said and is_for_every_page() and "account" not in g
+    is_from_page = "Origin" in request.headers or request.headers.get("Sec-Fetch-Site", "none") not in _OWN
+    return is_from_page and is_for_every_page() and "account" not in g
 
 
 def preflight() -> Response | None:

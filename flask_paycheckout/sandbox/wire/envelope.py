@@ -44,13 +44,13 @@ class Record(msgspec.Struct, rename="camel"):
     """Base of all records. Amounts are `Decimal`, times `Timestamp`."""
 
     @classmethod
-    def of(cls, *sources: object, **given: Any) -> Self:
+    def of(cls, *sources: object, **values: Any) -> Self:
         """Make a record from some objects: each field is the attribute of that name of the first object that has it.
 
-        :param given: fields that have another value.
+        :param values: the fields with another value.
         """
         names = cls.__struct_fields__
-        return cls(**{name: given[name] if name in given else _attribute(sources, name) for name in names})
+        return cls(**{name: values[name] if name in values else _attribute(sources, name) for name in names})
 
     @classmethod
     def of_all(cls, sources: Iterable[object]) -> list[Self]:
@@ -59,7 +59,7 @@ class Record(msgspec.Struct, rename="camel"):
 
 
 def _attribute(sources: tuple[object, ...], name: str) -> Any:
-    return getattr(next((one for one in sources[:-1] if hasattr(one, name)), sources[-1]), name)
+    return getattr(next((source for source in sources[:-1] if hasattr(source, name)), sources[-1]), name)
 
 
 def iso(moment: datetime) -> str:
@@ -72,12 +72,12 @@ def to_wire(value: Any) -> Any:
     if type(value) in _PLAIN:
         return value
     if isinstance(value, msgspec.Struct):
-        shown = ((field, getattr(value, field.name)) for field in _fields_of(type(value)))
-        return {field.encode_name: to_wire(held) for field, held in shown if not _is_left_out(field, held)}
+        values = ((field, getattr(value, field.name)) for field in _fields_of(type(value)))
+        return {field.encode_name: to_wire(inner) for field, inner in values if not _is_left_out(field, inner)}
     if isinstance(value, Mapping):
-        return {name: to_wire(held) for name, held in value.items()}
+        return {name: to_wire(inner) for name, inner in value.items()}
     if isinstance(value, list | tuple):
-        return [to_wire(held) for held in value]
+        return [to_wire(inner) for inner in value]
     return iso(value) if isinstance(value, datetime) else value
 
 

@@ -90,8 +90,8 @@ def number_of(text: str) -> Decimal | str:
 
 def seconds_of(text: str) -> Decimal | str:
     """The seconds of `90`, `90s`, `15m`, `2h` or `1d`; any other text unchanged."""
-    read = _DURATION.fullmatch(text)
-    return text if read is None else Decimal(read[1]) * _UNITS[read[2]]
+    match = _DURATION.fullmatch(text)
+    return text if match is None else Decimal(match[1]) * _UNITS[match[2]]
 
 
 def number(
@@ -208,7 +208,7 @@ class DeclaredField(msgspec.Struct, frozen=True):
             raise FieldError(f"{place} must be {self.meta.description}.{did_you_mean(str(value), words)}")
         if self.item is None:
             return value
-        return [load_object(self.item, held, f"{place}[{at}].") for at, held in enumerate(value)]
+        return [load_object(self.item, element, f"{place}[{index}].") for index, element in enumerate(value)]
 
 
 def _counted(value: Any) -> Any:
@@ -222,16 +222,16 @@ def declared_fields(shape: type) -> tuple[DeclaredField, ...]:
     """The fields of a declared request, with their names on the wire."""
     return tuple(
         DeclaredField(
-            *(one.name, one.encode_name, one.required, *_kind_of(one.type)),
-            default=None if one.default is msgspec.NODEFAULT else one.default,
+            *(field.name, field.encode_name, field.required, *_kind_of(field.type)),
+            default=None if field.default is msgspec.NODEFAULT else field.default,
         )
-        for one in fields(shape)
+        for field in fields(shape)
     )
 
 
 def _kind_of(annotation: Any) -> tuple[Any, Any, Meta]:
     if type(None) in get_args(annotation):
-        [annotation] = [one for one in get_args(annotation) if one is not type(None)]
+        [annotation] = [option for option in get_args(annotation) if option is not type(None)]
     if not hasattr(annotation, "__metadata__"):
         return annotation, None, Meta()
     kind, meta = get_args(annotation)

@@ -93,14 +93,14 @@ def document(
     paths: dict[str, dict[str, Any]] = {}
     with app.app_context():
         for path, method, endpoint, declared in operations(app, control=control):
-            written = writer.operation(path, endpoint, app.view_functions[endpoint], declared)
-            paths.setdefault(path, {})[method.lower()] = written
-    tags = {tag: told for name, (tag, told) in _TAGS.items() if control is (name == "control")}
+            description = writer.operation(path, endpoint, app.view_functions[endpoint], declared)
+            paths.setdefault(path, {})[method.lower()] = description
+    tags = {tag: text for name, (tag, text) in _TAGS.items() if control is (name == "control")}
     if webhooks:
         tags[_WEBHOOKS] = "What the service sends to the merchant."
     headers = _CONTROL_HEADERS if control else _SIGNATURE_HEADERS
     schemes: dict[str, Any] = {
-        name: {"type": "apiKey", "in": "header", "name": name, "description": told} for name, told in headers.items()
+        name: {"type": "apiKey", "in": "header", "name": name, "description": text} for name, text in headers.items()
     }
     info = {"version": "1", "license": {"name": "MIT", "identifier": "MIT"}, "contact": {"name": "flask_paycheckout"}}
     title = "Control interface of the payments sandbox" if control else "Payments service (sandbox)"
@@ -108,9 +108,9 @@ def document(
         "openapi": "3.1.0",
         "info": {"title": title, "description": _ABOUT[control]} | info,
         "servers": [{"url": here.base_url}],
-        "tags": [{"name": tag, "description": told} for tag, told in tags.items()],
+        "tags": [{"name": tag, "description": text} for tag, text in tags.items()],
         "paths": dict(sorted(paths.items())),
-        "webhooks": {event: {"post": writer.webhook(event, sent)} for event, sent in (webhooks or {}).items()},
+        "webhooks": {event: {"post": writer.webhook(event, shape)} for event, shape in (webhooks or {}).items()},
         "components": {
             "schemas": dict(sorted(writer.schemas.kept.items())),
             "securitySchemes": schemes if control else schemes | {"Authorization": _TOKEN},
@@ -171,7 +171,8 @@ class _Writer:
         summary, _, description = inspect.cleandoc(view.__doc__ or "").partition("\n")
         variable = {"in": "path", "required": True, "description": "An identifier.", "schema": TEXT | {"minLength": 1}}
         variables = (
-            {"name": one} | variable | _shown(example.get("path", {}), one) for one in re.findall(r"{(\w+)}", path)
+            {"name": variable_name} | variable | _shown(example.get("path", {}), variable_name)
+            for variable_name in re.findall(r"{(\w+)}", path)
         )
         written = {
             "operationId": name,
@@ -189,17 +190,21 @@ class _Writer:
         return written
 
     def _query_parameters(self, declared: Operation, example: Any) -> Iterator[dict[str, Any]]:
-        shown = self.examples.get("parameters", {}) | example
+        values = self.examples.get("parameters", {}) | example
         for field in () if declared.query is None else declared_fields(declared.query):
             schema = self.schemas.of(field.annotated)
             schema |= {} if field.default is None else {"default": field.default}
-            told = {"description": f"{str(field.meta.description).capitalize()}.", "schema": schema}
-            yield {"name": field.name, "in": "query", "required": field.is_required} | told | _shown(shown, field.name)
+            description = {"description": f"{str(field.meta.description).capitalize()}.", "schema": schema}
+            yield (
+                {"name": field.name, "in": "query", "required": field.is_required}
+                | description
+                | _shown(values, field.name)
+            )
 
     def _security(self, declared: Operation) -> list[dict[str, list[str]]]:
         schemes = _SECURITY[declared.credentials]
         if declared.credentials in _TWO_SCHEMES and self.unknowns["access_scheme"] == "either":
-            schemes = [scheme for one in _TWO_SCHEMES for scheme in _SECURITY[one]]
+            schemes = [scheme for kind in _TWO_SCHEMES for scheme in _SECURITY[kind]]
         is_off = schemes != _SECURITY[Credentials.ACCESS_TOKEN] and self.unknowns["signature"] == "off"
         if schemes and (declared.client_id_alone or is_off):
             schemes = [*schemes, {"X-Client-ID": []}]

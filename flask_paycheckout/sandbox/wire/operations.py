@@ -94,12 +94,12 @@ def read_texts(shape: type[Shape], texts: MultiDict[str, str], *, keeps_empty: b
     """
     kinds = {field.name: field for field in declared_fields(shape)}
     sent: dict[str, Any] = {}
-    for name, given in texts.lists():
+    for name, values in texts.lists():
         field = kinds.get(name)
-        if field is not None and len(given) > 1:
+        if field is not None and len(values) > 1:
             raise FieldError(f"{name} must be given once.")
-        if field is None or given[0] or field.is_required or keeps_empty:
-            sent[name] = given[0] if field is None else field.parse(given[0])
+        if field is None or values[0] or field.is_required or keeps_empty:
+            sent[name] = values[0] if field is None else field.parse(values[0])
     return load_object(shape, sent)
 
 

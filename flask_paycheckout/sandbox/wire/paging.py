@@ -29,8 +29,8 @@ def is_like(value: str | None, text: str | None) -> bool:
     """Whether a value passes a filter, in any case: as a whole or in part, as the unknown `text_filters` says."""
     if text is None:
         return True
-    wanted, held = text.casefold(), (value or "").casefold()
-    return wanted in held if assumption("text_filters") == "part" else wanted == held
+    folded_text, folded_value = text.casefold(), (value or "").casefold()
+    return folded_text in folded_value if assumption("text_filters") == "part" else folded_text == folded_value
 
 
 def is_between(value: Decimal, minimum: Decimal | None, maximum: Decimal | None) -> bool:
@@ -113,9 +113,9 @@ def page_of(
     )
 
 
-def _allowed_limit(asked: int) -> int:
+def _allowed_limit(limit: int) -> int:
     """The page size, limited to the maximum. :raises FieldError: larger ones are refused."""
     maximum = int(assumption("limit_maximum"))
-    if asked > maximum and assumption("limit_above_maximum") == "refused":
+    if limit > maximum and assumption("limit_above_maximum") == "refused":
         raise FieldError(f"limit must be at most {maximum}.")
-    return min(asked, maximum)
+    return min(limit, maximum)

@@ -36,8 +36,8 @@ class Schemas:
         # Each member of a union on its own, because msgspec makes no schema of a union of records.
         kinds = get_args(kind) if isinstance(kind, UnionType) else (kind,)
         schemas, components = msgspec.json.schema_components(kinds, ref_template=_REFERENCE)
-        for name, held in components.items():
-            self._keep_adapted(_plain(name), self._adapt(held))
+        for name, component in components.items():
+            self._keep_adapted(_plain(name), self._adapt(component))
         adapted = [self._adapt(schema) for schema in schemas]
         return adapted[0] if len(adapted) == 1 else {"anyOf": adapted}
 
@@ -63,8 +63,10 @@ class Schemas:
 
     def _keep_adapted(self, name: str, schema: Schema) -> None:
         for part in _ONE_OF.get(name, ()):
-            others = set(_ONE_OF[name]) - {part}
-            properties = {field: held for field, held in schema["properties"].items() if field not in others}
+            other_parts = set(_ONE_OF[name]) - {part}
+            properties = {
+                field: property_ for field, property_ in schema["properties"].items() if field not in other_parts
+            }
             properties[part] = properties[part]["anyOf"][0]
             variant = f"{name}By{part[:1].upper()}{part[1:]}"
             own = {"title": variant, "properties": properties, "required": [*schema["required"], part]}
@@ -76,7 +78,7 @@ class Schemas:
 
     def _adapt(self, schema: Any) -> Any:
         if isinstance(schema, list):
-            return [adapted for held in schema if (adapted := self._adapt(held)) is not None]
+            return [adapted for inner in schema if (adapted := self._adapt(inner)) is not None]
         if not isinstance(schema, dict):
             return schema
         if "$ref" in schema:
@@ -86,8 +88,8 @@ class Schemas:
         if "x-instead" in schema and self._applies(schema, "x-instead"):
             return schema["x-instead"][2]
         adapted = {
-            name: held if name == "default" else self._adapt(held)
-            for name, held in schema.items()
+            name: inner if name == "default" else self._adapt(inner)
+            for name, inner in schema.items()
             if name not in ("x-when", "x-instead")
         }
         if adapted.get("format") == "decimal":
@@ -105,14 +107,14 @@ class Schemas:
     def _answer(self, schema: Schema) -> Schema:
         """An answer whose fields without a value are left out, or null, as the switch `absent_fields` says."""
         required = list(schema.get("required", ()))
-        for name, held in schema["properties"].items():
-            if held.pop("default", ...) is not None:
+        for name, property_ in schema["properties"].items():
+            if property_.pop("default", ...) is not None:
                 continue
             if self._unknowns["absent_fields"] == "null":
                 required.append(name)
             else:
-                kinds = [kind for kind in held["anyOf"] if kind != _NULL]
-                schema["properties"][name] = kinds[0] if len(kinds) == 1 else held | {"anyOf": kinds}
+                kinds = [kind for kind in property_["anyOf"] if kind != _NULL]
+                schema["properties"][name] = kinds[0] if len(kinds) == 1 else property_ | {"anyOf": kinds}
         return schema | {"required": required}
 
 
@@ -123,8 +125,8 @@ def record(properties: Schema) -> Schema:
 
 def _request(schema: Schema) -> Schema:
     """A request without its defaults, because code generators require fields that have one."""
-    for held in schema["properties"].values():
-        held.pop("default", None)
+    for property_ in schema["properties"].values():
+        property_.pop("default", None)
     return schema
 
 

@@ -231,7 +231,8 @@ UNKNOWNS_VARIABLE = "SANDBOX_UNKNOWNS"
 def unknowns_of_environment() -> dict[str, str]:
     """The values of switches from the environment."""
     return {
-        name: value for name, _, value in (one.partition("=") for one in os.environ.get(UNKNOWNS_VARIABLE, "").split())
+        name: value
+        for name, _, value in (entry.partition("=") for entry in os.environ.get(UNKNOWNS_VARIABLE, "").split())
     }
 
 
@@ -257,8 +258,8 @@ def choose(chosen: Mapping[str, str]) -> dict[str, str]:
 
 def did_you_mean(word: str, words: Iterable[str]) -> str:
     """A sentence that suggests words similar to an unknown word; empty if there are none."""
-    found = get_close_matches(word, list(words))
-    return f" Did you mean {' or '.join(found)}?" if found else ""
+    similar = get_close_matches(word, list(words))
+    return f" Did you mean {' or '.join(similar)}?" if similar else ""
 
 
 class Switches(dict[str, str]):
@@ -275,11 +276,11 @@ class Switches(dict[str, str]):
         """The values to which a reset returns."""
         super().__init__(self.started_with)
 
-    def take(self, changed: Mapping[str, str]) -> None:
+    def take(self, changes: Mapping[str, str]) -> None:
         """Apply the changes since the start, except names and values that this version does not know."""
-        known = {name: value for name, value in changed.items() if value in _VALUES.get(name, ())}
+        valid = {name: value for name, value in changes.items() if value in _VALUES.get(name, ())}
         # Updated in place, because other threads read it at the same time and must find every name.
-        self.update(self.started_with | known)
+        self.update(self.started_with | valid)
 
 
 def string_to_sign(method: str, target: str, timestamp: str, body: bytes, formula: str = "request") -> str:

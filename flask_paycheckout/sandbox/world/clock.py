@@ -74,8 +74,8 @@ def read_clock_option(text: str) -> Clock:
     except ValueError:
         at = None
     if at is None or at.tzinfo is None or not _EARLIEST <= at <= _LATEST:
-        known = (
+        forms = (
             f"{RUNNING}, {FROZEN} or {FROZEN}@2026-01-01T00:00:00Z, from the years {_EARLIEST.year} to {_LATEST.year}"
         )
-        raise ClockError(f"The clock cannot be {text[:60]!r}; it is {known}.")
+        raise ClockError(f"The clock cannot be {text[:60]!r}; it is {forms}.")
     return Clock(at.astimezone(UTC))

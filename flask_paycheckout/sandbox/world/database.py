@@ -237,7 +237,9 @@ def _sqlite_schema() -> list[str]:
     """All CREATE statements, compiled once per process."""
     statements: list[str] = []
     dialect = SQLiteDialect()
-    compiler = create_mock_engine("sqlite://", lambda made, *_: statements.append(str(made.compile(dialect=dialect))))
+    compiler = create_mock_engine(
+        "sqlite://", lambda statement, *_: statements.append(str(statement.compile(dialect=dialect)))
+    )
     Table.metadata.create_all(compiler, checkfirst=False)
     return statements
 

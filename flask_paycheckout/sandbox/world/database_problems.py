@@ -35,7 +35,7 @@ def explain_failure(database: str, error: SQLAlchemyError | ImportError) -> Data
             " Install flask-paycheckout[postgres], and begin the address with postgresql://."
         )
     # The following lines are advice for developers of drivers and statements.
-    told = str(error.orig if isinstance(error, DBAPIError) else error).strip().partition("\n")[0].rstrip(".")
+    reason = str(error.orig if isinstance(error, DBAPIError) else error).strip().partition("\n")[0].rstrip(".")
     if url.password:
-        told = told.replace(str(url.password), "***")
-    return DatabaseUnusable(f"the database cannot be used: {told}. {_REMEDY}")
+        reason = reason.replace(str(url.password), "***")
+    return DatabaseUnusable(f"the database cannot be used: {reason}. {_REMEDY}")

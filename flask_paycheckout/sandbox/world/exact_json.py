@@ -24,7 +24,7 @@ def read_json(content: bytes) -> Any:
 def write_json(value: Any) -> str:
     """One line of ASCII, as `json.dumps` writes it, with all digits of decimals."""
     if isinstance(value, dict):
-        return f"{{{', '.join(f'{json.dumps(name)}: {write_json(held)}' for name, held in value.items())}}}"
+        return f"{{{', '.join(f'{json.dumps(name)}: {write_json(item)}' for name, item in value.items())}}}"
     if isinstance(value, list):
         return f"[{', '.join(map(write_json, value))}]"
     return str(value) if isinstance(value, Decimal) else json.dumps(value)

@@ -54,14 +54,14 @@ def follow(session: Session, world: World) -> None:
     world.unknowns.take(changed_unknowns)
 
 
-def change_unknowns(session: Session, world: World, asked: Mapping[str, str | None]) -> None:
+def change_unknowns(session: Session, world: World, values: Mapping[str, str | None]) -> None:
     """Change unknowns for all processes of this sandbox; None stands for the value at the start.
 
-    :param asked: values that exist, by name.
+    :param values: existing values, by name.
     """
     # Locked, so that two changes happen one after the other.
     settings = session.get_one(WorldSettings, 1, with_for_update=True)
-    merged = {**settings.changed_unknowns, **asked}
+    merged = {**settings.changed_unknowns, **values}
     set_unknowns(settings, world, {name: value for name, value in merged.items() if value is not None})
 
 
@@ -101,16 +101,16 @@ def new_ids(session: Session, count: int) -> list[str]:
         return list(g.pop("next_ids"))
     if not world().counts_ids:
         return _random(count)
-    counting = (
+    count_ids = (
         update(WorldSettings)
         .where(WorldSettings.seed.is_not(None))
         .values(ids_given=WorldSettings.ids_given + count)
         .returning(WorldSettings.seed, WorldSettings.ids_given)
     )
-    counted = session.execute(counting, execution_options={"synchronize_session": False}).one_or_none()
-    if counted is None:
+    row = session.execute(count_ids, execution_options={"synchronize_session": False}).one_or_none()
+    if row is None:
         return _random(count)
-    seed, last = counted
+    seed, last = row
     return [_identifier(partial(derived, f"{seed}:{number}")) for number in range(last - count + 1, last + 1)]
 
 

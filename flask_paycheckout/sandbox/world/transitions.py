@@ -54,11 +54,11 @@ def note(session: Session, row: Any, activity: str, description: str, status: st
 
 def histories_of(session: Session, ids: Iterable[str]) -> dict[str, list[Activity]]:
     """The entries of several rows, by id, oldest first; one query."""
-    found: defaultdict[str, list[Activity]] = defaultdict(list)
+    histories: defaultdict[str, list[Activity]] = defaultdict(list)
     moves = select(Activity).where(Activity.about.in_(list(ids)), Activity.kind != "webhook")
     for entry in session.scalars(moves.order_by(Activity.number)):
-        found[str(entry.about)].append(entry)
-    return found
+        histories[str(entry.about)].append(entry)
+    return histories
 
 
 class NotPossible(Exception):
