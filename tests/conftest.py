@@ -16,6 +16,7 @@ import pytest
 from flask import Flask
 from flask_sqlalchemy import SQLAlchemy
 from hypothesis import HealthCheck, settings
+from jinja2 import FileSystemBytecodeCache
 from sqlalchemy import Dialect, Engine
 from sqlalchemy.schema import CreateIndex, CreateTable, ExecutableDDLElement
 
@@ -38,6 +39,9 @@ NewDatabase = Callable[[str], str]
 # A background job ignores SIGINT, and so would every program that the tests stop with Ctrl-C.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+# Otherwise each app of the tests would compile the templates, which takes a third of the time of tests of pages.
+Flask.jinja_options = {"bytecode_cache": FileSystemBytecodeCache()}
 
 # The examples repeat in each run; `--hypothesis-profile=default` draws others. No deadline: the machine may be busy.
 settings.register_profile("usual", deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True)
@@ -188,8 +192,8 @@ class UsualDatabase:
         statements = self._tables[engine.name]
         with engine.begin() as connection:
             connection = connection.execution_options(no_parameters=True)
-            # PostgreSQL's driver executes several statements at once.
-            for statement in [";".join(statements)] if engine.name == "postgresql" else statements:
+            # PostgreSQL's driver takes several statements at once. SQLite's would commit each statement without BEGIN.
+            for statement in [";".join(statements)] if engine.name == "postgresql" else ["BEGIN", *statements]:
                 connection.exec_driver_sql(statement)
 
     def share_statements(self, engine: Engine) -> None:
