@@ -45,7 +45,7 @@ def test_a_pages_read_is_claimed_once(shop: Shop) -> None:
 
 
 class Conflict(Exception):
-    """As PostgreSQL's driver reports a transaction that another one got ahead of."""
+    """An error like the one of PostgreSQL's driver for a serialization failure."""
 
     sqlstate = "40001"
 
@@ -63,7 +63,7 @@ def test_a_claim_or_note_that_another_transaction_got_ahead_of_does_nothing(shop
 
 
 def test_a_move_from_a_state_that_was_left_and_entered_again_is_refused(shop: Shop) -> None:
-    """The status is the same; what was compared belongs to an earlier stay in it."""
+    """The status is the same, but the comparison was made when the checkout had it before."""
     checkout_id = shop.has_deposit("failed")
     seen = shop.settles(checkout_id)
     for status in ("pending", "failed"):
@@ -77,7 +77,7 @@ def test_an_own_column_that_nobody_fills_is_reported_and_not_taken_for_a_lost_ra
     open_shop: OpenShop, mixin: type[Any]
 ) -> None:
     def add_model(db: SQLAlchemy) -> None:
-        # Said to be filled by the database, which does not do it.
+        # Declared as filled by the database, which does not fill it.
         shelf = mapped_column(String(20), nullable=False, server_default=FetchedValue())
         type("Own", (mixin, db.Model), {"shelf": shelf})
 
@@ -85,7 +85,7 @@ def test_an_own_column_that_nobody_fills_is_reported_and_not_taken_for_a_lost_ra
     with pytest.raises(IntegrityError, match="shelf") as refused:
         shop.starts()
     assert len(shop.service.created) == 1
-    # PostgreSQL would tell the whole row. The error reaches the shop's log, and whoever has the URL can pay.
+    # PostgreSQL quotes the whole row. The error is logged, and anybody with the URL can pay.
     assert "https://pay.example" not in f"{refused.value} {refused.value.__context__}"
 
 

@@ -32,7 +32,7 @@ def test_what_another_client_id_does_not_find_is_no_evidence_and_is_reported(ope
 
 
 def test_one_that_nobody_was_seen_to_pay_is_watched_as_long_as_an_abandoned_one(open_shop: OpenShop) -> None:
-    """Else each cart that was open when the keys were exchanged would be an alarm for ever."""
+    """Otherwise each cart that was open when the keys changed would raise an alarm for ever."""
     checkout_id = open_shop(PAYCHECKOUT_CLIENT_ID="client-a").starts()
     other = open_shop(PAYCHECKOUT_CLIENT_ID="client-b")
     for days, is_watched in ((6.5, True), (1, False)):
@@ -45,7 +45,7 @@ def test_one_that_nobody_was_seen_to_pay_is_watched_as_long_as_an_abandoned_one(
 
 
 def test_the_keys_that_made_it_still_abandon_it(open_shop: OpenShop) -> None:
-    """Also after others have looked in between."""
+    """This also holds after reads with other keys in between."""
     made, other = open_shop(PAYCHECKOUT_CLIENT_ID="client-a"), open_shop(PAYCHECKOUT_CLIENT_ID="client-b")
     checkout_id = made.starts()
     reads_twice(other, checkout_id)
@@ -56,7 +56,7 @@ def test_the_keys_that_made_it_still_abandon_it(open_shop: OpenShop) -> None:
 
 
 def test_a_page_of_another_client_id_is_not_used_again(open_shop: OpenShop) -> None:
-    """Its payment could not be read."""
+    """The payment on such a page could not be read."""
     first = open_shop(PAYCHECKOUT_CLIENT_ID="client-a").starts()
     other = open_shop(PAYCHECKOUT_CLIENT_ID="client-b")
     second = other.starts()

@@ -1,7 +1,7 @@
-"""Rounds of many merchant accounts in virtual time: one whose service or keys fail costs the others next to nothing.
+"""Rounds of many merchant accounts in virtual time: an account with failing service or keys hardly delays the others.
 
-The rounds are the real ones. Reads take seconds of a clock that only they move, and results are stored one after the
-other, so that every figure is the same in each run.
+The rounds are the real code. Reads take seconds of a clock that only they advance, and results are stored one after
+the other, so that every figure is the same in each run.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from flask_paycheckout.checkouts.due_reading import AccountLimits, DueRound
 READERS = 32
 #: Due reads of all healthy accounts together.
 DUE = 1600
-#: Seconds that a failing read takes: until its time is over, or with the waits between its repetitions.
+#: Seconds of a failing read: until its timeout, or including the waits between retries.
 FAILURES = {"hangs": 15.0, "refuses its keys": 0.05, "fails": 2.0}
 BEGAN = datetime(2026, 1, 1, tzinfo=UTC)
 FAILING = "failing"
@@ -41,7 +41,7 @@ class Attempt:
 
 
 class World:
-    """Virtual time, and what happens in it.
+    """Virtual time and its events.
 
     :param answer: seconds until a healthy account's read is answered.
     :param store: seconds of the one thread that stores results.
@@ -57,7 +57,7 @@ class World:
 
         self.failed_reads = 0
         self.reads = self.most_reads = 0
-        """The reads under way, and the most of them at once."""
+        """The running reads, and the most at the same time."""
 
         self.limits = AccountLimits(READERS)
         self._events: list[tuple[float, int, Callable[[], None]]] = []
@@ -73,7 +73,7 @@ class World:
         heapq.heappush(self._events, (seconds, next(self._numbers), act))
 
     def runs(self) -> None:
-        """One round."""
+        """Run one round."""
         due: DueRound[None] = DueRound(
             cast(Any, self),
             lambda: BEGAN + timedelta(seconds=self.now),
@@ -94,7 +94,7 @@ class World:
         if read.exception() is None:
             self.settled[attempt.checkout_id] = self.now
         else:
-            # Due again much later; there are enough others.
+            # The read is due again much later, and enough others are due.
             self.failed_reads += 1
 
     # The database
@@ -148,9 +148,9 @@ class World:
 
 @cache
 def seconds_for_all(accounts: int, failure: str | None, *, answer: float, store: float) -> tuple[float, int]:
-    """The seconds until every read of these accounts is stored beside one that fails; and how often that one failed.
+    """The seconds until every read of these accounts is stored, with one failing account; and its number of failures.
 
-    The failing account was healthy before, so that as many of its reads begin as may.
+    The failing account was healthy before, so that the limit of its concurrent reads is the highest.
     """
     world = World(answer=answer, store=store)
     names = [f"healthy-{number}" for number in range(accounts)]
@@ -175,7 +175,7 @@ def seconds_for_all(accounts: int, failure: str | None, *, answer: float, store:
 def test_an_account_that_fails_costs_the_others_less_than_a_tenth(
     accounts: int, failure: str, answer: float, store: float
 ) -> None:
-    """Where the process is busy storing, and where it mostly waits for answers."""
+    """The cases are a process that mostly stores, and one that mostly waits for answers."""
     beside, failed = seconds_for_all(accounts, failure, answer=answer, store=store)
     alone, _ = seconds_for_all(accounts, None, answer=answer, store=store)
     assert alone < 1.2 * DUE * max(store, answer / READERS), "without it, they have all reads for themselves"

@@ -1,4 +1,4 @@
-"""What came too much for an order, and payments of one with parts that a person accepts."""
+"""Excess money of an order, and parts that a person accepts."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_a_person_accepts_a_part(shop: Shop, signals: Signals) -> None:
     assert shop.resolves(held, True, as_part=True).status == "part"
     assert signals.names[-2:] == ["payment_resolved", "order_part_paid"]
     assert signals[-1].extra == {"paid": Decimal(60), "left": Decimal(40)}
-    # The order counts as one with parts from then on.
+    # From then on the order takes parts.
     assert shop.attempt(shop.starts()).due == Pay("40", "USD")
     assert pays(shop, "10").status == "part"
     more = pays(shop, "31").checkout_id
@@ -113,7 +113,7 @@ def test_an_excess_and_its_refund_are_one_commit(shop: Shop) -> None:
 
 @pytest.mark.parametrize("arrives", ["50", "50.009"])
 def test_an_excess_that_is_larger_than_the_payment_gives_back_all_of_it(shop: Shop, arrives: str) -> None:
-    """The total fell below what had arrived before it; nobody can give back less than a cent."""
+    """The total fell below the sum that had arrived before; less than a cent cannot be refunded."""
     pays(shop, "60")
     held = pays(shop, arrives).checkout_id
     shop.costs("30", parts=True)

@@ -1,4 +1,4 @@
-"""The matching of money, comparison by comparison; `money/` compares it with a second one on thousands of answers."""
+"""The matching of money, comparison by comparison; `money/` compares it with a second implementation."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from flask_paycheckout.totals import Pay, Receive, Total
 
 
 def right(**fields: Any) -> Deposit:
-    """A deposit that agrees with 12.50 USD on either side, but for `fields`."""
+    """A deposit that agrees with 12.50 USD on either side, except for `fields`."""
     agreeing: dict[str, Any] = {
         "deposit_id": "chk-1",
         "status": "completed",

@@ -25,7 +25,7 @@ fails = raising(LookupError("no such tax rate"))
 
 
 def breaks_order_total(shop: Shop) -> Callable[[], object]:
-    """Break it for "o-1" alone; gives the repair."""
+    """Break it for "o-1" alone; returns the repair."""
     shop.paycheckout.order_total(lambda order_id: fails() if order_id == "o-1" else shop.totals[order_id])
     return lambda: shop.paycheckout.order_total(lambda order_id: shop.totals[order_id])
 
@@ -102,7 +102,7 @@ def test_code_of_the_shop_gets_its_own_error(shop: Shop) -> None:
 
 @pytest.mark.parametrize("registered", ["order_total", "account_of", "account"])
 def test_what_an_order_costs_and_whose_it_is_does_not_depend_on_a_request(shop: Shop, registered: str) -> None:
-    """A webhook, or reconcile, would get another answer than the visitor."""
+    """Otherwise a webhook or reconcile could get another answer than the visitor."""
     seen: list[bool] = []
 
     def asked(name: str) -> Any:
@@ -215,7 +215,7 @@ def test_the_error_of_a_refused_amount_says_order_and_sum_and_travels(shop: Shop
 
 
 def is_down(shop: Shop, *order_ids: str, answer: Answer | None = None) -> None:
-    """The service fails while the customers of these orders press the button, for a quarter of an hour."""
+    """Let the service fail for 15 minutes, while the customers of these orders press the button."""
     for order_id in [*order_ids, *order_ids]:
         shop.service.instead_of_created = [answer or refusal(503, "closed")]
         assert presses_pay(shop, order_id).status_code == 503
@@ -225,7 +225,7 @@ def is_down(shop: Shop, *order_ids: str, answer: Answer | None = None) -> None:
 
 
 def could_not_pay(shop: Shop) -> list[str]:
-    """The orders that the alarm about customers of an outage that is over names."""
+    """The orders in the alarm about customers who could not pay during a past outage."""
     alarm = alarms_of(shop).get("failed-starts")
     return sorted(str(example.order_id) for example in alarm.examples) if alarm else []
 

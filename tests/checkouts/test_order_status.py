@@ -18,7 +18,7 @@ def test_a_replaced_attempt_is_read_by_the_schedule_only(shop: Shop) -> None:
 
 
 def test_a_visit_reads_again_once_the_clock_was_set_back(shop: Shop) -> None:
-    """The time of the last read lies in the future then."""
+    """The time of the last read is in the future then."""
     shop.settles(shop.has_deposit("pending"), says="pending")
     shop.waits(minutes=-20)
     shop.service.says("chk-1", "completed")

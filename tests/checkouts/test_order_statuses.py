@@ -39,7 +39,7 @@ def test_many_orders_are_read_along_an_index_without_their_histories(shop: Shop)
 
 @pytest.mark.parametrize("immediate", [False, True])
 def test_a_transaction_of_the_shops_session_sees_its_own_order_status(shop: Shop, immediate: bool) -> None:
-    """Though it holds SQLite's one write lock, and even where every transaction begins by taking that."""
+    """It sees it while holding SQLite's one write lock, even if every transaction begins by taking that lock."""
     shop.starts()
     if immediate and shop.engine.dialect.name == "sqlite":
         event.listen(shop.engine, "begin", lambda connection: connection.exec_driver_sql("BEGIN IMMEDIATE"))

@@ -1,6 +1,6 @@
 """Random histories of orders and requests that are paid in parts: they agree with an oracle that counts in cents.
 
-An order is shipped once, and only when its payments less their refunds reach what it costs, or a person says so.
+An order is shipped once, and only when its payments less their refunds reach its total, or a person decides so.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from tests.payouts.shop import decides, refunds
 from tests.scripted import Shop, number
 
 HISTORIES, STEPS = 40, 14
-# Cents that often add up to each other.
+# Cents whose sums are often equal.
 SUMS = (1, 2500, 3000, 5000, 7000, 10000, 12345)
 OPEN = "open"
 
 
 @dataclass
 class Money:
-    """The money that came on one page, and how much of it went back."""
+    """The money that arrived on one page, and the refunded part."""
 
     total: int
     due: int
@@ -63,7 +63,7 @@ class Oracle:
         return [name for name, page in self.pages.items() if page.state == "held"]
 
     def left(self) -> int:
-        """The rest of the newest total, or of the total of the newest page."""
+        """The unpaid rest of the newest total, or of the newest page's total."""
         total = list(self.pages.values())[-1].total if self.total is None else self.total
         return 0 if self.paid_by else max(total - self.paid, 0)
 
@@ -83,13 +83,13 @@ class Oracle:
         self.pages[name].state, self.paid_by = "paid", name
 
     def looks(self) -> None:
-        """The shop is asked what the order costs."""
+        """The shop's function returns the order's total."""
         if self.parts and not self.paid_by and self.total is not None and self.paid >= self.total:
             over, newest = self.paid - self.total, self.parts[-1]
             self.pages[newest].state, self.paid_by, self.excess = "paid", newest, over
 
     def accepts(self, name: str, how: str) -> int | None:
-        """The cents that go back at once, if it may be accepted like this; else None."""
+        """The cents that are refunded at once, if it may be accepted like this; else None."""
         page = self.pages[name]
         basis = page.total if self.total is None else self.total
         over = page.arrived if self.paid_by else self.paid + page.arrived - basis
@@ -120,7 +120,7 @@ class Oracle:
             self.excess += cents
 
     def listed(self) -> dict[str, int]:
-        """The money that waits to be paid back or kept, by page."""
+        """The money that must be refunded or kept, by page."""
         apart = {name: page for name, page in self.pages.items() if name != self.paid_by}
         waits = {name: page.kept for name, page in apart.items() if page.state in ("paid", "rejected") and page.kept}
         return waits | ({self.paid_by: self.excess} if self.paid_by and self.excess > 0 else {})
@@ -131,7 +131,7 @@ def usd(cents: int) -> Decimal:
 
 
 class History:
-    """One order of the shop, or one payment request, beside its oracle."""
+    """One order of the shop, or one payment request, with its oracle."""
 
     def __init__(self, shop: Shop, chance: Random) -> None:
         self.shop, self.chance = shop, chance
@@ -177,7 +177,7 @@ class History:
         if name is not None:
             due = self.oracle.pages[name].due
             cents = self.chance.choice([due, due, max(due - 1, 1), due + 1, *SUMS])
-            # Which part is the newest shows by their times.
+            # The newest part is found by time, so times must differ.
             self.shop.waits(milliseconds=1)
             self.shop.settles(name, "completed", inputAmount=number(usd(cents)))
             self.oracle.arrives(name, cents)
@@ -236,7 +236,7 @@ class History:
         name = self.chance.choice(self.oracle.came)
         page = self.oracle.pages[name]
         cents = self.chance.choice([1, page.kept, page.kept + 1, *SUMS]) or 1
-        # The amount that was paid counts, whatever is sent instead.
+        # The paid amount counts, even if another amount or currency is sent.
         send = self.chance.choice([None, (1, "usdc-polygon"), (99999, "usdc-polygon")])
         try:
             reference = refunds(self.shop, name, usd(cents), send=send).reference
@@ -309,7 +309,7 @@ def walk(shop: Shop, chance: Random) -> str:
 
 
 def walks(shop: Shop, config: pytest.Config, count: int) -> set[str]:
-    """Walk so many histories, whose books the audit finds right; gives their ends."""
+    """Walk `count` histories, whose books the audit must accept; returns their ends."""
     chance = stream(seed_of(config), "parts")
     ends = {walk(shop, chance) for _ in range(count)}
     told = shop.runs("audit").output

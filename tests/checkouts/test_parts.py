@@ -1,4 +1,4 @@
-"""Orders that several payments pay: each row of the table for parts, and what is left."""
+"""Orders that several payments pay: each row of the table for parts, and the remaining amount."""
 
 from __future__ import annotations
 
@@ -157,7 +157,7 @@ def test_an_order_is_reckoned_in_the_currency_that_paid_it(shop: Shop, first: st
 
 
 def test_money_for_a_receive_is_a_part_by_what_the_customer_paid(shop: Shop) -> None:
-    """The order became one with parts while its page was open."""
+    """The order got parts while its page was open."""
     shop.totals["o-1"] = Receive("10", "USD", pay_in="EUR")
     held = shop.has_arrived("9", inputCurrency="EUR", outputAmount=number("10"))
     shop.totals["o-1"] = Receive("20", "USD", pay_in="USD")
@@ -203,7 +203,7 @@ def test_the_part_that_arrived_last_pays_the_order(shop: Shop, signals: Signals)
 
 
 def test_order_total_may_ask_what_is_left(shop: Shop) -> None:
-    """As a shop does that wants a deposit first."""
+    """A shop that requires a deposit first does this."""
 
     @shop.paycheckout.order_total
     def order_total(order_id: str) -> Pay:

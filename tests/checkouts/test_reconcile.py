@@ -1,4 +1,4 @@
-"""A reconcile round: everything that is due, once each; failures are counted and left for the next round."""
+"""A reconcile round: all due work, once each; failures are counted and left for the next round."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.on_each_database
 
 
 def stores_many(shop: Shop, count: int) -> list[str]:
-    """Copies of one checkout, each of an order of its own, due one after the other as on every real clock."""
+    """Store copies of one checkout, each of another order, due one after the other as with a real clock."""
     first, table = shop.starts(), shop.runtime.models.checkouts
     made = {f"many-{number}": shop.clock.now - timedelta(microseconds=count - number) for number in range(count)}
     shop.stores_like(
@@ -42,7 +42,7 @@ def test_a_round_settles_what_is_due_and_delivers_what_came_of_it(shop: Shop, si
     report = shop.reconciles()
     assert report == ReconcileReport(checked=3, changed=2, delivered=2, failed=0)
     assert report.clean
-    # Threads settle different orders, so neither is certainly first.
+    # Threads settle different orders, so their sequence is undefined.
     assert sorted(signals.names[1:]) == ["order_paid", "order_pending"]
     assert shop.attempt(nothing).reads == 1
 
@@ -146,7 +146,7 @@ def test_a_claim_that_fails_loses_no_read_that_is_under_way(shop: Shop, monkeypa
 
 
 def fails_whole(shop: Shop) -> None:
-    """The service is down: no read is answered, whatever it is about."""
+    """Let the service be down: it answers no read."""
 
     def down() -> None:
         raise httpx.ConnectError("refused")
@@ -160,7 +160,7 @@ def comes_back(shop: Shop) -> None:
 
 @pytest.fixture
 def no_retries(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The client's own repetitions of a read take time and are tested elsewhere."""
+    """The client's own retries of a read take time and are tested elsewhere."""
     monkeypatch.setattr("flask_paycheckout.client.waiting._WORTH_REPEATING", ())
 
 
@@ -182,7 +182,7 @@ def test_a_service_that_is_down_is_probed_and_not_flooded(shop: Shop) -> None:
 
 @pytest.mark.usefixtures("no_retries")
 def test_a_payment_is_found_although_all_other_reads_fail_for_ever(shop: Shop) -> None:
-    """Each round begins with one probe, of all reads that failed before the one that has waited longest."""
+    """Each round begins with one probe: the failed read that has waited longest."""
     made = stores_many(shop, 6)
     fails_whole(shop)
     for _ in range(6):
@@ -214,7 +214,7 @@ def test_checkouts_that_the_service_cannot_tell_about_keep_no_other_waiting(open
 
 
 def test_a_round_reads_what_was_due_as_it_began(shop: Shop) -> None:
-    """A shop that sells faster than the service answers must not hold a round open for ever."""
+    """If a shop sells faster than the service answers, a round must still end."""
     first = shop.starts("o-1")
 
     def sells() -> None:
@@ -227,7 +227,7 @@ def test_a_round_reads_what_was_due_as_it_began(shop: Shop) -> None:
 
 
 class Refused:
-    """Signs as a host does whose clock is so far ahead that the service refuses its signatures."""
+    """Signs like a host whose clock is so far ahead that the service refuses its signatures."""
 
     client_id = "shop-1"
 
@@ -238,7 +238,7 @@ class Refused:
 def test_a_host_whose_clock_is_ahead_keeps_no_read_from_the_others(
     open_shop: OpenShop, service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It claims every read too early, fails, and plans the next one for later than the others' present."""
+    """Such a host claims every read too early, fails, and plans the next read in the other hosts' future."""
     answers = Service.__call__
 
     def called(self: Service, request: httpx.Request) -> httpx.Response:

@@ -1,4 +1,4 @@
-"""Reminders: one for each time, and none of what is paid, on its way, held, over, or not to be paid any more."""
+"""Reminders: one for each time, and none of orders that are paid, pending, held, expired or no longer payable."""
 
 from __future__ import annotations
 

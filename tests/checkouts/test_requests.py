@@ -1,4 +1,4 @@
-"""Payment requests: paid like orders, by their own row; never when expired or withdrawn; refused as the shop's ids."""
+"""Payment requests: paid like orders, by their own row; never when expired or withdrawn; refused as order ids."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_a_request_is_paid_like_an_order_that_the_shop_is_not_asked_for(shop: Sh
 
 
 def test_the_shop_that_closes_its_orders_need_not_know_of_requests(shop: Shop) -> None:
-    """The receiver of README's shop, which finds an order for each id; and one for requests, in the same commit."""
+    """README's receiver, which looks up an order for each id, works with a receiver for requests in the same commit."""
     closed: list[Any] = []
 
     @shop.paycheckout.atomic

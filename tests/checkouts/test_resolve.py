@@ -19,7 +19,7 @@ pytestmark = pytest.mark.on_each_database
 
 
 def costs(total: Pay | None) -> Callable[[Shop], str]:
-    """A way to a payment that comes when the shop wants this for the order."""
+    """A function that makes a payment while the order has this total."""
 
     def reach(shop: Shop) -> str:
         checkout_id = shop.has_deposit("completed")
@@ -51,7 +51,7 @@ def unasked(shop: Shop) -> str:
     return checkout_id
 
 
-#: How each comes about.
+#: For each reason of a hold, the function that causes it.
 HELD: dict[str, Callable[[Shop], str]] = {
     "amount_mismatch": Shop.has_held,
     "order_changed": costs(Pay("13.00", "USD")),
@@ -75,7 +75,7 @@ def test_each_decision_for_each_reason(shop: Shop, signals: Signals, reason: str
     assert (resolved.checkout_id, resolved.order_id) == (checkout_id, "o-1")
     assert resolved.extra == {"accepted": accept, "by": "Ada", "why": "seen on the statement"}
     assert shop.attempt(checkout_id).status == ("paid" if accept else "rejected")
-    # Money that did not pay the order waits for somebody to say what became of it.
+    # Money that did not pay the order waits for a person's decision.
     waiting = [line.split()[0] for line in examples(shop, "money-to-pay-back")]
     assert waiting == ([] if follows == ["order_paid"] else [checkout_id])
 

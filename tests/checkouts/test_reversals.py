@@ -1,4 +1,4 @@
-"""Payments that the service takes back after they have arrived: read for a webhook, told, booked, and not refunded."""
+"""Payments that the service reverses after they have arrived: read after a webhook, signalled, booked, not refunded."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.on_each_database
 
 
 def has_money(shop: Shop, state: str) -> str:
-    """Brings the order "o-1" to this state of decided money; gives the checkout's id."""
+    """Bring the order "o-1" to this final state; returns the checkout's id."""
     if state == "part":
         shop.costs("100", parts=True)
         return str(shop.settles(shop.has_deposit("completed")).checkout_id)
@@ -33,7 +33,7 @@ def has_money(shop: Shop, state: str) -> str:
 
 
 def takes_back(shop: Shop, checkout_id: str, says: str = "failed") -> Any:
-    """The service reports something else, days later, and sends its webhook."""
+    """Let the service report another status, days later, and send its webhook."""
     shop.waits(days=3)
     shop.service.says(checkout_id, says)
     assert shop.hears_of(checkout_id) == 200
@@ -84,7 +84,7 @@ def test_the_customer_reads_that_the_payment_was_taken_back(shop: Shop) -> None:
 
 
 def test_nobody_asks_where_a_refund_of_money_that_was_taken_back_goes(shop: Shop) -> None:
-    """Until it comes after all; the shop sends nothing of it before."""
+    """The customer is asked once the money arrives again; before, the shop sends nothing of it."""
     checkout_id = shop.has_paid()
     customer = Customer(shop, refunds(shop, checkout_id).reference)
     assert "Refund unclaimed" in text_of(opens(shop))
@@ -210,7 +210,7 @@ def test_a_part_that_is_taken_back_is_left_to_pay_again(shop: Shop) -> None:
 
 @pytest.mark.parametrize("others", [(), ("30",)])
 def test_a_part_that_is_taken_back_is_told_until_it_comes_after_all(shop: Shop, others: tuple[str, ...]) -> None:
-    """The looks at what the order costs are about the other parts."""
+    """The calls of `order_total` are about the other parts."""
     shop.costs("100", parts=True)
     first, *_ = (shop.settles(shop.has_arrived(each)) for each in ("60", *others))
     takes_back(shop, first.checkout_id)

@@ -77,7 +77,7 @@ def test_a_completed_payment_that_was_not_applied_and_is_taken_back_is_reported(
 
 
 def watched_to_its_end(shop: Shop) -> str:
-    """An abandoned checkout of which no read is planned any more."""
+    """An abandoned checkout without a planned read."""
     checkout_id = shop.has_deposit("failed")
     shop.settles(checkout_id)
     shop.waits(days=8)
@@ -102,7 +102,7 @@ def test_an_older_answer_takes_no_payment_back_that_a_newer_read_saw(shop: Shop,
 
 
 def test_money_that_was_seen_is_asked_for_and_told_until_it_can_be_applied(shop: Shop) -> None:
-    """A gateway answers `Deposit not found` once, when nobody watches the checkout any more."""
+    """A gateway answers `Deposit not found` once, when the checkout is no longer read."""
     checkout_id = watched_to_its_end(shop)
     with shop.refusing(order_paid, times=1):
         shop.settles(checkout_id, says="completed")
@@ -135,7 +135,7 @@ def test_each_end_without_a_payment_has_a_reason_which_goes_when_the_deposit_com
 
 
 def test_how_long_a_payment_may_be_on_its_way_depends_on_how_the_customer_pays(open_shop: OpenShop) -> None:
-    """The method is known as soon as it is picked, and stays known when the service forgets the deposit."""
+    """The method is stored as soon as it is picked, and stays stored if the service loses the deposit."""
     shop = open_shop(PAYCHECKOUT_PENDING_FOR={"crypto": 3600, "us_qr": 7200, "default": 10800})
     methods: dict[str, dict[str, Any]] = {
         "o-1": {"paymentCrypto": {"address": "0x1"}},

@@ -64,7 +64,7 @@ def test_an_id_of_an_enumeration_is_written_by_its_text(shop: Shop) -> None:
 
 @pytest.mark.parametrize("end", ["commit", "rollback", "close"])
 def test_an_order_total_that_ends_its_transaction_fails_before_anybody_can_pay(shop: Shop, end: str) -> None:
-    """Also one that does so before it reads anything: the payment would be held."""
+    """This includes a function that does so before it reads anything: the payment would be held."""
 
     def price(order_id: str) -> Pay:
         getattr(shop.paycheckout.session, end)()
@@ -201,7 +201,7 @@ def test_a_part_that_arrives_while_the_next_page_is_made_is_not_asked_for_again(
 
 
 def has_page_that_is_over(shop: Shop) -> str:
-    """Starts "o-1", whose deposit was read just now, after its page; gives the checkout's id."""
+    """Start "o-1", and read its deposit after its page's end; returns the checkout's id."""
     checkout_id = shop.starts()
     shop.waits(minutes=15)
     shop.settles(checkout_id)
@@ -246,7 +246,7 @@ def test_keys_that_cannot_find_the_earlier_deposit_keep_nobody_from_paying(open_
 
 
 def test_a_start_that_keeps_losing_gives_up_and_says_so(shop: Shop) -> None:
-    """Every answer repeats an id that is taken: nothing can be stored, and no URL is handed out."""
+    """Every answer repeats a stored id: nothing can be stored, and no URL is given out."""
     shop.starts("o-2")
     shop.service.instead_of_created = [success({"id": "chk-1", "url": "https://pay.example/1"})] * 9
     with pytest.raises(StartContended, match=r"'o-1' changed while its checkout was being made; try again"):

@@ -7,7 +7,7 @@ import pytest
 from flask_paycheckout.checkouts.states import TRANSITIONS, Evidence, Status, best_of
 from tests.states.model import TABLE
 
-# The columns of the table have the order of the evidence.
+# The columns of the table are in the order of the evidence.
 CELLS = [
     pytest.param(Status(row.split()[0]), evidence, target, id=f"{row.split()[0]}-{evidence.name.lower()}")
     for row in TABLE.strip().splitlines()[1:]

@@ -1,4 +1,4 @@
-"""Payments that arrive while the shop or its database fails: none is held for what the shop cannot help."""
+"""Payments that arrive while the shop or its database fails: none is held because of such a failure."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.on_each_database
     ids=["no free connection", "gunicorn ends the worker", "a task is cancelled"],
 )
 def test_no_payment_is_held_for_what_the_shop_cannot_help(shop: Shop, error: type[BaseException]) -> None:
-    """Nor for that of reads that failed before any money was seen."""
+    """Failures of earlier reads, before any money was seen, do not hold it either."""
     checkout_id = shop.has_deposit("pending")
     shop.service.fails(checkout_id)
     for _ in range(3):
@@ -55,7 +55,7 @@ def test_an_order_total_must_not_commit(shop: Shop) -> None:
 
 @pytest.mark.parametrize("ends", ["raises", "rolls back"])
 def test_a_receiver_of_a_held_payment_that_fails_runs_again_under_the_same_event_id(shop: Shop, ends: str) -> None:
-    """Although the failure is stored with the payment, which changes the checkout's revision."""
+    """The failure is stored with the payment, which changes the checkout's revision."""
     checkout_id, heard = shop.has_arrived("1"), list[str]()
 
     @shop.paycheckout.atomic
@@ -113,7 +113,7 @@ def test_an_unknown_error_of_the_database_is_the_shops_after_an_hour(shop: Shop)
 
 
 def test_a_process_without_order_total_holds_nothing(shop: Shop) -> None:
-    """It imported too little; another process knows what the order costs."""
+    """Such a process imported too little; another process has the function."""
     checkout_id = shop.has_deposit("completed")
     shop.runtime.callbacks.order_total = None
     with pytest.raises(ConfigurationError, match="order_total"):
@@ -128,7 +128,7 @@ def test_a_process_without_order_total_holds_nothing(shop: Shop) -> None:
 
 
 def test_a_stored_total_that_cannot_be_read_is_an_alarm_and_its_money_is_seen(shop: Shop) -> None:
-    """Such as one in a currency that the standard does not have any more."""
+    """An example is a total in a currency that is no longer in the standard."""
     checkout_id = shop.has_deposit("completed")
     table = shop.runtime.models.checkouts
     shop.executes(table.update().where(table.c.checkout_id == checkout_id).values(total_currency="QQQ"))

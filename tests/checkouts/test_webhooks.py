@@ -32,7 +32,7 @@ def test_a_hint_about_an_abandoned_checkout_is_read(shop: Shop) -> None:
 
 
 def test_the_first_webhook_of_a_decided_checkout_is_counted_and_told(shop: Shop) -> None:
-    """Whether webhooks arrive at all shows on the orders that were paid without them."""
+    """The orders that were paid without webhooks show whether webhooks arrive at all."""
     checkout_id = shop.has_paid()
     shop.hears_of(checkout_id)
     attempt = shop.attempt(checkout_id)
@@ -51,11 +51,11 @@ def test_a_hint_is_not_lost_to_a_move_made_since_the_checkout_was_loaded(shop: S
 
 @pytest.mark.parametrize("deferred", [False, True], ids=["read by the webhook", "deferred"])
 def test_webhooks_and_reconcile_together_read_once_per_cool_down(open_shop: OpenShop, deferred: bool) -> None:
-    """Reads that webhooks asked for come once in five seconds, whoever makes them, and none is lost."""
+    """Reads because of webhooks happen once in five seconds, in any process, and none is lost."""
     shop = open_shop(PAYCHECKOUT_DEFER_WEBHOOKS=deferred)
     checkout_id = shop.has_deposit("pending")
     for second in range(120):
-        # Each webhook comes twice, as from a service that sends it to two addresses of the shop.
+        # Each webhook arrives twice, as from a service that sends it to two addresses of the shop.
         shop.reconciles()
         for _ in range(2):
             shop.hears_of(checkout_id)
@@ -111,7 +111,7 @@ def test_webhooks_of_two_processes_that_read_at_once_both_count(open_shop: OpenS
     assert told(shop, checkout_id) == ["created", "webhook", "moved"], "the other's answer may be newer"
     assert shop.attempt(checkout_id).webhooks == 2
     assert shop.attempt(checkout_id).webhook_due_at == shop.clock() + timedelta(seconds=5), "so it is asked again"
-    # A process that has read nothing knows the reads that are stored.
+    # A process without reads of its own uses the stored times of reads.
     third.hears_of(checkout_id)
     assert len(shop.service.reads) == 2
 
@@ -137,7 +137,7 @@ def test_a_webhook_that_comes_during_a_read_is_read_after_the_cool_down(shop: Sh
 
 
 def test_a_webhook_that_was_read_long_ago_hurries_no_later_read(shop: Shop) -> None:
-    """Nobody runs reconcile, so the read that the second webhook asked for is made by the third."""
+    """Reconcile does not run, so the third webhook makes the read that the second one requested."""
     checkout_id = shop.has_deposit("pending")
     shop.hears_of(checkout_id)
     shop.waits(seconds=1)
