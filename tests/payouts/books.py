@@ -1,7 +1,7 @@
-"""A payments service's own books of payouts: what it was asked to pay, to whom, and how often.
+"""A payments service's own books of payouts: the requested amounts, payees and repetitions.
 
-It answers from what is written in them, so that a service whose books are a file is the same one for a process that
-dies and for the one that comes after it.
+The service answers from these books alone, so that with a file it is the same service for a process that dies and for
+the next one.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ NO_ANSWER = httpx.ReadTimeout("no answer")
 
 
 class Paper(Protocol):
-    """Keeps lines."""
+    """Stores lines."""
 
     def add(self, what: str, **facts: Any) -> None: ...
 
@@ -49,7 +49,7 @@ class Pages:
 
 @dataclass(frozen=True)
 class Paid:
-    """A payout as the service has it; `to` is a recipient's id, an account number or a wallet, as `kind` says."""
+    """A payout at the service; `to` is a recipient's id, an account number or a wallet, as `kind` says."""
 
     id: str
     reference: str
@@ -62,7 +62,7 @@ class Paid:
 
 
 def paid(paper: Paper) -> list[Paid]:
-    """All payouts that are written down, oldest first."""
+    """All recorded payouts, oldest first."""
     ends = {line["id"]: line["status"] for line in paper.lines("finished")}
     return [
         Paid(**item | {"amount": Decimal(item["amount"]), "status": ends.get(item["id"], "pending")})
@@ -74,17 +74,16 @@ def paid(paper: Paper) -> list[Paid]:
 class Books:
     """Answers the calls about payouts.
 
-    :param paper: where it writes.
-    :param page_size: the most records of a page, whatever is asked for.
-    :param unique: whether it refuses a reference that it was given before, as the service does; without that each call
-        that is made twice pays twice.
-    :ivar lost: how many of the next creates are done but never answered as they should be.
-    :ivar lost_as: what comes instead of such an answer.
-    :ivar instead: what the next creates come to, instead of being done.
-    :ivar instead_of_reads: what the next reads and look-ups come to, instead of a record or a page.
-    :ivar refused: beginnings of references that it refuses, and with them their batch.
-    :ivar creating: called with the references of each create, before anything is done about it.
-    :ivar created: called after a create is done, and before it is answered.
+    :param paper: the store of its lines.
+    :param page_size: the most records of a page, for any requested limit.
+    :param unique: whether it refuses a used reference, as the service does; otherwise a repeated call pays twice.
+    :ivar lost: the number of next creates that have their effect but lose their answer.
+    :ivar lost_as: the answer in place of a lost one.
+    :ivar instead: answers to the next creates, which then have no effect.
+    :ivar instead_of_reads: answers to the next reads and lookups, instead of a record or a page.
+    :ivar refused: prefixes of references that it refuses, together with their batch.
+    :ivar creating: called with the references of each create, before its effect.
+    :ivar created: called after a create's effect, and before its answer.
     """
 
     def __init__(
@@ -110,15 +109,15 @@ class Books:
 
     @property
     def payees(self) -> Counter[str]:
-        """How often each was paid, less what the bank gave back."""
+        """The number of payments of each payee, without returned ones."""
         return Counter(one.to for one in self.paid if one.status != "failed")
 
     def has(self, reference: str) -> bool:
-        """Whether it was asked to pay this reference, as a person sees who looks."""
+        """Whether it has a payout with this reference, as a person would see in its books."""
         return any(one.reference == reference for one in self.paid)
 
     def finish(self, status: str = "completed", payee: str | None = None) -> None:
-        """The bank completes or fails the bank transfers that are pending: those to one payee, or all."""
+        """Complete or fail the pending bank transfers, to one payee or to all."""
         for one in self.paid:
             if one.status == "pending" and one.kind != WALLET and payee in (None, one.to):
                 self.paper.add("finished", id=one.id, status=status)
@@ -167,7 +166,7 @@ class Books:
             }
             for place, item in enumerate(wanted, start=1)
         ]
-        # One line for the whole batch: all of it is asked for, or nothing.
+        # One line for the whole batch, which is accepted as a whole or not at all.
         self.paper.add("asked to pay", items=made)
         if self.lost:
             self.lost -= 1
@@ -194,9 +193,9 @@ class Books:
 
 
 class PayingService(Service):
-    """The scripted service, which keeps books of payouts and makes recipients too.
+    """The scripted service with books of payouts, which also makes recipients.
 
-    A recipient's id is made of the account number.
+    A recipient's id contains the account number.
     """
 
     def __init__(self, books: Books) -> None:

@@ -15,7 +15,7 @@ from tests.scripted import SAME_SITE, Shop, number
 
 TOKEN = "usdc-polygon"
 WALLET = "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed"
-# One of the words that no log, page, error or repr may show; see tests/canaries.py.
+# A secret that no log, page, error or repr may show; see tests/canaries.py.
 NUMBER = "canary-12 3456"
 FORM = {
     "account_name": "Zoë Quist",
@@ -31,7 +31,7 @@ FORM = {
 
 @dataclass
 class Customer:
-    """Somebody with the link to a refund."""
+    """A customer with the link to a refund."""
 
     shop: Shop
     reference: str
@@ -57,7 +57,7 @@ class Customer:
 
 
 def refunded(shop: Shop, amount: str | None = "5") -> Customer:
-    """A customer who has paid 12.50 USD, and is paid this much back."""
+    """A customer who has paid 12.50 USD and gets this refund."""
     return Customer(shop, refunds(shop, shop.has_paid(), amount).reference)
 
 
@@ -69,7 +69,7 @@ def refunded_in_tokens(shop: Shop, order_id: str = "o-1") -> Customer:
 
 
 def recipients(shop: Shop) -> list[dict[str, Any]]:
-    """The recipients that the service was asked to make."""
+    """The recipients that were created at the service."""
     return [body for body in shop.service.created if "bank" in body]
 
 

@@ -1,4 +1,4 @@
-"""Fixtures of the tests of payouts: shops that pay out at a service with books of its own."""
+"""Fixtures of the tests of payouts: shops that pay out at a service with its own books."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ CONFIG: dict[str, Any] = {"PAYCHECKOUT_ACCESS_TOKEN": "unit-token"}
 
 @pytest.fixture
 def books(clock: Clock) -> Books:
-    """The service pays whatever it is asked to, so that a call made twice pays twice; its pages have one payout."""
+    """The books of a service that pays every request, so that a repeated call pays twice; its pages have one payout."""
     return Books(Pages(), page_size=1, unique=False, clock=clock)
 
 
 @pytest.fixture
 def service(request: pytest.FixtureRequest) -> Service:
-    """The scripted service, which pays out where the test looks into its books."""
+    """The scripted service, which pays out if the test uses its books."""
     return PayingService(request.getfixturevalue("books")) if "books" in request.fixturenames else Service()
 
 

@@ -1,4 +1,4 @@
-"""A shop that pays out at the sandbox, and what its tests say of it."""
+"""A shop that pays out at the sandbox, with helpers for its tests."""
 
 from __future__ import annotations
 
@@ -34,25 +34,25 @@ class Payer:
     sandbox: Sandbox
 
     def owes(self, reference: str = "p-1", amount: str = "80.00", to: Destination = ADA, **more: Any) -> str:
-        """Commits a payout as `pays_out` does, by default of the account of the settings; gives its reference."""
+        """Commit a payout like `pays_out`, by default of the settings' account; returns its reference."""
         pays_out(self.shop, reference, amount, **{"to": to, "account": ""} | more)
         return reference
 
     def is_paid(self, amount: str | None = None) -> str:
-        """Has an order paid, or held where that is not what it costs; gives the checkout's id."""
+        """Let an order be paid, or held if the amount is not its total; returns the checkout's id."""
         checkout_id = self.shop.starts()
         self.sandbox.pay(checkout_id, amount)
         self.shop.settles(checkout_id)
         return checkout_id
 
     def sends(self, access_token: Any = None, *, minutes: float = 0) -> PayoutReport:
-        """Runs a round of `send_payouts`, when so many minutes have passed."""
+        """Advance the clock by these minutes, and run a round of `send_payouts`."""
         if minutes:
             self.sandbox.advance(minutes=minutes)
         return sends(self.shop, access_token)
 
     def ends(self, reference: str = "p-1", status: Any = "completed", *, minutes: float = 2) -> None:
-        """The bank completes or fails a payout, and a round some minutes later reads that."""
+        """Let the bank complete or fail a payout, and a later round read that."""
         self.sandbox.finish(self.payout(reference), status)
         self.sends(minutes=minutes)
 
@@ -71,7 +71,7 @@ class Payer:
         return self.sandbox.payouts
 
     def stands(self, reference: str = "p-1", **columns: Any) -> None:
-        """Changes columns of a payout behind the extension's back."""
+        """Change columns of a payout behind the extension's back."""
         stands(self.shop, reference, **columns)
 
     def decides(self, decision: str, *arguments: Any, reference: str = "p-1") -> None:
@@ -88,7 +88,7 @@ class Payer:
     # The service
 
     def meanwhile(self, operation: str, act: Callable[[], object]) -> None:
-        """Does this before each call of an operation reaches the service."""
+        """Call `act` before each call of an operation reaches the service."""
 
         def before(called: str) -> None:
             if called == operation:
@@ -97,7 +97,7 @@ class Payer:
         self._before_each_call(before)
 
     def counts_calls(self) -> Counter[str]:
-        """Counts the calls of each operation from now on."""
+        """Count the calls of each operation from now on."""
         calls: Counter[str] = Counter()
         self._before_each_call(lambda called: calls.update([called]))
         return calls
@@ -109,7 +109,7 @@ class Payer:
         self._before_each_call(refuse)
 
     def carried_out_unseen(self, reference: str, *, doubtful: bool = False, amount: str = "") -> None:
-        """The service has a payout of this reference, though no answer of it was stored."""
+        """Let the service have a payout with this reference whose answer was not stored."""
         owed = self.payout(reference)
         names = {"recipient_id": ADA.recipient_id, "reference": owed.service_reference}
         item = FiatItem(amount=amount or owed.amount, **names)
@@ -119,7 +119,7 @@ class Payer:
             self.stands(reference, status="sending", taken_at=now, due_at=now + timedelta(seconds=60))
 
     def _before_each_call(self, act: Callable[[str], object]) -> None:
-        """Does this, given the operation, before each call reaches the service."""
+        """Call `act` with the operation before each call reaches the service."""
         http = self.shop.runtime.client._caller.waiting.http
         assert isinstance(http, httpx.Client)
         http.event_hooks["request"].append(lambda request: act(f"{request.method} {request.url.path}"))

@@ -1,4 +1,4 @@
-"""Questions that tests of payouts ask a shop."""
+"""Helpers with which tests of payouts use a shop."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def committing(shop: Shop) -> Iterator[Any]:
 
 
 def pays_out(shop: Shop, reference: str = "maker-1", amount: Any = "80.00", **keywords: Any) -> Any:
-    """Adds a payout, by default in the currency that its destination takes, commits it, and gives it as stored."""
+    """Commit a payout, by default in its destination's currency; returns the stored payout."""
     currency = TOKEN if isinstance(keywords.get("to"), ToWallet) else "USD"
     wanted = {"currency": currency, "to": MAKER, "account": shop.account_of(reference)} | keywords
     with committing(shop) as paycheckout:
@@ -38,14 +38,14 @@ def pays_out(shop: Shop, reference: str = "maker-1", amount: Any = "80.00", **ke
 
 
 def refunds(shop: Shop, checkout_id: str, amount: Any = None, **keywords: Any) -> Any:
-    """Refunds a checkout, commits it, and gives the payout as stored."""
+    """Refund a checkout and commit; returns the stored payout."""
     with committing(shop) as paycheckout:
         reference = paycheckout.refund(checkout_id, amount, **ADA | keywords).reference
     return payout(shop, reference)
 
 
 def payout(shop: Shop, reference: str = "maker-1") -> Any:
-    """The payout as it is stored now."""
+    """The stored payout."""
     found = shop.runtime.payouts.find(reference)
     assert found is not None
     return found
@@ -60,12 +60,12 @@ def payouts(shop: Shop) -> list[Any]:
 
 
 def statuses(shop: Shop) -> dict[str, int]:
-    """How many payouts are in each state."""
+    """The number of payouts in each state."""
     return dict(Counter(one.status for one in payouts(shop)))
 
 
 def stands(shop: Shop, reference: str, **columns: Any) -> None:
-    """Puts a payout into a state that only the sender reaches."""
+    """Put a payout into a state that only the sender reaches."""
     table = shop.runtime.models.payouts
     if "status" in columns:
         columns = {"state": columns["status"]} | columns
@@ -73,13 +73,13 @@ def stands(shop: Shop, reference: str, **columns: Any) -> None:
 
 
 def sends(shop: Shop, access_token: Any = None, **passed: float) -> PayoutReport:
-    """Runs a round of `send_payouts`, when so much time has passed, and gives its report."""
+    """Advance the clock, and run a round of `send_payouts`; returns its report."""
     shop.waits(**passed)
     return shop.calls.send_payouts(access_token)
 
 
 def decides(shop: Shop, decision: str, reference: str, *arguments: Any, **keywords: Any) -> bool:
-    """A person's decision, such as "approve"; whether it was taken, and not refused."""
+    """Make a person's decision, such as "approve"; returns whether it was accepted."""
     with shop.app.app_context():
         try:
             getattr(shop.paycheckout, f"{decision}_payout")(reference, *arguments, **ADA | keywords)
@@ -89,7 +89,7 @@ def decides(shop: Shop, decision: str, reference: str, *arguments: Any, **keywor
 
 
 def comes_to_rest(shop: Shop, books: Books) -> None:
-    """Time goes on until nothing waits: the bank completes what it has, and a person looks after what is unknown."""
+    """Advance time until nothing waits: the bank completes its transfers, and a person decides unknown payouts."""
     for _ in range(MOST_ROUNDS):
         waiting = [
             one for one in payouts(shop) if one.status not in ENDS and not (one.is_token and one.status == "sent")

@@ -1,4 +1,4 @@
-"""Answers to sends that say less, or something else, than was asked; and receivers that refuse what they say."""
+"""Answers to sends with missing or different facts, and receivers that refuse them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Answer = Callable[[Sequence[Made]], Sequence[Made]]
 
 
 def answers(payer: Payer, monkeypatch: pytest.MonkeyPatch, change: Answer) -> None:
-    """The service does what it is asked, and its answer is another one."""
+    """Let the service carry out each call, and change its answer."""
     calls: Any = payer.shop.runtime.payout_calls
     send = calls.send
     monkeypatch.setattr(type(calls), "send", lambda calls, client, batch: change(send(client, batch)))
@@ -41,7 +41,7 @@ def test_an_item_that_the_answer_leaves_out_is_looked_up(payer: Payer, monkeypat
 
 
 def shows(**bank: Any) -> Answer:
-    """The service shows this of the recipient's bank account."""
+    """An answer with these fields of the recipient's bank account."""
     return each(recipient=FiatRecipient(bank=FiatBank(**bank)))
 
 
@@ -58,7 +58,7 @@ def shows(**bank: Any) -> Answer:
         (WALLET, each(status="Failed"), "it failed"),
         (BANK, shows(account_number=AccountNumber("**** 777-31")), None),
         (BANK, shows(), None),
-        # Its reads say so again.
+        # Reads give the same status.
         (BANK, each(status="failed"), None),
         (BANK, each(recipient=GIVEN), None),
         (WALLET, each(amount=GIVEN, token=GIVEN, receiver_address=GIVEN), None),
@@ -109,7 +109,7 @@ def test_an_error_that_nobody_expects_is_a_lost_answer_and_shows_no_words(
 
 
 def test_a_batch_that_the_service_fails_at_is_sent_one_by_one_later(payer: Payer) -> None:
-    """One of them may be the reason."""
+    """One payout of the batch may be the reason."""
     payer.owes("first")
     payer.owes("second")
     payer.sandbox.fault(FIAT, "error", statusCode=500)
@@ -121,7 +121,7 @@ def test_a_batch_that_the_service_fails_at_is_sent_one_by_one_later(payer: Payer
 
 
 def test_an_atomic_receiver_that_raises_takes_the_booking_back(payer: Payer, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The fee, which the service tells of tokens once, is kept until the answer is stored."""
+    """The service gives the fee of tokens only once, so it is kept until the answer is stored."""
     answers(payer, monkeypatch, each(fee_amount=Decimal("0.25")))
     payer.owes(to=WALLET)
     with payer.shop.refusing(payout_sent):

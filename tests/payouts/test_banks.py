@@ -1,4 +1,4 @@
-"""The banks of the service's list: chosen where somebody is paid, proposed to customers, and missed by an approver."""
+"""The banks of the service's list: chosen for payouts, proposed to customers, and shown as missing to approvers."""
 
 from __future__ import annotations
 

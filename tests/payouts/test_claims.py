@@ -35,7 +35,7 @@ __all__ = ["logged"]
 
 
 def destination(refund: Any) -> Any:
-    """Where a stored refund goes."""
+    """The destination of a stored refund."""
     return Sealing((), list).open(refund.to_kind, refund.to_details)
 
 
@@ -246,7 +246,7 @@ def test_a_link_makes_at_most_twenty_recipients_however_many_ask_at_once(open_sh
         pass
     refund = customer.refund
     assert (len(recipients(shop)), refund.claims) == (20, 20)
-    # Each one that was stored counts once, in whatever order they came.
+    # Each stored claim counts once, in any order.
     assert refund.revision == len(shop.events("refund_claimed")) == 20
     revisions = [entry["revision"] for entry in lines(refund.history) if entry.get("to") == "waiting"]
     assert revisions == list(range(1, 21))
@@ -269,7 +269,7 @@ def test_a_link_makes_at_most_twenty_recipients_however_many_ask_at_once(open_sh
 )
 def test_no_account_number_is_logged_shown_or_written(shop: Shop, logged: Everything, answer: Answer) -> None:
     """SQLAlchemy logs each statement with its parameters here, so nothing was sent to the database either."""
-    # An address that a log of statements may show.
+    # A payment URL that a log of statements may show.
     shop.service.page = "https://pay.example/{id}"
     customer = refunded(shop)
     shop.service.instead_of_created = [answer]

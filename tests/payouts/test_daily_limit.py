@@ -1,4 +1,4 @@
-"""The daily limit: the database keeps it under any number of senders; the next day, or a person, lets the rest go."""
+"""The daily limit: the database enforces it for any number of senders; the next day, or a person, releases the rest."""
 
 from __future__ import annotations
 

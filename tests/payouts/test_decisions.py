@@ -72,7 +72,7 @@ def test_a_transfer_that_the_service_reports_with_another_amount_is_completed_wi
     stored = payer.payout()
     assert (stored.status, stored.amount, stored.problem) == ("completed", Decimal(80), None)
     assert payer.booked == [("payout", "-80.00"), ("payout_returned", "81.00"), ("payout", "-80.00")]
-    # The asked amount counts for the shop's code that asks for it again, and for a retry once the money came back.
+    # The requested amount counts for a repeated request, and for a retry after the money came back.
     payer.owes(amount="81.00")
     payer.decides("resolve_payout", False)
     payer.sandbox.finish(payer.payout(), "failed")
@@ -180,7 +180,7 @@ def test_a_completed_transfer_that_came_back_is_booked_as_returned_and_asked_abo
 
 
 def test_a_payout_whose_account_number_was_wiped_is_not_tried_again(payer: Payer) -> None:
-    """Nor is money that was given back by hand, for which the service has no destination."""
+    """Money that was refunded by hand is not retried either, because it has no destination at the service."""
     payer.owes(to=BANK)
     payer.stands(status="failed", to_details=None)
     with pytest.raises(TransitionRefused, match="was wiped"):

@@ -1,4 +1,4 @@
-"""The record of who did what, through which door, and who was shown what about persons."""
+"""The activity log: who did what, by page, command or code, and who viewed personal data."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from tests.views.owner import ROOT, opens, opens_view, payout_page, sends
 
 
 def deeds(shop: Shop, *, looks: bool = False) -> list[tuple[str, str, str, str, str]]:
-    """The deeds: by whom, what, to what, why, and through which door, oldest first; looks alone, or all others."""
+    """The deeds, oldest first: person, deed, subject, reason and means; views alone, or all others."""
     ran = shop.runs("deeds", "--json")
     assert ran.exit_code == 0, ran.output
     return [
@@ -97,7 +97,7 @@ def test_a_look_that_cannot_be_recorded_hides_no_page(shop: Shop, caplog: pytest
 
 
 def test_whatever_shows_a_person_records_its_viewer(shop: Shop) -> None:
-    """Pages and commands that show none, such as the alarms about a payout, record nobody."""
+    """Pages and commands without personal data, such as alarms about a payout, record no viewer."""
     opens_view(shop, lambda: "Cy")
     customer = refunded(shop)
     customer.sends(account_name="Zoë Quist")
@@ -142,7 +142,7 @@ def test_who_is_shown_the_link_of_a_claim_is_recorded(open_shop: OpenShop) -> No
 
 
 def opens_each(shop: Shop) -> list[str]:
-    """Open the owner's pages that tell of persons; gives the statements that record it."""
+    """Open the owner's pages with personal data; returns the statements that record the views."""
     with statements(shop) as seen:
         for page, query in (("/order", {"order_id": "o-1"}), ("/payout", {"reference": "maker-1"}), ("/payouts", {})):
             assert opens(shop, page, **query).status_code == 200

@@ -1,4 +1,4 @@
-"""Duties of a company: two persons for a payment, and payouts that their receivers claim."""
+"""Approvals in a company: two persons for a payment, and payouts that their receivers claim."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from tests.views.owner import opens, opens_view, payout_page, sends
 
 @pytest.fixture
 def strict(open_shop: OpenShop) -> Shop:
-    """A shop in which nobody approves what they have asked for."""
+    """A shop in which nobody approves their own payouts."""
     return open_shop(PAYCHECKOUT_APPROVE_BY_ANOTHER=True)
 
 
@@ -67,7 +67,7 @@ def one_hand(open_shop: OpenShop, books: Books) -> Shop:
 def test_who_reports_that_a_payout_came_back_cannot_approve_that_it_is_sent_again(
     one_hand: Shop, books: Books, to: Any
 ) -> None:
-    """Nor can the one who asked for it; another person can, and the limit of the day counts both tries."""
+    """The person who requested it cannot either; another person can, and the daily limit counts both tries."""
     books.unique = True
     pays_out(one_hand, amount="60", to=to, approve=True, by="Ada")
     assert decides(one_hand, "approve", "maker-1", by="Bo")
@@ -187,7 +187,7 @@ def test_who_says_that_a_payout_was_not_sent_cannot_approve_that_it_is_sent_agai
 def test_what_the_service_refused_or_failed_is_tried_again_with_the_approval_that_it_needs(
     one_hand: Shop, books: Books
 ) -> None:
-    """Of a payout that was refused nothing was ever sent, so that nobody approves it anew."""
+    """A refused payout was never sent, so it needs no new approval."""
     for reference in ("refused", "failed"):
         pays_out(one_hand, reference, "60", approve=False)
         books.instead = [refusal(400, "no such account")] if reference == "refused" else []
@@ -218,7 +218,7 @@ def test_who_was_shown_the_link_of_a_claim_cannot_approve_it(strict: Shop) -> No
 
 
 def promised(shop: Shop, reference: str = "prize-1", **keywords: Any) -> Customer:
-    """The receiver of a payout that has no destination yet."""
+    """The receiver of a payout without a destination."""
     pays_out(shop, reference, to=None, **keywords)
     return Customer(shop, reference)
 

@@ -1,4 +1,4 @@
-"""Following: sent bank transfers are read until they end, tokens never; and what an audit says of each try."""
+"""Following: sent bank transfers are read until they end, tokens never; and an audit's verdict on each try."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ def test_one_that_failed_has_failed_also_where_the_service_writes_its_amount_oth
 def test_a_second_transfer_under_one_reference_is_named(
     shop: Shop, books: Books, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """By a service that is at fault itself."""
+    """Only a faulty service makes such a transfer."""
     monkeypatch.setattr(rechecks, "_CALM", 0.0)
     books._page_size = 100
     pays_out(shop)
@@ -128,7 +128,7 @@ def test_a_second_transfer_under_one_reference_is_named(
 
 
 def test_an_earlier_try_that_was_refused_before_it_was_booked_is_known_here(shop: Shop, books: Books) -> None:
-    """The service shows what it has refused as failed."""
+    """The service lists a refused transfer as failed."""
     books._page_size, books.instead = 100, [refusal(400, "insufficient funds")]
     pays_out(shop)
     first = payout(shop)
@@ -144,6 +144,6 @@ def test_an_earlier_try_that_was_refused_before_it_was_booked_is_known_here(shop
 
 
 def books_item(payout: Any) -> dict[str, Any]:
-    """A transfer of a payout as the service would note it."""
+    """A transfer of a payout as a line of the service's books."""
     kind = {"id": "pay-0", "to": "rec_1", "kind": "recipientId"}
     return kind | {"reference": payout.service_reference, "amount": "80.00", "currency": "USD"}

@@ -1,4 +1,4 @@
-"""Webhooks about payouts: hints, whatever they contain, that cost little however many come."""
+"""Webhooks about payouts are hints with any content, and cost little in any number."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def test_the_comparison_of_a_month_finds_what_came_back_without_a_webhook(open_p
 
 
 def test_what_fails_or_was_not_sent_keeps_its_time(payer: Payer) -> None:
-    """The time of what its receiver has not claimed is that of its end: a stranger must not bring it near."""
+    """The due time of an unclaimed payout is its expiry, which a stranger must not bring forward."""
     for reference in ("fails", "unclaimed"):
         payer.owes(reference)
     payer.sends()

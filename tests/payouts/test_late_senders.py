@@ -1,6 +1,6 @@
-"""Senders that come back too late, and whose clocks differ: what others have done meanwhile is not done again.
+"""Senders that continue too late, or whose clocks differ: the work that others did in the meantime is not repeated.
 
-Where nothing else is said, the service pays whatever it is asked to, so that a call that is made twice pays twice.
+By default the service pays every request, so that a repeated call pays twice.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Meanwhile = Callable[[], None]
 
 
 def before_its_call(monkeypatch: pytest.MonkeyPatch, meanwhile: Meanwhile) -> None:
-    """The next sender falls asleep when it has claimed a payout, and before its claim is prolonged for the call."""
+    """Run `meanwhile` after the next sender has claimed a payout, before its claim is renewed for the call."""
     renew = DuePayouts.renew
 
     def falls_asleep(due: DuePayouts, *arguments: Any) -> Any:
@@ -37,7 +37,7 @@ def before_its_call(monkeypatch: pytest.MonkeyPatch, meanwhile: Meanwhile) -> No
 
 
 def before_its_answer(books: Books, meanwhile: Meanwhile) -> None:
-    """The next sender falls asleep when its call was done, and before it has the answer."""
+    """Run `meanwhile` after the next sender's call was done, before it gets the answer."""
 
     def fall_asleep(references: Sequence[str]) -> None:
         books.created = lambda references: None
@@ -48,7 +48,7 @@ def before_its_answer(books: Books, meanwhile: Meanwhile) -> None:
 
 @pytest.fixture
 def others(shop: Shop, books: Books) -> Meanwhile:
-    """Senders that take over, and a person who resolves a token by looking into the books."""
+    """Let other senders take over, and a person decide a token by the service's books."""
 
     def take_over() -> None:
         shop.waits(minutes=10)
@@ -58,7 +58,7 @@ def others(shop: Shop, books: Books) -> Meanwhile:
 
 
 def is_paid_once(shop: Shop, books: Books) -> None:
-    """Whoever came first has paid it and, where that can be, followed it to its end; nothing changes that."""
+    """Check that the first sender has paid it and, if possible, followed it to its end; nothing changes that."""
     for _ in range(2):
         stored = payout(shop)
         assert (stored.status, len(books.paid)) == ("sent" if stored.is_token else "completed", 1)
@@ -103,9 +103,9 @@ def test_a_refusal_that_comes_after_the_lease_sends_nothing_again(
 def test_two_senders_whose_clocks_differ_pay_once(
     open_shop: OpenShop, shop: Shop, books: Books, to: Any, minutes: int
 ) -> None:
-    """The other one comes round again and again, while the call of the first one is under way.
+    """The other sender runs repeatedly while the call of the first one is under way.
 
-    Here the service takes a reference once, as it says: a call that is still under way cannot be looked up.
+    Here the service accepts a reference once, as documented: a call that is still under way cannot be looked up.
     """
     books.unique = True
     other = open_shop(ahead=60 * minutes, **CONFIG)

@@ -1,4 +1,4 @@
-"""Claims of payouts: one process gets each, and who lost its claim sends nothing, and silences nothing."""
+"""Claims of payouts: one process gets each; a process that lost its claim sends nothing and hides no problem."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.payouts.shop import decides
 def test_a_row_that_the_shop_has_locked_keeps_no_sender_waiting(
     open_payer: OpenPayer, postgres_database: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Before its claim is renewed it is left alone; before it is claimed, the round passes it over."""
+    """If the row is locked before the claim's renewal, it is not sent; if before the claim, the round skips it."""
     payer = open_payer(SQLALCHEMY_DATABASE_URI=with_patience(postgres_database, 2))
     shop, table = payer.shop, payer.shop.runtime.models.payouts
     renew = shop.runtime.due_payouts.renew
@@ -49,7 +49,7 @@ def test_a_row_that_the_shop_has_locked_keeps_no_sender_waiting(
 def test_payouts_that_are_tried_again_are_sent_however_long_the_questions_about_their_earlier_tries_take(
     payer: Payer,
 ) -> None:
-    """Each question reads the service's list, and a claim ends some minutes after it was made."""
+    """Each lookup reads the service's list, and a claim expires after some minutes."""
     references = ["p-1", "p-2", "p-3"]
     for reference in references:
         payer.owes(reference, amount="0.50")
@@ -78,7 +78,7 @@ def test_a_late_answer_of_a_sender_that_lost_its_claim_counts_while_it_is_still_
 
 
 def test_a_late_answer_to_an_older_reference_moves_nothing(payer: Payer) -> None:
-    """Meanwhile it was tried again, under a new reference, and another process is sending that."""
+    """In the meantime it was retried with a new reference, which another process is sending."""
     payer.owes(to=WALLET)
     payer.meanwhile(CRYPTO, lambda: payer.stands(service_reference="another", changes=99))
     assert payer.sends() == PayoutReport()

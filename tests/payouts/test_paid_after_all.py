@@ -15,14 +15,14 @@ REPEATED = "repeated-transfers"
 
 
 def fails(payer: Payer, reference: str) -> None:
-    """Has a transfer fail at the bank."""
+    """Let a transfer fail at the bank."""
     payer.sends()
     payer.ends(reference, "failed")
     assert payer.status(reference) == "failed"
 
 
 def pays_after_all(payer: Payer, reference: str, status: Any = "completed", *, days: float = 0) -> None:
-    """The service changes its answer without sending a webhook."""
+    """Let the service change its answer without sending a webhook."""
     payer.shop.waits(days=days)
     disbursement_id = payer.payout(reference).disbursement_id
     payer.shop.runtime.client.fiat_disbursements.sandbox_update(disbursement_id, status)

@@ -1,6 +1,6 @@
-"""Each guard against paying twice, against forgetting and against telling too much, by itself.
+"""Each guard against paying twice, against losing a payout and against revealing secrets, by itself.
 
-The service pays whatever it is asked to, so that a call that is made twice pays twice; its list comes in pages of one.
+The service pays every request, so that a repeated call pays twice; its list has pages of one record.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ LOST: list[Answer] = [
     (NAMED % '{"disbursementId": "a", "status": "pending", "reference": "another"}').encode(),
     (NAMED % "").encode(),
     b'{"statusCode": 500, "message": "busy"}',
-    # Of a hook that measures the response.
+    # From a hook that measures the response.
     ZeroDivisionError("division by zero"),
 ]
 

@@ -80,7 +80,7 @@ def test_payouts_that_hang_delay_no_deposit_of_the_same_round_and_no_later_round
 
 
 def test_reconcile_ends_only_when_the_payouts_have_ended(payer: Payer, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A deposit's error too waits for them, lest the process ends in the middle of a call."""
+    """A deposit's error also waits for them, so that the process does not end in the middle of a call."""
     payer.owes()
 
     def broken(*arguments: object) -> ReconcileReport:
@@ -101,7 +101,7 @@ def test_the_refusal_of_one_payout_is_no_failure_of_the_service(payer: Payer) ->
 
 
 def test_an_outage_does_not_cost_a_token_in_every_round(payer: Payer) -> None:
-    """Each lost answer leaves one in doubt, for a person to decide; so reconcile pauses, longer each time."""
+    """Each lost answer leaves a token unknown, for a person to decide; so reconcile pauses, longer each time."""
     for number in range(30):
         payer.owes(f"t-{number}", to=WALLET)
     payer.sandbox.fault(CRYPTO, "error", 1000, statusCode=503)

@@ -24,7 +24,7 @@ HISTORIES, STEPS = 15, 25
 
 @contextmanager
 def limited(*, allowed: bool) -> Iterator[None]:
-    """The step in this block is done, or refused, as it must be."""
+    """Check that the step in this block is done, or refused."""
     try:
         yield
     except RefundTooLarge:
@@ -40,7 +40,7 @@ class Told:
     counting: dict[str, int] = field(default_factory=dict)
     failed: dict[str, int] = field(default_factory=dict)
     replaced: dict[str, str] = field(default_factory=dict)
-    """By the reference of a failed one the reference of the one that took its money."""
+    """The reference of the refund that replaced each failed one, by the failed one's reference."""
 
     order: list[str] = field(default_factory=list)
     """All references, oldest first."""
@@ -68,7 +68,7 @@ def act(shop: Shop, checkout_id: str, told: Told, chance: Random) -> None:
     kind, left = chance.choice(["refund", "refund", "rest", "cancel", "fail", "retry"]), told.left
     if kind in ("refund", "rest"):
         cents = left if kind == "rest" else chance.choice([1, left, left + 1, chance.randint(1, 600)]) or 1
-        # The limit counts the amount that was paid, whatever is sent instead.
+        # The limit counts the paid amount, even if another amount or currency is sent.
         sent: dict[str, Any] = chance.choice([{"to": MAKER}, {"to": WALLET, "send": (chance.randint(1, 9), TOKEN)}])
         amount = None if kind == "rest" else Decimal(cents) / 100
         with limited(allowed=0 < cents <= left):

@@ -1,4 +1,4 @@
-"""`refund`: never more than what arrived, whoever asks at once; a refunded payment is never accepted afterwards."""
+"""`refund`: never more than arrived, also with concurrent requests; a refunded payment is never accepted afterwards."""
 
 from __future__ import annotations
 
@@ -206,7 +206,7 @@ def test_one_that_was_replaced_stays_so_while_others_count_its_money(shop: Shop)
 
 
 def tries(act: Callable[[], object]) -> str:
-    """The end of an act, which is tried again while another transaction holds SQLite's one lock."""
+    """The result of an act, which is retried while another transaction holds SQLite's one lock."""
     for _ in range(200):
         try:
             act()
@@ -247,7 +247,7 @@ def test_refunding_and_accepting_a_held_payment_at_once_does_one_of_them(shop: S
 
 
 def fails(shop: Shop, reference: str) -> None:
-    """The service reads a payout that was sent as failed."""
+    """Let a read of a sent payout find it failed."""
     stands(shop, reference, status="sent")
     with shop.app.app_context():
         moved = shop.runtime.payout_moves.move(payout(shop, reference), PayoutMove(PayoutEvidence.FAILED), shop.clock())

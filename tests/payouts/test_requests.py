@@ -31,7 +31,7 @@ def test_it_exists_exactly_if_the_shop_commits(shop: Shop) -> None:
 
 @pytest.mark.on_each_database
 def test_what_is_asked_for_in_a_savepoint_exists_exactly_if_the_shop_commits(shop: Shop) -> None:
-    """Python's driver of SQLite would commit a savepoint at its release."""
+    """Python's SQLite driver would commit a savepoint at its release."""
     with shop.app.app_context():
         session, ada = shop.db.session, ToRecipient("rec_1")
         with session.begin_nested():
@@ -78,7 +78,7 @@ def test_content_is_still_compared_when_the_details_are_wiped(shop: Shop) -> Non
 
 
 def test_content_is_still_compared_when_the_secret_key_has_changed(shop: Shop) -> None:
-    """With the key that made the fingerprint, or, once that is gone, by the masked form."""
+    """It is compared with the key that made the fingerprint, or, without that key, by the masked form."""
     first, old = pays_out(shop, to=BANK), shop.app.secret_key
     shop.app.secret_key = "another-secret-key"
     for fallbacks, other in (([old], "DE99500105170648489890"), ([], "DE12500105170648489899")):
@@ -130,7 +130,7 @@ def test_bad_input_is_refused_and_nothing_is_stored(shop: Shop, given: dict[str,
 
 @pytest.mark.on_each_database
 def test_of_those_who_say_it_at_once_one_stores_it(shop: Shop) -> None:
-    """The others get that one, or an error; nobody believes to have stored another."""
+    """The others get the stored payout, or an error."""
 
     def say() -> str:
         try:

@@ -1,6 +1,6 @@
-"""A restored database asks for the refunds that it has forgotten again, and finds those that the service has paid.
+"""A shop on a restored database requests its lost refunds again, and finds those that the service has paid.
 
-The service pays whatever it is asked to, so that a call that is made twice pays twice.
+The service pays every request, so that a repeated call pays twice.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Act = Callable[[Shop, str], object]
 
 @pytest.fixture
 def restored(open_shop: OpenShop, shop: Shop, books: Books) -> Callable[[Act], tuple[Shop, str]]:
-    """Does something that the database forgets then; gives the shop on the restored database, and the payment."""
+    """Do something, then restore an earlier database; returns the shop on that database, and the payment."""
 
     def restore(since: Act) -> tuple[Shop, str]:
         checkout_id = shop.has_paid()
@@ -39,7 +39,7 @@ def restored(open_shop: OpenShop, shop: Shop, books: Books) -> Callable[[Act], t
 
 
 def refunded(amount: str, **keywords: Any) -> Act:
-    """A refund that is sent."""
+    """An act that sends a refund."""
 
     def refund(shop: Shop, checkout_id: str) -> None:
         refunds(shop, checkout_id, amount, **{"to": MAKER} | keywords)
@@ -109,7 +109,7 @@ def test_another_refund_waits_until_the_forgotten_one_is_asked_for_again(
 
 
 def test_a_refund_waits_while_the_transfers_of_its_payment_cannot_be_looked_up(shop: Shop, books: Books) -> None:
-    """And stops no other payout."""
+    """It stops no other payout."""
     checkout_id = shop.has_paid()
     refund = refunds(shop, checkout_id, "2.50", to=MAKER).reference
     books.instead_of_reads = [refusal(503)] * 9

@@ -112,7 +112,7 @@ def test_one_bad_item_keeps_none_of_its_batch_from_its_money(payer: Payer) -> No
 
 
 def test_all_that_a_round_is_refused_is_looked_up_together(payer: Payer) -> None:
-    """Such a look-up may list the transfers of three months."""
+    """Such a lookup may list the transfers of three months."""
     for number in range(3):
         payer.owes(f"p-{number}", to=NOBODY)
     calls = payer.counts_calls()
@@ -181,7 +181,7 @@ def test_a_function_that_has_no_token_now_sends_nothing(
     ids=["sealed", "cut off", "token"],
 )
 def test_what_cannot_be_sent_stops_nobody_else(payer: Payer, to: Any, columns: dict[str, str], problem: str) -> None:
-    """A row that another program has changed."""
+    """Another program has changed the row."""
     payer.owes("bad", to=to)
     payer.owes("fine")
     payer.stands("bad", **columns)
@@ -280,7 +280,7 @@ def test_a_database_error_in_one_step_of_a_round_stops_no_other_step(
     payer.owes("new")
     payer.sandbox.advance(minutes=2)
     monkeypatch.setattr(type(payouts), "_oldest", breaks)
-    # Look-ups are a step of their own, and follow what was sent.
+    # Lookups are a separate step after sending.
     assert payer.sends().failed_calls == (2 if broken == "sending" else 1)
     done = {step for step, (reference, status) in ends.items() if payer.status(reference) == status}
     assert done == ends.keys() - {broken}

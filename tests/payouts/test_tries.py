@@ -1,6 +1,6 @@
-"""Tries of a payout: once in doubt is in doubt, by one clock and one key, and a new try asks after those before it.
+"""Tries of a payout: an unknown result stays unknown until a lookup, and a new try looks up the earlier ones.
 
-The service takes a reference once, as it says, unless a test has it pay whatever it is asked to.
+The service accepts a reference once, as documented, unless a test lets it pay every request.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def books(clock: Callable[[], Any]) -> Books:
 
 
 def late_list(times: int) -> list[Answer]:
-    """The service's list as it was before, for so many look-ups."""
+    """The service's earlier list, for this number of lookups."""
     empty: dict[str, Any] = {"docs": [], "totalDocs": 0, "limit": 100, "totalPages": 1, "page": 1}
     return [success(empty | {"hasPrevPage": False, "hasNextPage": False})] * times
 
@@ -93,7 +93,7 @@ def test_an_answer_that_comes_after_a_person_resolved_it_is_kept_for_people(shop
 def test_what_a_refused_batch_has_sent_is_found_however_late_the_list_shows_it(
     shop: Shop, books: Books, lag: int
 ) -> None:
-    """The service takes a part of the batch before it refuses it."""
+    """The service accepts a part of the batch before it refuses the rest."""
 
     def takes_a_part(references: Any) -> None:
         books.creating = lambda references: None
@@ -114,7 +114,7 @@ def test_what_a_refused_batch_has_sent_is_found_however_late_the_list_shows_it(
 
 @pytest.mark.parametrize("to", [MAKER, WALLET], ids=["bank", "token"])
 def test_a_refusal_that_says_that_the_reference_is_taken_fails_nothing(shop: Shop, books: Books, to: Any) -> None:
-    """The service was given it by a database that has failed over, and its list is late."""
+    """The database sent it before a failover, and the service's list is late."""
     pays_out(shop, to=to)
     books.instead = [refusal(400, "reference must be unique")]
     sends(shop)
@@ -162,7 +162,7 @@ def test_no_clock_of_the_service_hides_a_payout_from_its_look_up(shop: Shop, boo
 
 @pytest.mark.on_each_database
 def test_a_restored_database_asks_for_the_same_reference_again(open_shop: OpenShop, shop: Shop, books: Books) -> None:
-    """Also one whose backup is from before the first payout."""
+    """This includes a database whose backup is older than the first payout."""
     shop.reconciles()
     models = shop.runtime.models
     with shop.app.app_context(), shop.db.engine.connect() as connection:
@@ -182,7 +182,7 @@ def test_a_restored_database_asks_for_the_same_reference_again(open_shop: OpenSh
 
 
 def test_a_restored_shop_finds_what_it_asks_for_days_later(shop: Shop, books: Books, clock: Clock) -> None:
-    """Other payouts were sent meanwhile."""
+    """Other payouts were sent in the meantime."""
     pays_out(shop, "before")
     sends(shop)
     clock.advance(days=2)
@@ -204,7 +204,7 @@ def test_a_restored_shop_finds_what_it_asks_for_days_later(shop: Shop, books: Bo
 
 
 def fails(shop: Shop, books: Books) -> str:
-    """Has a payout fail at the bank, and tried again by a person; gives its first service reference."""
+    """Let a payout fail at the bank, and retry it as a person; returns its first service reference."""
     first = str(pays_out(shop).service_reference)
     sends(shop)
     books.finish("failed")

@@ -1,4 +1,4 @@
-"""Histories with two persons, of whom one is malicious, against an oracle: what leaves was approved by another."""
+"""Histories with two persons, one of them malicious, against an oracle: another person approved each sent payout."""
 
 from __future__ import annotations
 
@@ -35,22 +35,22 @@ def shop(open_shop: OpenShop, books: Books) -> Shop:
 
 @dataclass
 class Oracle:
-    """What the persons have done, told apart from what is stored."""
+    """The persons' actions, recorded independently of the database."""
 
     shop: Shop
     books: Books
     barred: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
-    """Who may not approve a payout: who asked for it, saw its link, or said what became of it."""
+    """The persons who may not approve a payout: they requested it, saw its link, or decided its result."""
 
     approved: dict[str, int] = field(default_factory=lambda: defaultdict(int))
     let_through: dict[str, Decimal] = field(default_factory=lambda: defaultdict(Decimal))
-    """By currency what approvals let exceed the limit."""
+    """The sums beyond the limit that approvals allow, by currency."""
 
     is_deceived: bool = False
-    """Whether somebody has said that what was paid came back: another one who believes it may approve it again."""
+    """Whether a person has recorded that paid money came back: another person who believes it may approve it again."""
 
     def decides(self, decision: str, reference: str, by: str, *arguments: Any, **keywords: Any) -> None:
-        """A person tries to decide."""
+        """Let a person try a decision."""
         if not decides(self.shop, decision, reference, *arguments, by=by, **keywords):
             return
         if decision == "resolve":
@@ -64,12 +64,12 @@ class Oracle:
                 self.let_through[one.currency] += one.amount
 
     def has(self, reference: str) -> bool:
-        """Whether the money of a payout is away."""
+        """Whether the money of a payout has left."""
         known = references_of([payout(self.shop, reference)])
         return any(each.reference in known and each.status != "failed" for each in self.books.paid)
 
     def check(self) -> None:
-        """Each transfer has an approval of its own, and the days have room for them."""
+        """Check that each transfer has its own approval, within the daily limits."""
         asked = {payout.reference: payout for payout in payouts(self.shop)}
         for reference, one in asked.items():
             sent = [each for each in self.books.paid if each.reference in references_of([one])]
@@ -86,7 +86,7 @@ class Oracle:
             assert left <= room, f"{left} {currency} have left"
 
     def refunds_are_covered(self, checkout_id: str) -> None:
-        """The refunds of a payment that were paid, and did not come back, are together no more than arrived."""
+        """Check that the paid refunds of a payment, without returned ones, are at most what arrived."""
         back = [one for one in payouts(self.shop) if one.refund_of == checkout_id]
         paid = {each.reference: each for each in self.books.paid if each.status != "failed"}
         sent = sum((paid[each].amount for one in back for each in references_of([one]) if each in paid), Decimal(0))
@@ -109,7 +109,7 @@ def asks(oracle: Oracle, checkout_id: str, chance: Random) -> None:
 
 
 def claims(oracle: Oracle, reference: str, chance: Random) -> None:
-    """The customer, or Eve, who had to be shown the link, says where a refund goes."""
+    """The customer, or Eve after viewing the link, gives a refund's destination."""
     if payout(oracle.shop, reference).kind == "refund" and chance.random() < 0.5:
         oracle.shop.calls.claim_url(reference, by=EVE)
         oracle.barred[reference].add(EVE)
@@ -129,7 +129,7 @@ def decides_otherwise(oracle: Oracle, reference: str, chance: Random) -> None:
 
 
 def has_it_sent_again(oracle: Oracle, reference: str, chance: Random) -> None:
-    """Eve says that something came back, and does all that she can to have it sent once more."""
+    """Eve records that a payout came back, and tries everything to have it sent again."""
     for decision, arguments in (("resolve", (False,)), ("retry", ())):
         oracle.decides(decision, reference, EVE, *arguments)
     oracle.decides("approve", reference, EVE, over_limit=True)
@@ -137,7 +137,7 @@ def has_it_sent_again(oracle: Oracle, reference: str, chance: Random) -> None:
 
 
 def happens(oracle: Oracle, chance: Random) -> None:
-    """The service answers, refuses, loses answers, and banks complete, fail and return transfers; time passes."""
+    """Let the service answer, refuse or lose answers, banks complete, fail or return transfers, and time pass."""
     books = oracle.books
     books.instead = chance.choice([[], [], [NO_ANSWER], [refusal(400, "no such account")]])
     books.lost = chance.choice([0, 0, 1])
@@ -154,7 +154,7 @@ def happens(oracle: Oracle, chance: Random) -> None:
 
 
 def walk(shop: Shop, books: Books, chance: Random) -> None:
-    """A history of one payment and of the payouts beside it."""
+    """Walk a history of one payment and of other payouts."""
     oracle, order_id = Oracle(shop, books), f"h-{chance.randrange(10**12)}"
     books.paper = Pages()
     tables = shop.runtime.models

@@ -1,4 +1,4 @@
-"""Addresses of wallets: a wrong character is found where the address tells, and said where it does not."""
+"""Wallet addresses: a wrong character is found by the checksum; an address without a checksum is marked."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_an_address_with_a_wrong_character_is_refused(address: str, token: str) 
 
 
 def test_our_keccak_is_that_of_the_standard_but_for_the_padding() -> None:
-    """The same steps with SHA3's padding give SHA3-256, which the standard library has."""
+    """The same algorithm with SHA3's padding gives SHA3-256, which the standard library has."""
     for length in (0, 1, 40, 134, 135, 136, 137, 300):
         message = bytes(number * number % 251 for number in range(length))
         assert keccak_256(message, padding=0x06) == hashlib.sha3_256(message).digest()
