@@ -1,4 +1,4 @@
-"""Runs of the audit, and what its tests ask of their findings."""
+"""Runs of the audit, and helpers for their findings."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from tests.scripted import Shop
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Pauses pass at once."""
+    """Let pauses end at once."""
     monkeypatch.setattr(rechecks, "_CALM", 0.0)
     monkeypatch.setattr(reading, "_FIRST_PAUSE", 0.005)
     monkeypatch.setattr(reading, "_PATIENCE", 0.05)
 
 
 def audits(shop: Shop, *arguments: str) -> tuple[int, Any]:
-    """The exit code and the findings."""
+    """Run the audit; returns the exit code and the findings."""
     return runs(shop, "audit", *arguments)
 
 
@@ -35,13 +35,13 @@ def at_service(findings: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def named(findings: list[dict[str, Any]]) -> dict[str, str]:
-    """The verdicts of all that does not agree at the service, by the id of the checkout or disbursement."""
+    """The verdicts of all differences at the service, by the id of the checkout or disbursement."""
     found = {one["checkout_id"] or one["disbursement_id"]: one["verdict"] for one in at_service(findings)}
     return {name: verdict for name, verdict in found.items() if verdict != "agreed"}
 
 
 def orders(shop: Shop, count: int) -> list[str]:
-    """Starts so many orders, and gives the ids of their checkouts."""
+    """Start `count` orders; returns the ids of their checkouts."""
     return [shop.starts(order_id) for order_id in new_orders(shop, count)]
 
 
@@ -53,14 +53,14 @@ def paid(shop: Shop, count: int) -> list[str]:
 
 
 def stands_there(payer: Payer, reference: str = "p-1", /, **values: Any) -> None:
-    """Changes the disbursement of a payout at the service."""
+    """Change the disbursement of a payout at the service."""
     of = Disbursement.id == payer.payout(reference).disbursement_id
     with payer.sandbox.app.app_context(), transaction() as session:
         session.execute(sa.update(Disbursement).where(of).values(values))
 
 
 def strangers(payer: Payer, count: int) -> None:
-    """Disbursements that the shop did not ask for, the first one without a reference."""
+    """Make disbursements that the shop did not request, the first one without a reference."""
     items = [
         FiatItem(amount="1", recipient_id=ADA.recipient_id, reference=f"x-{n}" if n else None) for n in range(count)
     ]

@@ -1,5 +1,4 @@
-"""Alarms tell the truth: each trouble alone is named by report and doctor within five minutes, and a healthy shop by
-neither."""
+"""Alarms are right: report and doctor name each problem within five minutes, and none in a healthy shop."""
 
 from __future__ import annotations
 
@@ -24,7 +23,7 @@ Trouble = Callable[[Shop], object]
 
 
 def hears(app: Flask, **facts: Any) -> None:
-    """A receiver that is well."""
+    """A receiver that works."""
 
 
 def breaks(app: Flask, **facts: Any) -> None:
@@ -32,20 +31,20 @@ def breaks(app: Flask, **facts: Any) -> None:
 
 
 def runs(shop: Shop, *arguments: str) -> tuple[int, Any]:
-    """The exit code, and what a command tells programs."""
+    """Run a command; returns the exit code and the JSON output."""
     ran = shop.runs(*arguments, "--json")
     return ran.exit_code, json.loads(ran.stdout)
 
 
 def orders(shop: Shop, count: int = 1) -> list[str]:
-    """So many new orders for 12.50."""
+    """Make `count` new orders for 12.50."""
     made = [f"n-{len(shop.totals) + number}" for number in range(count)]
     shop.totals.update({order_id: Pay("12.50", "USD") for order_id in made})
     return made
 
 
 def starts_in_vain(shop: Shop, answer: Answer, order_id: str | None = None) -> None:
-    """The service gives this answer to a new order's start, or to that of this order."""
+    """Let the service give this answer to the start of a new order, or of this order."""
     shop.service.instead_of_created.append(answer)
     with pytest.raises((PaymentsError, UnsafeCheckoutUrl)):
         shop.starts(order_id or orders(shop)[0])
@@ -57,7 +56,7 @@ def paid_with_webhook(shop: Shop, **said: object) -> str:
     return checkout_id
 
 
-# Troubles: each comes once a minute, while reconcile runs.
+# Troubles: each occurs once a minute, while reconcile runs.
 
 
 def reads_answered(answer: Answer) -> Trouble:
@@ -102,7 +101,7 @@ def unknown_deposit_status(shop: Shop) -> None:
 
 
 def function_fails(name: str) -> Trouble:
-    """A function of the shop raises while a customer tries to pay."""
+    """Let a function of the shop raise while a customer tries to pay."""
 
     def trouble(shop: Shop) -> None:
         getattr(shop.paycheckout, name)(lambda order_id: 1 / 0)
@@ -158,7 +157,7 @@ TROUBLES = {
 
 @pytest.fixture
 def well(open_shop: OpenShop) -> Shop:
-    """A shop with a receiver of order_paid, where a payment went well."""
+    """A shop with a receiver of order_paid and one successful payment."""
     shop = open_shop(hears=False)
     order_paid.connect(hears, sender=shop.app)
     paid_with_webhook(shop)
@@ -177,7 +176,7 @@ def test_each_trouble_is_named_within_five_minutes(well: Shop, name: str) -> Non
 
 
 def named_by_both(shop: Shop, words: str, severity: str = "today", reference: str = "") -> None:
-    """Report and doctor name a trouble, and metrics count it."""
+    """Check that report and doctor name a trouble, and metrics count it."""
     said = shop.runs("report")
     assert (said.exit_code, "Nothing needs a person" in said.output) == ({"now": 2, "today": 1}[severity], False)
     assert words.lower() in said.output.lower()
@@ -193,7 +192,7 @@ def named_by_both(shop: Shop, words: str, severity: str = "today", reference: st
 
 
 def day_passes(shop: Shop, chance: Random, steps: int) -> None:
-    """Customers of a shop that is well, as chance has it; a failure here and there, that heals by itself."""
+    """Let random customers use a healthy shop, with occasional failures that pass by themselves."""
     unpaid: list[str] = []
     told = True
     for _ in range(steps):
@@ -220,19 +219,19 @@ def day_passes(shop: Shop, chance: Random, steps: int) -> None:
                     shop.service.fails(checkout_id)
                     shop.reconciles()
                 shop.service.says(checkout_id, "completed")
-                # Never two in a row are lost.
+                # Never lose two webhooks in a row.
                 told = not told or chance.random() < 0.8
                 if told:
                     shop.runtime.webhooks.receive(checkout_id)
         shop.waits(seconds=chance.randrange(20))
         if chance.random() < 0.5:
             shop.reconciles()
-    # Reconcile runs all the time, so that nothing is overdue at the end.
+    # Reconcile runs regularly, so that nothing is overdue at the end.
     shop.reconciles()
 
 
 def gauged(shop: Shop) -> Mapping[str, int]:
-    """The alarms as monitoring gets them, by kind."""
+    """The alarms from the metrics, by kind."""
     with shop.app.app_context():
         counted = read_gauges(shop.runtime.look(), 50).alarms
     return {kind: count for (kind, _), count in counted.items() if count}

@@ -1,4 +1,4 @@
-"""The audit of payments and of the books: every difference is found, and nothing else is named."""
+"""The audit of payments and of the books: every difference is found, and nothing else is reported."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def test_a_method_that_only_the_service_knows_differs(shop: Shop) -> None:
 
 
 def test_states_before_any_money_are_no_differences(shop: Shop) -> None:
-    """The service's own come and go: what was picked, has failed, or nobody has ever picked."""
+    """Such states change at the service without money: picked, failed, or never picked."""
     picked, left, failed = orders(shop, 3)
     shop.service.says(picked, "pending")
     shop.service.says(failed, "pending")
@@ -109,7 +109,7 @@ Plant = Callable[[Payer, dict[str, str]], object]
 
 
 def row(table: str, column: str, which: str, /, **values: Any) -> Plant:
-    """Changes rows, or deletes them."""
+    """Change rows, or delete them."""
 
     def plant(payer: Payer, ids: dict[str, str]) -> None:
         rows = getattr(payer.shop.runtime.models, table)

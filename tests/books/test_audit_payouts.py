@@ -1,4 +1,4 @@
-"""The audit of payouts: each try is compared, and what people said of it counts."""
+"""The audit of payouts: each try is compared, considering people's decisions about it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tests.scripted import Shop
 
 @pytest.mark.parametrize("status_code", ["404", "400"])
 def test_a_transfer_that_the_service_never_had_is_missing_there(payer: Payer, status_code: str) -> None:
-    """Which code says so is not shown."""
+    """The interface does not show the status code of this answer."""
     payer.sandbox.change_unknowns(disbursement_not_found=status_code)
     payer.owes()
     payer.sends()

@@ -1,4 +1,4 @@
-"""The reads of an audit: with each account's keys, beside a shop that runs, within the service's limits."""
+"""The reads of an audit: with each account's keys, while the shop runs, within the service's limits."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_keys_that_are_refused_are_not_tried_for_each_payment(market: Sellers, s
 def test_a_row_that_moves_between_the_two_reads_is_read_again_before_it_is_named(
     shop: Shop, service: SigningService
 ) -> None:
-    """The money comes, and reconcile finds it, when the audit has read the row and not yet the deposit."""
+    """The money arrives, and reconcile finds it, after the audit has read the row and before it reads the deposit."""
     missed, taken_back = shop.starts("o-1"), paid(shop, 1)[0]
 
     def moves(client_id: str) -> None:
@@ -82,7 +82,7 @@ def test_a_row_that_moves_between_the_two_reads_is_read_again_before_it_is_named
 
 
 def test_what_differs_is_looked_at_again_some_moments_later(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A customer has paid, and the webhook arrives some moments later."""
+    """A customer has paid, and the webhook arrives a little later."""
     missed = shop.has_deposit("completed")
     monkeypatch.setattr(rechecks, "_CALM", 2.0)
     waited: list[float] = []
@@ -149,7 +149,7 @@ def test_payouts_that_were_sent_with_the_token_of_the_settings_are_read_with_its
 
 @pytest.fixture
 def waited(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """The pauses of an audit, which pass at once."""
+    """The pauses of an audit, which end at once."""
     pauses: list[float] = []
     monkeypatch.setattr(reading.Reads, "pause", lambda self, seconds: pauses.append(seconds))
     monkeypatch.setattr(reading, "_FIRST_PAUSE", 1.0)
@@ -178,7 +178,7 @@ def test_lists_of_many_accounts_are_not_all_waited_for(
 
 
 def reads_of(account: str, *failures: PaymentsError, lasts: bool = False) -> reading.Job:
-    """A read that fails in these ways, one after the other or for ever, and then gives the account."""
+    """A read that fails in these ways, one after the other or for ever, and then returns the account."""
     left = list(failures)
 
     def read() -> str:
@@ -206,7 +206,7 @@ def test_an_outage_is_waited_for_also_by_accounts_that_were_answered_before(wait
     answers = iter(["fine"])
 
     def fine() -> str:
-        """Answered once; the probe of the audit fails as long as the outage lasts."""
+        """Answer once; the audit's probe fails while the outage lasts."""
         for answer in answers:
             return answer
         raise outage[0]

@@ -1,4 +1,4 @@
-"""The ledger of money in: each movement is a row of the transaction that moves the checkout."""
+"""The ledger of payments: each movement is a row of the transaction that moves the checkout."""
 
 from __future__ import annotations
 

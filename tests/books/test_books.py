@@ -1,4 +1,4 @@
-"""The lines of the books: signs, fees, values that are missing, and cells that no spreadsheet runs."""
+"""The lines of the books: signs, fees, missing values, and cells that no spreadsheet executes."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def test_no_text_cell_is_a_formula(text: str) -> None:
     for line in (lines()[0]._replace(**names, method=text, received_currency=text), sent()._replace(**names)):
         found = dict(zip(COLUMNS, csv_cells(line), strict=True))
         for name in ("order_id", "account", "currency"):
-            # Spreadsheets of some countries split at commas, those of others at semicolons.
+            # Spreadsheets split at commas in some countries, and at semicolons in others.
             for cell in re.split("[,;]", found[name]):
                 assert cell.lstrip()[0] not in "=@\uff1d", "an apostrophe marks a text"
         assert found["gross"] in ("12.50", "-80.00"), "amounts stay numbers"

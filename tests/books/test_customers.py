@@ -1,4 +1,4 @@
-"""The shop's own words about its orders: on the owner's pages, in the accounting file, and stored or logged nowhere."""
+"""The shop's own titles of orders: on the owner's pages, in the accounting file, and never stored or logged."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ HONEY = Line("Forest honey, 500 g", "25.00", quantity=2)
 
 @pytest.fixture
 def asked(shop: Shop) -> list[list[str]]:
-    """The questions that the shop was asked; it knows each order."""
+    """The order ids of each call of the shop's function, which has a title for each order."""
     questions: list[list[str]] = []
 
     @shop.paycheckout.describe_orders
@@ -65,7 +65,7 @@ def bank(name: str) -> ToBank:
 def test_what_scripts_and_keyboards_put_between_signs_is_shown_as_it_was_typed(
     shop: Shop, typed: str, shown: str
 ) -> None:
-    """Runs of blanks would push what follows out of sight, and joiners in Latin text let two names look alike."""
+    """Runs of blanks would push the next text out of sight, and joiners in Latin text make two names look alike."""
     shop.paycheckout.describe_orders(lambda order_ids: dict.fromkeys(order_ids, Described(typed)))
     opens_view(shop)
     shop.has_paid()
@@ -155,7 +155,7 @@ def test_the_shop_may_empty_the_list_that_it_is_asked_with(shop: Shop) -> None:
 
 
 class GivenUp(BaseException):
-    """As the time limits of gevent and eventlet are."""
+    """An error like the timeouts of gevent and eventlet."""
 
 
 WRONG_ANSWERS = {

@@ -26,7 +26,7 @@ TYPED = ("Zoë Quist", "Zoë told us", "jars of Zoë", "Bo Baker", "Zoë's lette
 
 @pytest.fixture
 def story(payer: Payer) -> Payer:
-    """An order whose payment was refunded through the link, with payouts that failed and that wait."""
+    """An order whose payment was refunded through the link, with failed and waiting payouts."""
     shop, sandbox = opens_view(payer.shop), payer.sandbox
     checkout_id = payer.is_paid()
     refund = refunds(shop, checkout_id, "5", why="Zoë told us").reference
@@ -58,7 +58,7 @@ def exported(payer: Payer) -> str:
 
 
 def made_at_service(payer: Payer) -> list[Any]:
-    """The recipients that the service keeps, without those of its start state."""
+    """The service's recipients, without the start state."""
     return [one for one in payer.shop.runtime.client.recipients.iterate() if one.reference]
 
 
@@ -160,7 +160,7 @@ def test_recipients_go_in_either_form_of_the_call_and_without_an_answer(story: P
 
 
 def test_a_recipient_of_the_shops_own_stays(payer: Payer) -> None:
-    """Though a customer's claim of the refund, of which the answer was lost, has counted."""
+    """A customer's claim of the refund, whose answer was lost, has counted nevertheless."""
     shop = opens_view(payer.shop)
     checkout_id = payer.is_paid()
     refund = refunds(shop, checkout_id, "5", to=ADA)
@@ -272,7 +272,7 @@ def test_what_is_not_stored_is_not_found_and_leaves_no_deed(shop: Shop) -> None:
 
 
 def test_an_erased_payout_is_given_again_for_its_reference_and_not_tried_again(story: Payer) -> None:
-    """A shop's task that runs twice must neither fail nor pay twice."""
+    """A repeated task of a shop must neither fail nor pay twice."""
     erases(story)
     again = story.shop.calls.pay_out("failed", "80", "USD", BANK, order_id="o-1")
     assert (again.status, again.destination) == ("failed", "Erased: on request")
@@ -281,7 +281,7 @@ def test_an_erased_payout_is_given_again_for_its_reference_and_not_tried_again(s
 
 
 def test_sqlite_keeps_nothing_of_what_was_erased_in_its_file(shop: Shop) -> None:
-    """Otherwise old values stay in the free room of its pages, and in its write-ahead log."""
+    """Otherwise old values stay in free space of its pages, and in its write-ahead log."""
     engine = shop.runtime.engine()
 
     @event.listens_for(engine, "connect")
@@ -291,7 +291,7 @@ def test_sqlite_keeps_nothing_of_what_was_erased_in_its_file(shop: Shop) -> None
     engine.dispose()
     with engine.connect() as connection:
         connection.exec_driver_sql("PRAGMA journal_mode = WAL")
-    # Long, since other columns may overwrite a short text by chance.
+    # A long text, since other columns may overwrite a short one by chance.
     pays_out(shop, to=BANK, note="Zoë's letter. " * 18, order_id="o-1", approve=True)
     shop.calls.cancel_payout("maker-1", by="Ada", why="late")
     shop.calls.erase("o-1", by="Di", why="she asked")

@@ -1,4 +1,4 @@
-"""The export: every movement of money once, oldest first, the same bytes again, and nothing left out silently."""
+"""The export: every movement of money once, oldest first, with reproducible bytes, and nothing left out silently."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_a_closed_stream_is_told_or_done_without(
 
 
 def books(shop: Shop, count: int, amount: str = "-1", **columns: Any) -> None:
-    """Stores bookings as they are."""
+    """Store bookings with these columns."""
     row: dict[str, Any] = {
         "kind": "payout",
         "reference": "p",
@@ -117,7 +117,7 @@ def test_a_payout_that_fails_and_is_sent_again_has_a_line_for_each_way(payer: Pa
 
 @pytest.mark.on_each_database
 def test_a_closed_period_exports_byte_for_byte_the_same_again(shop: Shop) -> None:
-    """Though the money's move fails for a while, and the service then tells other amounts."""
+    """The move of the money fails for a while, and the service then reports other amounts."""
     checkout_id = shop.has_deposit("completed", **FEE)
     with shop.refusing(order_paid):
         shop.settles(checkout_id)

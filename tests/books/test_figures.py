@@ -1,4 +1,4 @@
-"""Figures of a time by currency: sums of the books, and of checkouts that were begun."""
+"""Figures of a period by currency: sums of the books, and of started checkouts."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Random histories of orders on two hosts whose clocks differ: the books equal an oracle that counts in whole cents.
 
-A restored backup forgets what happened since it was made.
+A restored backup loses all changes since it was made.
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ from tests.test_cli import runs
 
 # Seconds by which the clocks of the hosts differ.
 AHEAD = 240
-# Orders whose steps are made together; every second time a backup is restored.
+# Orders whose steps are done together; a backup is restored every second time.
 BATCH = 6
-# The sellers of half of the orders: one has keys of its own, the other one uses those of the settings.
+# The sellers of half of the orders: one has its own keys, the other uses the keys of the settings.
 OWN, HOSTED = "own", "hosted"
 
 
 @dataclass
 class Out:
-    """Money that leaves, and what becomes of each try at the bank."""
+    """A payout, and the bank's result for each try."""
 
     cents: int
     ends: list[Any]
@@ -59,7 +59,7 @@ class Out:
 
 @dataclass
 class Story:
-    """One order, and all that is going to happen to it, whatever is forgotten meanwhile."""
+    """One order with all its planned events, which happen also after a restore."""
 
     order_id: str
     account: str
@@ -82,7 +82,7 @@ class Story:
 
 
 class Histories:
-    """Two hosts of one shop, which are started again with other keys or on a restored database."""
+    """Two hosts of one shop, which are restarted with other keys or on a restored database."""
 
     def __init__(self, open_shop: OpenShop, database: str, chance: Random) -> None:
         self.sandbox = Sandbox()
@@ -175,7 +175,7 @@ class Histories:
                 self.host.owes(f"maker{story.order_id}", story.payout.amount, BANK, account=story.account)
 
     def send(self, stories: list[Story]) -> None:
-        """Some answers are lost, and the first look-up after them fails."""
+        """Send payouts; some answers are lost, and the first lookup after them fails."""
         for kind in self.chance.choices(["lose_response", "drop", None], k=2):
             if kind is not None:
                 self.sandbox.fault(FIAT, kind)
@@ -184,9 +184,9 @@ class Histories:
         self.sandbox.control("DELETE", "faults")
 
     def follow(self, stories: list[Story]) -> None:
-        """The bank does what is planned, and people decide what waits for them, until all is at rest."""
+        """Let the bank act as planned, and people decide, until nothing waits."""
         for _ in range(20):
-            # Payouts that the host ahead has made due are due for the other one, too.
+            # Payouts that are due for the host ahead become due for the other one, too.
             self.sandbox.advance(minutes=45)
             self.host.sends()
             rest = [self.rests(reference, out) for story in stories for reference, out in self.outs(story)]

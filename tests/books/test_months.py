@@ -1,4 +1,4 @@
-"""Closed months are compared by reconcile, some reads in a round; a difference is an alarm until it has ended."""
+"""Reconcile compares closed months, with some reads in each round; a difference is an alarm until it is resolved."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ FEBRUARY = datetime(2026, 2, 1, 13, 0, tzinfo=UTC)
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Pauses pass at once."""
+    """Let pauses end at once."""
     monkeypatch.setattr(rechecks, "_CALM", 0.0)
 
 
@@ -39,7 +39,7 @@ def shop(open_shop: OpenShop, service: SigningService) -> Shop:
 
 
 def closes(shop: Shop, rounds: int = 4) -> None:
-    """January has ended in every time zone, and reconcile runs."""
+    """Run reconcile after the end of January in every time zone."""
     shop.clock.now = FEBRUARY
     runs_on(shop, rounds)
 
@@ -54,7 +54,7 @@ def january(shop: Shop) -> str:
 
 
 def presses(shop: Shop, form: str, **typed: str) -> TestResponse:
-    """Sends the form of the page Books that ends so."""
+    """Send the form of the page Books whose address ends with `form`."""
     found = re.search(rf'action="([^"]*/books/{form}/[^"]+)"', opens(shop, "/books", month="2026-01").text)
     assert found is not None
     return shop.browser.post(found[1], data=typed, headers=SAME_SITE)
@@ -139,7 +139,7 @@ def test_the_command_compares_a_month_again_and_ends_its_alarm(shop: Shop) -> No
 
 
 def test_what_the_service_says_now_is_applied_before_it_is_called_a_difference(shop: Shop) -> None:
-    """A deposit is completed after nobody looks at it any more."""
+    """A deposit is completed when it is no longer read."""
     missed = shop.abandons(shop.starts("o-1")).checkout_id
     shop.changes(missed, next_read_at=None)
     shop.service.says(missed, "completed")

@@ -1,4 +1,4 @@
-"""The list of orders: which are on a page, and that no page grows with the table."""
+"""The list of orders: the content of its pages, whose cost does not grow with the table."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ def fill(connection: sa.Connection) -> None:
 
 @contextmanager
 def reads_little(engine: sa.Engine, thousands: int) -> Iterator[list[tuple[str, str]]]:
-    """No statement takes 500 rows, and all take fewer thousands of SQLite's instructions; their plans."""
+    """Check that each statement reads fewer than 500 rows, and all few of SQLite's instructions; yields the plans."""
     counted: list[int] = []
 
     def count(connection: Any, cursor: Any, *rest: Any) -> None:
@@ -159,7 +159,7 @@ def test_a_page_of_a_hundred_thousand_attempts_is_read_along_an_index(shop: Shop
 
 
 def test_alarms_on_the_owners_page_read_few_of_many_rows(shop: Shop) -> None:
-    """Most of a shop's checkouts are decided, and many of them were never paid."""
+    """Most of a shop's checkouts are final, and many of them were never paid."""
     with shop.engine.begin() as connection:
         fill(connection)
     with reads_little(shop.engine, 200) as seen:

@@ -1,4 +1,4 @@
-"""Alarms about money that goes out: each trouble alone is named by report and doctor within five minutes."""
+"""Alarms about payouts: report and doctor name each trouble within five minutes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Trouble = Callable[[Payer], object]
 
 @pytest.fixture
 def well(payer: Payer) -> Payer:
-    """A shop that hears of its payouts, of which one went well."""
+    """A shop with receivers of payouts, and one successful payout."""
     for signal in (payout_sent, payout_failed, payout_completed):
         signal.connect(hears, sender=payer.shop.app)
     completes(payer, "well")
@@ -41,7 +41,7 @@ def is_paid(payer: Payer) -> str:
 
 
 def minutes_pass(payer: Payer, count: int) -> None:
-    """Reconcile runs once a minute."""
+    """Run reconcile once a minute."""
     for _ in range(count):
         payer.sandbox.advance(minutes=1)
         payer.shop.reconciles()
@@ -109,7 +109,7 @@ def test_each_trouble_is_named_within_five_minutes(well: Payer, name: str) -> No
     begin, words, severity = TROUBLES[name]
     assert runs(well.shop, "report")[0] == 0
     begin(well)
-    # One more than five, as a try that fails at the first minute has failed for five minutes then.
+    # Six minutes: a try that fails at the first minute has then failed for five.
     minutes_pass(well, 6)
     named_by_both(well.shop, words, severity, "p-1")
 
@@ -168,7 +168,7 @@ def test_a_failed_payout_leaves_the_alarm_when_tried_again_or_given_up(well: Pay
 
 
 def fails(well: Payer, checkout_id: str, amount: str = "1", **keywords: Any) -> str:
-    """Refunds this by a transfer that fails; gives its reference."""
+    """Refund this by a transfer that fails; returns its reference."""
     reference = str(refunds(well.shop, checkout_id, amount, to=BANK, **keywords).reference)
     well.sends()
     well.sandbox.finish(well.payout(reference), "failed")
@@ -203,7 +203,7 @@ def test_a_failed_refund_is_an_alarm_until_one_of_its_amount_is_made_or_all_is_g
 def test_a_refused_token_is_no_alarm_once_another_process_has_sent_also_after_money_was_given_by_hand(
     well: Payer, open_payer: OpenPayer
 ) -> None:
-    """The one whose calls were refused is gone."""
+    """The process whose calls were refused no longer runs."""
     gone = open_payer()
     checkout_id = is_paid(well)
     well.sandbox.fault(FIAT, "error", statusCode=401, times=2)

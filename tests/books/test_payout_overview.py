@@ -21,7 +21,7 @@ DAY = timedelta(days=1)
 
 @pytest.mark.on_each_database
 def test_each_list_of_a_shop_with_many_payouts_reads_few_rows(shop: Shop) -> None:
-    """Thousands were completed; one is in each other state."""
+    """Thousands of payouts are completed; each other state has one."""
     pays_out(shop)
     stands(shop, "maker-1", status="completed", state="completed", due_at=None)
     engine, row = shop.engine, shop.runtime.models.row_of(payout(shop))
@@ -59,5 +59,5 @@ def test_each_list_of_a_shop_with_many_payouts_reads_few_rows(shop: Shop) -> Non
         if engine.dialect.name == "postgresql":
             assert rows_taken(plan) <= 30, f"{statement}\n{plan}"
         else:
-            # Without a condition the first rows are taken and no more.
+            # Without a condition only the first rows are read.
             assert "SCAN paycheckout_payout" not in plan or "WHERE" not in statement, f"{statement}\n{plan}"

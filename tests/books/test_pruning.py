@@ -1,4 +1,4 @@
-"""Pruning: what goes, and above all what stays; beside a working shop, stopped in the middle, and counted before."""
+"""Pruning: removed rows, and above all kept rows; with a working shop, interrupted, and as a dry run."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def changes_events(shop: Shop, order_id: str, **columns: Any) -> None:
 
 
 def abandons(shop: Shop, order_id: str) -> str:
-    """An order that nobody paid, and that nothing reads any more."""
+    """Make an order that was never paid and is no longer read."""
     shop.costs("12.50", order_id)
     checkout_id = shop.starts(order_id)
     shop.abandons(checkout_id)
@@ -44,7 +44,7 @@ def pays(shop: Shop, order_id: str) -> str:
 
 
 def completes(shop: Shop, reference: str, **columns: Any) -> None:
-    """A payout that was paid long ago."""
+    """Make a payout that was paid long ago."""
     pays_out(shop, reference)
     moved = shop.clock() - AGO
     stands(shop, reference, **{"status": "completed", "moved_at": moved, "due_at": None} | columns)
@@ -56,7 +56,7 @@ def prunes(shop: Shop, *, dry_run: bool = False) -> Pruned:
 
 
 def counts(pruned: Pruned) -> tuple[int, ...]:
-    """Of histories of checkouts and payouts, events, and checkouts that were removed; and of rows that are left."""
+    """The numbers of removed histories of checkouts and payouts, events and checkouts, and of remaining rows."""
     return astuple(pruned)[2:]
 
 
@@ -76,7 +76,7 @@ def test_what_ended_goes_and_the_money_stays(shop: Shop) -> None:
 
 
 def test_of_abandoned_checkouts_only_those_that_nobody_can_pay_any_more_go(shop: Shop) -> None:
-    """Each of these differs from one that goes in one thing only."""
+    """Each of these differs from a removable checkout in one fact only."""
     now = shop.clock() + AGES
     kept: dict[str, dict[str, Any]] = {
         "open deposit": {"deposit_status": "pending"},
@@ -141,7 +141,7 @@ def test_histories_stay_of_what_is_not_decided(shop: Shop) -> None:
     assert prunes(shop).checkout_histories == len(decided)
     whole = {order_id for order_id, checkout_id in ids.items() if shop.attempt(checkout_id).history}
     assert whole == {*kept, "not told"}
-    # Their events stay with them.
+    # The events of kept checkouts are kept.
     assert {event.order_id for event in shop.events()} == whole
 
 
@@ -153,7 +153,7 @@ def test_events_stay_that_are_young_or_not_delivered(shop: Shop) -> None:
     changes_events(shop, "superseded", delivered_at=None, superseded_at=shop.clock() - AGO)
     assert counts(prunes(shop)) == (1, 0, 2, 0, 0)
     assert {event.order_id for event in shop.events()} == {"young"}
-    # They go when they are old, and the history with them.
+    # Old events are removed, together with the history.
     shop.waits(days=2)
     assert counts(prunes(shop)) == (1, 0, 2, 0, 0)
 
@@ -181,7 +181,7 @@ def test_histories_of_payouts_go_when_they_are_at_their_end(shop: Shop) -> None:
 
 
 def test_money_that_comes_between_count_and_removal_is_kept(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The hint of a webhook is stored before the deposit is read, and the payment after it."""
+    """A webhook's hint is stored before the deposit is read, and the payment afterwards."""
     checkout_id = abandons(shop, "o-1")
     other = abandons(shop, "o-2")
     shop.clock.now += AGES

@@ -1,4 +1,4 @@
-"""Printed remedies are true: each is run in the state for which it is printed, and then its matter has ended."""
+"""Printed remedies work: each is run in the state for which it is printed, and resolves its problem."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from tests.views.owner import opens_view, payout_page, sends
 
 
 def exceeds(shop: Shop, *parts: str, total: str) -> str:
-    """Parts of an order of 100.00 arrive, and then its total falls; gives the id of the newest part."""
+    """Let parts of an order of 100.00 arrive, and reduce its total; returns the id of the newest part."""
     shop.costs("100.00", parts=True)
     checkout_id = str([shop.settles(shop.has_arrived(part)).checkout_id for part in parts][-1])
     shop.costs(total, parts=True)
@@ -61,7 +61,7 @@ def test_the_refunds_that_show_prints_give_back_an_excess(
 
 @pytest.mark.parametrize("then", ["retry", "cancel", "another destination"])
 def test_an_excess_whose_refund_failed_is_given_back_once(shop: Shop, then: str) -> None:
-    """By whatever show prints about the failed one; the excess is printed again once that has ended."""
+    """Each way resolves the failed refund; `show` prints the excess again only after a cancellation."""
     checkout_id = exceeds(shop, "40.00", "30.00", total="60.00")
     failed = refunds(shop, checkout_id, "10.00", to=MAKER).reference
     stands(shop, failed, status="sent")
@@ -137,7 +137,7 @@ TROUBLES: dict[str, tuple[Callable[[Shop], object], dict[str, str]]] = {
 
 @pytest.mark.parametrize("key", TROUBLES)
 def test_each_command_of_an_alarm_about_payments_ends_it(open_shop: OpenShop, key: str) -> None:
-    """Each in a shop of its own; commands that an alarm has `show` print belong to it."""
+    """Each command runs in a new shop; if an alarm refers to `show`, the commands that `show` prints are included."""
     begin, wanted = TROUBLES[key]
     given = {}
     for number_ in range(len(wanted)):
@@ -171,7 +171,7 @@ def filled(words: str) -> list[str]:
 
 
 def named(words: list[str]) -> str:
-    """A command by its name, and the options that say what it does."""
+    """A command's name, and the options that choose its action."""
     said = {"--by", "--why", "--seen", "--replaces"}
     name = words[: 1 + (words[0] == "payouts")]
     return " ".join([*name, *(word for word in words if word.startswith("--") and word not in said)])
@@ -213,7 +213,7 @@ GIVEN_UP = SENT_AGAIN | {"status": "cancelled"}
 def test_each_command_of_an_alarm_about_payouts_ends_it(
     open_shop: OpenShop, key: str, columns: dict[str, Any], commands: set[str]
 ) -> None:
-    """In the state for which it is printed, for refunds and for other payouts, and none pays more than there is."""
+    """Each runs in the state for which it is printed, for refunds and other payouts, and none pays too much."""
     shop, done = open_shop(PAYCHECKOUT_ACCESS_TOKEN="unit-token"), set()
     for number_, is_refund in [(number_, kind) for number_ in range(3) for kind in (True, False)]:
         checkout_id = shop.has_paid(*orders(shop)) if is_refund else None
@@ -225,7 +225,7 @@ def test_each_command_of_an_alarm_about_payouts_ends_it(
             assert ran.exit_code == 0, (printed[number_], ran.output)
             assert key not in alarms_of(shop), printed[number_]
             done.add(named(printed[number_]))
-        # The next ones stand alone.
+        # The next commands stand alone.
         for each in payouts(shop):
             stands(shop, each.reference, status="cancelled", reported_amount=None)
     assert done == commands
@@ -297,7 +297,7 @@ STANDS: list[tuple[PayoutState, dict[str, Any]]] = [
 
 @pytest.mark.parametrize("gone", [False, True], ids=["here", "taken back"])
 def test_each_choice_and_link_that_the_page_of_a_refund_offers_is_taken(shop: Shop, gone: bool) -> None:
-    """In each of its states, also once its payment was taken back."""
+    """Each state is tested, also after the payment was reversed."""
     opens_view(shop, lambda: "Bo")
     reference = refunds(shop, checkout_id := shop.has_paid(), "1.00", to=MAKER).reference
     if gone:
@@ -309,7 +309,7 @@ def test_each_choice_and_link_that_the_page_of_a_refund_offers_is_taken(shop: Sh
         now = {"state": state.value, "status": state.status.value} | more
         tried: set[str] = set()
         while True:
-            # An event has its own time.
+            # Each event needs its own time.
             shop.waits(seconds=1)
             stands(shop, reference, **as_stored | now | {"moved_at": shop.clock()})
             counts = None if now["status"] in ("failed", "cancelled") else "1.00"

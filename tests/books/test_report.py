@@ -155,7 +155,7 @@ CLOSED = refusal(503, "closed for\x1b[2J repair")
 
 
 def test_starts_that_another_process_makes_are_starts_that_succeed(shop: Shop, open_shop: OpenShop) -> None:
-    """A process clears only failures that it knows; checkouts of other processes prove that starts are answered."""
+    """A process clears only its own failures; checkouts of other processes prove that starts succeed."""
     other = open_shop()
     other.starts()
     shop.waits(seconds=1)

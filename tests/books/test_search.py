@@ -1,4 +1,4 @@
-"""The owner's search: each id leads to its order or payout; titles, payees and amounts are found among new rows."""
+"""The owner's search: each id leads to its order or payout; titles, payees and amounts are searched among new rows."""
 
 from __future__ import annotations
 

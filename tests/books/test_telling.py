@@ -1,4 +1,4 @@
-"""The shop's own function is told once of each alarm that begins, and once when it is over."""
+"""The shop's own function is called once for each new alarm, and once at its end."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Told = list[tuple[list[str], list[str]]]
 
 
 def tells(shop: Shop, fails: Callable[[], bool] = lambda: False) -> Told:
-    """Registers a function; gives the keys of what it is told, one pair for each call."""
+    """Register a function; returns the alarms' keys of its calls, one pair for each call."""
     told: Told = []
 
     @shop.paycheckout.tell_owner
@@ -151,7 +151,7 @@ def test_the_turn_of_a_process_that_died_ends(shop: Shop) -> None:
 
 
 def test_the_function_has_a_session_of_its_own(shop: Shop) -> None:
-    """What it adds is its own to commit, and nothing of a round."""
+    """The function must commit its own changes, which are no part of a round's transaction."""
     sessions: list[Any] = []
 
     async def tell(began: list[Alarm], over: list[Alarm]) -> None:
