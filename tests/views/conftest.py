@@ -1,4 +1,4 @@
-"""The owner's pages."""
+"""Fixtures of the tests of the owner's pages."""
 
 from __future__ import annotations
 
@@ -10,5 +10,5 @@ from tests.views.owner import opens_view
 
 @pytest.fixture
 def desk(shop: Shop) -> Shop:
-    """A shop whose owner, Ada, looks at its payments."""
+    """A shop with the owner's pages, opened by Ada."""
     return opens_view(shop)

@@ -1,4 +1,4 @@
-"""The owner's pages, as a person of the shop opens them and sends their forms."""
+"""Helpers with which a person of the shop opens the owner's pages and sends their forms."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def opens_view(shop: Shop, permission: Any = lambda: "Ada") -> Shop:
 
 
 def opens(shop: Shop, path: str = "", **query: Any) -> TestResponse:
-    """The answer to a visit of one of the owner's pages."""
+    """Open one of the owner's pages; returns the answer."""
     return shop.browser.get(ROOT + path, query_string=query or None)
 
 
@@ -38,12 +38,12 @@ def refund_page(shop: Shop, checkout_id: str) -> TestResponse:
 
 
 def text_of(answer: TestResponse) -> str:
-    """The words of a page."""
+    """The visible text of a page."""
     return " ".join(html.unescape(re.sub(r"<[^>]+>", " ", answer.text)).split())
 
 
 def form_of(answer: TestResponse) -> tuple[str, dict[str, str]]:
-    """The address of a page's form, and the values that it carries."""
+    """The address of a page's form, and its hidden values."""
     found = re.search(r'<form class="decide" method="post" action="([^"]+)"', answer.text)
     assert found is not None
     fields = re.findall(r'<input [^>]*name="(seen|amount|why|replaces)"[^>]*value="([^"]*)"', answer.text)
@@ -51,13 +51,13 @@ def form_of(answer: TestResponse) -> tuple[str, dict[str, str]]:
 
 
 def sends(shop: Shop, page: TestResponse, headers: Mapping[str, str] = SAME_SITE, /, **given: str) -> TestResponse:
-    """The answer to the form of a page, filled in."""
+    """Fill in and send the form of a page; returns the answer."""
     address, carried = form_of(page)
     return shop.browser.post(address, data=carried | given, headers=headers)
 
 
 def decides(shop: Shop, reference: str, decision: str, why: str = "checked", **given: Any) -> TestResponse:
-    """The answer to a decision on the page of a payout."""
+    """Send a decision on the page of a payout; returns the answer."""
     return sends(shop, payout_page(shop, reference), decision=decision, why=why, **given)
 
 
@@ -68,5 +68,5 @@ def listed(answer: TestResponse) -> list[str]:
 
 
 def signed(shop: Shop, form: str, subject: str, who: object = "Ada") -> str:
-    """The token of a form, as the page gives it to this person."""
+    """The token of a form on the page for this person."""
     return shop.runtime.signed_links.sign(f"paycheckout_owner.{form}", f"{subject}\n{who}")

@@ -1,4 +1,4 @@
-"""The customers' pages as a browser gets them, and a way to bring an order to each of its statuses."""
+"""The customers' pages for tests, and a way to bring an order to each of its statuses."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ STATUSES = ["unpaid", "created", "pending", "paid", "held", "abandoned"]
 
 
 def reach(shop: Shop, status: str) -> None:
-    """Brings the order "o-1" to this status."""
+    """Bring the order "o-1" to this status."""
     if status == "paid":
         shop.has_paid()
     elif status == "held":
@@ -27,7 +27,7 @@ def reach(shop: Shop, status: str) -> None:
 
 
 def opens(shop: Shop, order_id: str = "o-1", suffix: str = "", language: str | None = None) -> TestResponse:
-    """The answer to a visit of the status page, or of what is below it."""
+    """Open the status page, or a path below it; returns the answer."""
     return shop.browser.get(status_path(shop, order_id) + suffix, headers=_headers(language))
 
 
@@ -37,12 +37,12 @@ def status_path(shop: Shop, order_id: str = "o-1") -> str:
 
 
 def pay_path(shop: Shop, order_id: str = "o-1") -> str:
-    """Where the order's pay button sends its form."""
+    """The address to which the order's pay button sends its form."""
     return f"/paycheckout/orders/{shop.runtime.signed_links.sign(PAY, order_id)}/checkout"
 
 
 def presses_pay(shop: Shop, order_id: str = "o-1", language: str | None = None) -> TestResponse:
-    """The answer to the order's pay button."""
+    """Press the order's pay button; returns the answer."""
     return shop.browser.post(pay_path(shop, order_id), headers={**SAME_SITE, **_headers(language)})
 
 
@@ -65,7 +65,7 @@ def heading(page: str) -> str:
 
 
 def names(page: str, word: str) -> bool:
-    """Whether a page has this word by itself; letters of it inside a random token or nonce do not count."""
+    """Whether a page has this word; a match inside a random token or nonce does not count."""
     return re.search(rf"(?<![A-Za-z0-9_-]){re.escape(word)}(?![A-Za-z0-9_-])", page) is not None
 
 

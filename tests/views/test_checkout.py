@@ -1,4 +1,4 @@
-"""The pay button's route: sends a customer to the service's page, and to nothing else."""
+"""The pay button's route sends a customer to the service's page only."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_an_order_whose_money_is_here_leads_to_its_status_page(shop: Shop) -> No
 
 @pytest.mark.parametrize("status", ["unpaid", "created", "abandoned"])
 def test_a_button_on_an_old_page_leads_to_the_orders_own_words_and_back_to_the_shop(shop: Shop, status: str) -> None:
-    """The order was cancelled, or sold out, since the page with the button was opened."""
+    """The order was cancelled, or sold out, after the page with the button was opened."""
     shop.paycheckout.order_url(lambda order_id: f"/own/{order_id}")
     reach(shop, status)
     shop.totals["o-1"] = None

@@ -1,4 +1,4 @@
-"""Connections and locks of web requests: one connection at a time, and a second of waiting for the shop's order."""
+"""Connections and locks of web requests: one connection at a time, and a wait of one second for the order's row."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.scripted import SAME_SITE, Shop
 
 @pytest.fixture
 def shop(open_shop: OpenShop) -> Shop:
-    """A shop with one connection, whose every request looks its visitor up, and whose owner's name is read too."""
+    """A shop with one connection, in which every request reads its visitor, and the owner's pages the owner's name."""
     options = {"pool_size": 1, "max_overflow": 0, "pool_timeout": 5}
     shop = open_shop(SQLALCHEMY_ENGINE_OPTIONS=options)
 
@@ -76,7 +76,7 @@ def test_a_transaction_that_the_shop_opened_by_a_block_or_that_locks_rows_stays_
 
 @contextmanager
 def held(carts: Carts) -> Iterator[None]:
-    """Another transaction keeps the order's row."""
+    """Lock the order's row in another transaction."""
     with carts.shop.runtime.engine().connect() as other:
         table = carts.shop.db.metadata.tables["cart"]
         other.execute(sa.select(table).where(table.c.order_id == carts.order_id).with_for_update()).all()

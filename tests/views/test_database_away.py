@@ -19,7 +19,7 @@ HOOK = "/paycheckout/webhook"
 
 @pytest.fixture
 def full(open_shop: OpenShop) -> Shop:
-    """A shop with a paid deposit that nobody has read; from now on every change of a checkout needs a page more."""
+    """A shop with a paid deposit that was not read; every further change of a checkout needs another database page."""
     shop = open_shop()
     shop.has_deposit("completed")
     engine = shop.runtime.engine()
@@ -70,7 +70,7 @@ def test_customers_are_told_in_their_language_when_the_database_is_away(shop: Sh
 
 
 def test_a_page_about_the_database_needs_nothing_of_the_shops(shop: Shop) -> None:
-    """A menu that is read in a context processor, and the shop's own layout, fail like the page itself."""
+    """The shop's layout, and a menu from a context processor, fail like the page itself."""
     shop.app.context_processor(lambda: {"menu": shop.db.session.execute(shop.db.text("SELECT 1")).all()})
     writes(shop, base="{{ menu }}")
     with database_down(shop):

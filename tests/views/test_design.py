@@ -1,4 +1,4 @@
-"""The look of the customers' pages: the shop's name, logo and colour, how to reach it, and what a page weighs."""
+"""The look of the customers' pages: the shop's name, logo, colour and contact, and the pages' size."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Failures of the shop's own code while one of our pages is made: customers get a page, and no log gets a link."""
+"""Failures of the shop's own code while one of our pages is rendered: customers get a page, and no log has a link."""
 
 from __future__ import annotations
 

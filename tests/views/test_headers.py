@@ -28,7 +28,7 @@ def test_pages_are_html_in_a_shop_whose_responses_are_json_by_default(shop: Shop
 
 
 def test_each_answer_has_a_nonce_of_its_own_and_its_scripts_carry_it(shop: Shop) -> None:
-    """Also in one application context, which tests of shops keep open around all their requests."""
+    """This also holds in one application context, which tests of shops keep open for all their requests."""
     seen = set()
     with shop.app.app_context():
         for _ in range(3):
@@ -68,7 +68,7 @@ def test_a_client_that_says_neither_is_taken_in_tests_and_debugging(open_shop: O
 
 
 def test_the_refusal_comes_before_any_look_at_the_order(open_shop: OpenShop) -> None:
-    """Another site learns nothing about a token by sending it."""
+    """Another site must not learn anything about a token by sending it."""
     shop = open_shop(**PRODUCTION)
     paths = [pay_path(shop), "/paycheckout/orders/forged/checkout"]
     answers = [shop.browser.post(path, headers={"Sec-Fetch-Site": "cross-site"}) for path in paths]

@@ -25,12 +25,12 @@ STORE = "https://store.example"
 
 
 def pays(shop: Shop, order_id: str = "o-1", **headers: str) -> TestResponse:
-    """The answer to a program that starts the order's payment."""
+    """Start the order's payment as a program; returns the answer."""
     return shop.browser.post(pay_path(shop, order_id), headers=JSON | headers)
 
 
 def told(answer: TestResponse) -> tuple[int, str, Any]:
-    """Status, code and wait of a problem."""
+    """The status, code and wait of a problem."""
     body = answer.get_json()
     assert answer.mimetype == PROBLEM
     assert body["status"] == answer.status_code
@@ -247,7 +247,7 @@ def test_a_listed_origin_reads_answers_errors_and_preflights(open_shop: OpenShop
         assert "Access-Control-Allow-Credentials" not in answer.headers, answer.request.path
     assert {"POST", "OPTIONS"} <= set(preflight.headers["Access-Control-Allow-Methods"].replace(" ", "").split(","))
     assert "content-type" in preflight.headers["Access-Control-Allow-Headers"].lower()
-    # Also for whoever names no origin, so that no cache gives one's answer to the other.
+    # Also for requests without an origin, so that no cache mixes up the answers.
     assert "Origin" in shop.browser.get("/paycheckout/orders/x", headers=JSON).vary
     hook = shop.browser.post("/paycheckout/webhook", json={}, headers=origin)
     assert "Access-Control-Allow-Origin" not in hook.headers
@@ -275,6 +275,6 @@ def test_the_shops_own_forms_are_checked_like_ours(open_shop: OpenShop) -> None:
 
     shop.app.add_url_rule("/own", view_func=own, methods=["POST"])
     assert shop.browser.post("/own", headers=SAME_SITE).text == "done"
-    # The shop's forms go by its session, so neither a listed origin nor JSON opens them.
+    # The shop's forms need its session, so neither a listed origin nor JSON allows them.
     for headers in ({"Origin": STORE}, {"Origin": STORE, "Sec-Fetch-Site": "cross-site"}, {}):
         assert shop.browser.post("/own", headers=JSON | headers, json={}).status_code == 403

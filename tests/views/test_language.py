@@ -41,7 +41,7 @@ def test_a_shop_may_offer_some_languages_only_and_its_first_is_for_all_others(op
 
 
 def test_the_button_speaks_the_shops_language_and_not_the_browsers(open_shop: OpenShop) -> None:
-    """It stands in the middle of the shop's own words."""
+    """The button is in the middle of the shop's own text."""
     assert "Pay now" in button(open_shop("english"), language="de")
     assert "Jetzt bezahlen" in button(open_shop("german", PAYCHECKOUT_LANGUAGES=["de", "en"]), language="en")
 

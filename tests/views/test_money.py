@@ -22,7 +22,7 @@ NBSP = "\N{NO-BREAK SPACE}"
 
 
 def formatted(shop: Shop, amount: Decimal, currency: str, tag: str) -> str:
-    """The amount as a page in this language shows it."""
+    """The amount on a page in this language."""
     with shop.app.test_request_context(headers={"Accept-Language": tag}):
         return format_amount(Pay(amount, currency).amount, currency)
 
@@ -33,7 +33,7 @@ _WRITTEN = [
     ("1234.50", "EUR", "de", f"1.234,50{NBSP}€"),
     ("234.50", "CHF", "de-CH", f"CHF{NBSP}234.50"),
     ("1234", "JPY", "ja", "￥1,234"),
-    # Fewer decimals in Babel's tables than in the standard: never rounded away.
+    # Babel's tables have fewer decimals than the standard; digits are never rounded away.
     ("1.234", "IQD", "de", f"1,234{NBSP}IQD"),
     ("0.000000000000000001", "eth-ethereum", "de", f"0,000000000000000001{NBSP}eth-ethereum"),
     ("12.5", "EUR", "de-Qaaa-999", f"12,50{NBSP}€"),
@@ -101,7 +101,7 @@ def test_without_the_setting_neither_order_nor_amount_is_shown_in_any_language(o
     assert not names(opens(shop).text, "o-1")
     shop.costs("4711.12")
     for language in ("en", "de", "ja"):
-        # As a word: a random token may hold these digits.
+        # Matched as a word, because a random token may contain these digits.
         assert not re.search(r"(?<![A-Za-z0-9_-])4.?711(?![A-Za-z0-9_-])", opens(shop, language=language).text)
 
 

@@ -1,4 +1,4 @@
-"""The order's status page and its JSON: by link alone, fresh when that is due, and without amounts or ids."""
+"""The order's status page and its JSON: by link alone, with a read when one is due, and without amounts or ids."""
 
 from __future__ import annotations
 

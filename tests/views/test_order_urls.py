@@ -27,7 +27,7 @@ def test_the_links_lead_to_the_routes_and_carry_the_order(shop: Shop) -> None:
 
 
 def test_links_on_our_pages_keep_the_age_of_the_link_that_led_there(shop: Shop) -> None:
-    """Nobody prolongs a link for ever by opening its page once in a while."""
+    """Opening a link's page now and then must not extend its validity."""
     shop.paycheckout.order_url(lambda order_id: "/own")
     with shop.app.app_context():
         pay, status, _ = (urlsplit(url).path for url in urls(shop))
@@ -54,7 +54,7 @@ def test_links_on_our_pages_keep_the_age_of_the_link_that_led_there(shop: Shop) 
 
 
 def opens(shop: Shop, link: str) -> int:
-    """The status of the answer to a visit of this link, or a press of its button."""
+    """Open this link, or press its button; returns the status of the answer."""
     method = "POST" if link.endswith("/checkout") else "GET"
     return shop.browser.open(link, method=method, headers=SAME_SITE).status_code
 

@@ -1,4 +1,4 @@
-"""The owner's pages: who may see them, what they tell of orders, and where the shop registers them."""
+"""The owner's pages: access to them, their facts about orders, and their registration by the shop."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tests.views.pages import names
 
 
 def test_whatever_is_unknown_is_answered_by_the_shops_own_page(desk: Shop) -> None:
-    """Not by a bare one, which leads nowhere."""
+    """A bare error page would have no links."""
     desk.app.register_error_handler(404, lambda error: (f"Back to the shop. {error.description}", 404))
     found = {
         path: opens(desk, path, order_id="o-9", reference="p-9", checkout="c-9")

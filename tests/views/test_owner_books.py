@@ -1,4 +1,4 @@
-"""The owner's page of the books: months to download, for the owner alone, in bounds, and what is missing in them."""
+"""The owner's page of the books: months to download, for the owner alone, with limits, and the missing amounts."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tests.views.owner import ROOT, opens, opens_view, text_of
 
 @pytest.fixture
 def desk(open_shop: OpenShop) -> Shop:
-    """A shop with a payment in January 2026, whose owner, Ada, looks at it in March."""
+    """A shop with a payment in January 2026, whose owner, Ada, opens its books in March."""
     shop = opens_view(open_shop())
     shop.has_paid()
     shop.clock.now = datetime(2026, 3, 1, 0, 2, tzinfo=UTC)
@@ -30,7 +30,7 @@ def desk(open_shop: OpenShop) -> Shop:
 
 
 def months(shop: Shop, **query: str) -> list[tuple[str, bool]]:
-    """The months that the page offers, each with whether it is closed."""
+    """The months on the page, each with whether it is closed."""
     page = opens(shop, "/books", **query)
     assert page.status_code == 200
     found = re.findall(r'<option value="(\d{4}-\d\d)"', page.text)
@@ -43,7 +43,7 @@ def downloads(shop: Shop, **query: str) -> Any:
 
 
 def test_months_since_the_first_movement_are_listed(desk: Shop) -> None:
-    """February ended two minutes ago, when transactions of its last minutes may still be open."""
+    """February ended two minutes ago, so transactions of its last minutes may still be open."""
     assert months(desk) == [("2026-03", False), ("2026-02", False), ("2026-01", True)]
     assert '<time datetime="2026-03">March 2026</time>' in opens(desk, "/books").text, "the present one"
     assert f'{ROOT}/books"' in opens(desk).text, "every page leads there"
@@ -137,7 +137,7 @@ def test_the_lines_of_a_month_come_to_its_sales_though_money_was_taken_back_or_p
 def test_the_fees_of_sales_are_told_by_themselves_and_the_lines_come_to_the_net_sum(
     shop: Shop, net: str, other: str, in_all: str
 ) -> None:
-    """Also where PAYCHECKOUT_PAYOUT_FEES says that what was sent includes them."""
+    """This also holds if PAYCHECKOUT_PAYOUT_FEES includes the fees in the sent amounts."""
     opens_view(shop)
     books(shop, 1, "12.50", kind="payment", reference=None, subject="o-1", fee="0.37", net="12.13")
     books(shop, 1, "-80", fee="0.58", net=net)

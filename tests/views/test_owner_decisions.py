@@ -1,4 +1,4 @@
-"""Decisions on held payments and on money that paid no order, on the owner's pages: by whom, once, and why."""
+"""Decisions on held payments and on money that paid no order, on the owner's pages: once, with person and reason."""
 
 from __future__ import annotations
 

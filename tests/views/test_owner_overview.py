@@ -1,4 +1,4 @@
-"""The owner's first page: what waits for this person, and the figures of today and of the month."""
+"""The owner's first page: the work that waits for this person, and the figures of today and of the month."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ ADAS_BANK = ToBank("Anna Klee", "40001234", "river", "River Bank")
 
 
 def waiting(page: str) -> list[str]:
-    """The lines of what waits, each with the words of its button."""
+    """The lines of waiting work, each with its button's text."""
     listed = page[page.index('id="waiting"') : page.index("</section>")]
     return [
         " ".join(html.unescape(re.sub(r"<textarea.*?</textarea>|<[^>]+>", " ", line, flags=re.DOTALL)).split())
@@ -44,7 +44,7 @@ def test_what_a_person_decides_is_a_line_with_a_button_that_leads_to_its_end(des
 
 
 def test_a_page_knows_nothing_of_the_one_before_in_the_same_application_context(shop: Shop) -> None:
-    """Tests of shops keep one open around all their requests."""
+    """Tests of shops keep one context open for all their requests."""
     people = ["Ada"]
     opens_view(shop, lambda: people[0] if people else None)
     checkout_id = shop.has_held()

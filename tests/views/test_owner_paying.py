@@ -1,4 +1,4 @@
-"""The owner's pages: paying somebody, the lines that confirm what was done, links to send, and errors."""
+"""The owner's pages for new payouts: the form, confirmations, links to send, and errors."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def pays(shop: Shop, action: str, **typed: str) -> TestResponse:
 
 
 def mail_in(page: str) -> tuple[str, dict[str, list[str]]]:
-    """The address and the contents of the mail that a page begins."""
+    """The address and the contents of a page's prepared mail."""
     mails = [urlsplit(html.unescape(each)) for each in re.findall(r'href="(mailto:[^"]+body=[^"]*)"', page)]
     return unquote(mails[0].path), parse_qs(mails[0].query)
 

@@ -1,4 +1,4 @@
-"""The owner's pages about payouts and refunds: what they show, decisions, and the transfer proof."""
+"""The owner's pages about payouts and refunds: their content, decisions, and the transfer proof."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ ACCOUNT = "GB29NWBK60161331926819"
 
 
 def listed(answer: TestResponse) -> list[str]:
-    """The references of the payouts that a page lists."""
+    """The references of the payouts on a page."""
     found = re.findall(r'<th scope="row"><a href="[^"]*/payout\?reference=([^"]*)">', answer.text)
     return [unquote_plus(html.unescape(reference)) for reference in found]
 
@@ -89,7 +89,7 @@ def test_the_list_goes_on_page_after_page(desk: Shop) -> None:
 
 
 def test_a_name_can_say_no_other_fact_of_the_destination(desk: Shop) -> None:
-    """Whoever has the link could otherwise show the approver the account that is expected."""
+    """Otherwise a person with the link could show the approver the expected account."""
     customer = refunded(desk)
     customer.sends(account_name="Ada, Deutsche Bank, IBAN: Germany", bank_name="Number ends with: 3000")
     page = payout_page(desk, customer.reference)

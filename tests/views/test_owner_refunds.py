@@ -1,4 +1,4 @@
-"""The owner's form that refunds a payment: what it proposes, what it refuses, and that it refunds once."""
+"""The owner's form that refunds a payment: its proposals, its refusals, and that it refunds once."""
 
 from __future__ import annotations
 
@@ -199,7 +199,7 @@ def test_a_form_that_is_sent_by_many_at_once_makes_one_refund(desk: Shop) -> Non
     page = refund_page(desk, desk.has_paid())
     with crowd(8) as people:
         codes = people.does([lambda: sends(desk, page, amount="1", why="one jar broke").status_code] * 8)
-    # A person who waits for the order's row longer than a second is told to try again.
+    # After a wait of more than a second for the order's row, the page asks to try again.
     assert codes.count(303) == 1
     assert set(codes) <= {303, 409, 503}
     assert len(payouts(desk)) == 1

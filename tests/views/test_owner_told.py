@@ -1,4 +1,4 @@
-"""The owner's pages say what a customer was sent: reminders that went out, and links that were shown."""
+"""The owner's pages show the messages to a customer: sent reminders, and viewed links."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_what_was_ordered_is_told_with_any_amount_that_the_shop_gives(open_shop:
 
 
 def test_the_lists_of_money_that_goes_back_name_the_customer(open_shop: OpenShop) -> None:
-    """Also where nobody has said where to."""
+    """This also holds for refunds without a destination."""
     shop = opens_view(open_shop())
     shop.paycheckout.describe_orders(lambda ids: {each: Described(customer="Ines Carvalho") for each in ids})
     shop.has_rejected()

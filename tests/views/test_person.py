@@ -1,4 +1,4 @@
-"""The owner's pages show and do only what a person may do."""
+"""The owner's pages show and allow only a person's permitted actions."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.payouts.shop import pays_out, refunds, stands
 from tests.scripted import SAME_SITE, Shop
 from tests.views.owner import ROOT, opens, opens_view, order_page, signed
 
-#: Each endpoint's request, and the ability that it wants.
+#: A request to each endpoint, and the ability that it requires.
 WANTED = {
     "GET ": "look",
     "GET /order?order_id=o-2": "look",
@@ -31,7 +31,7 @@ WANTED = {
     "POST /requests/{make_request}": "decide",
     "POST /requests/{withdraw_request}/withdraw": "decide",
 }
-#: The ability that each address in a page wants.
+#: The ability that each address in a page requires.
 SHOWN = {
     "/held/": "decide",
     "/refund": "refund",
@@ -53,7 +53,7 @@ def test_a_person_does_only_what_it_may(shop: Shop) -> None:
     for may in ("look", "decide", "refund", "approve", "pay", "export", "erase"):
         person[0] = Person("Bo", may=frozenset({may, "look"}))
         for request, ability in WANTED.items():
-            # The other pages are only looked at by who may do nothing else.
+            # Only a person who may do nothing else opens the pages for viewing; all persons open the orders' pages.
             if ability != "look" or may == "look" or "/order" in request:
                 method, _, path = request.partition(" ")
                 url = ROOT + path.format(checkout=checkout_id, **tokens)

@@ -1,4 +1,4 @@
-"""The refund page: one answer for every bad link, nothing typed is lost or unescaped, and each state is told."""
+"""The refund page: one answer for every bad link, typed text is kept and escaped, and each state is shown."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from tests.security.test_markup import PAYLOADS, marks
 from tests.views.owner import text_of
 from tests.views.pages import heading, names
 
-# An account that really is one: the last letters are a check of the others.
+# A valid account: its last characters are a checksum.
 STELLAR = "GA5ZSEJYB37JRC5AVCIA5MOP4RHTM335X2KGX3IHOJAPP5RE34K4KZVN"
 
 # The link
@@ -113,7 +113,7 @@ def test_a_fault_is_told_at_its_field_and_nothing_else_is_lost(
 
 def test_nothing_typed_is_shown_unescaped(shop: Shop) -> None:
     customer = refunded(shop)
-    # With a line break each field has the same fault, whatever else was typed.
+    # A line break is the same fault in each field, with any other text.
     fields = [name for name in FORM if name != "account_number"]
     refused = {text: customer.sends(**dict.fromkeys(fields, f"{text}\n.")) for text in ("plain", *PAYLOADS)}
     assert {answer.status_code for answer in refused.values()} == {422}

@@ -28,7 +28,7 @@ def looks(shop: Shop, reference: str) -> TestResponse:
 
 
 def form_of(shop: Shop, reference: str) -> str:
-    """Where the pay button of a request's page leads."""
+    """The address to which the pay button of a request's page leads."""
     (found,) = re.findall(r'<form method="post" action="([^"]+)"', looks(shop, reference).text)
     return html.unescape(found)
 
@@ -42,7 +42,7 @@ def test_the_page_says_what_is_asked_for_and_leads_to_the_payment(open_shop: Ope
     for part in ("Logo <b>", "Two drafts & one poster", "To pay $12.50", "To be paid before Jan 3, 2026", "Ada Ink"):
         assert part in told
     assert "request:" not in page.text
-    # With a viewBox: its size on the page is another one.
+    # It has a viewBox, because its size on the page differs.
     assert re.search(
         r'<svg width="\d+px" height="\d+px"[^>]* viewBox="0 0 \d+ \d+"[^>]* class="paycheckout-qr"', page.text
     )
@@ -106,7 +106,7 @@ def test_it_is_paid_to_its_own_account_by_links_of_that_tenant(shop: Shop) -> No
 
 
 def sends(shop: Shop, end: str, page: TestResponse | None = None, **form: str) -> TestResponse:
-    """Send the first form of the page whose address ends so."""
+    """Send the first form of the page whose address ends with `end`."""
     found = re.findall(rf'action="({ROOT}/requests/[^"/]+{end})"', (page or opens(shop, "/requests")).text)
     return shop.browser.post(html.unescape(found[0]), data=form, headers=SAME_SITE)
 

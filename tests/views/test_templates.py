@@ -10,7 +10,7 @@ from tests.views.pages import button, fails_to_pay, opens
 
 
 def writes(shop: Shop, **templates: str) -> None:
-    """The shop's own templates, by the name behind `paycheckout/`."""
+    """Write the shop's own templates, by the name after `paycheckout/`."""
     shop.app.jinja_loader = DictLoader({f"paycheckout/{name}.html": text for name, text in templates.items()})
 
 

@@ -29,7 +29,7 @@ def test_what_the_webhook_itself_says_is_not_evidence(shop: Shop) -> None:
 
 def test_half_an_emoji_in_a_field_loses_no_webhook(shop: Shop) -> None:
     checkout_id = shop.has_deposit("completed")
-    # As JavaScript writes a text that it has cut off.
+    # JavaScript writes a truncated text like this.
     body = f'{{"memo": "\\ud83d", "orderId": "{checkout_id}"}}'
     assert shop.browser.post(PATH, data=body).status_code == 200
     assert shop.attempt(checkout_id).status == "paid"
@@ -42,7 +42,7 @@ AWAY = OperationalError("SELECT secret", None, Exception("server closed the conn
 
 @contextmanager
 def database_down(shop: Shop, error: Exception = AWAY) -> Iterator[None]:
-    """Every statement fails, as when the server is away, or with another error."""
+    """Let every statement fail, as without a server, or with another error."""
 
     def fail(*call: object) -> None:
         raise error
