@@ -157,8 +157,8 @@ order_paid = Signal(
 
 order_part_paid = Signal(
     "order_part_paid",
-    "Sent when a part of what an order costs has arrived. Also passes `paid` and `left`, as Decimals: the sum of the"
-    " parts less their refunds, and what is left to pay.",
+    "Sent when a part of an order's total has arrived. Also passes `paid` and `left`, as Decimals: the sum of the"
+    " parts less their refunds, and the rest to pay.",
 )
 
 order_abandoned = Signal(
@@ -171,20 +171,21 @@ payment_held = Signal(
     "payment_held",
     "Sent when money arrived that needs a person's decision, by `paycheckout.resolve(...)`. Also passes `reason`:"
     " amount_mismatch, duplicate, order_changed, order_not_payable or order_total_failed. Also with the reason excess,"
-    " after `order_paid`, when parts exceed what the order costs now.",
+    " after `order_paid`, when parts exceed the order's current total.",
 )
 
 payment_resolved = Signal(
     "payment_resolved",
-    "Sent when a person decided a held payment, before the `order_paid` or `order_abandoned` that the decision causes."
+    "Sent when a person decided about a held payment, before the `order_paid` or `order_abandoned` that the decision"
+    " causes."
     " Also passes `accepted`, `by` and `why`. Money that paid no order stays listed until it is refunded, or"
     " `paycheckout.keep(...)` records that it is kept.",
 )
 
 payment_reversed = Signal(
     "payment_reversed",
-    "Sent when the service no longer reports as completed what had arrived. The checkout's state stays, the books take"
-    " the money back, and `checkout.taken_back` says how much it was.",
+    "Sent when the service no longer reports a received payment as completed. The checkout's state stays, the books"
+    " reverse the payment, and `checkout.taken_back` has the amount.",
 )
 
 payment_reminder = Signal(
@@ -206,40 +207,41 @@ request_reminder = Signal(
 
 claim_wanted = Signal(
     "claim_wanted",
-    "Sent when a refund or payout waits for its receiver to say where the money goes. Also passes `url`, the link for"
-    " the receiver.",
+    "Sent when a refund or payout waits for its receiver to enter a destination. Also passes `url`, the link for the"
+    " receiver.",
 )
 
 refund_claimed = Signal(
     "refund_claimed",
-    "Sent when a customer said where a refund goes, each time: it waits for a person's approval.",
+    "Sent each time a customer enters the destination of a refund. The refund waits for a person's approval.",
 )
 
 payout_sent = Signal(
     "payout_sent",
-    "Sent when the service has taken a payout or refund, however that became known. A token transfer ends here.",
+    "Sent when the service has accepted a payout or refund, whether a response, a lookup or a person reports it. A"
+    " token transfer ends here.",
 )
 
 payout_completed = Signal(
     "payout_completed",
-    "Sent when the service reads a bank transfer as completed.",
+    "Sent when the service reports a bank transfer as completed.",
 )
 
 payout_failed = Signal(
     "payout_failed",
-    "Sent when the service refused a payout, or reads it as failed: nothing was paid."
+    "Sent when the service refused a payout, or reports it as failed: nothing was paid."
     " `paycheckout.retry_payout(...)` sends it again.",
 )
 
 payout_cancelled = Signal(
     "payout_cancelled",
-    "Sent when a person cancelled a payout or refund before it was sent, or when its receiver did not say in time where"
-    " the money goes.",
+    "Sent when a person cancelled a payout or refund before it was sent, or when its receiver did not enter a"
+    " destination in time.",
 )
 
 payout_unknown = Signal(
     "payout_unknown",
-    "Sent when nobody here can know whether a payout was sent. A person looks, and says it with"
+    "Sent when it is unknown whether a payout was sent. A person checks with the service, and records the outcome with"
     " `paycheckout.resolve_payout(...)`.",
 )
 
