@@ -1,4 +1,4 @@
-"""Account numbers as people paste them, their check digits, and what an IBAN says about the bank. Pure."""
+"""Pure functions on account numbers: normalize a pasted one, check an IBAN, and name the bank of an IBAN."""
 
 from __future__ import annotations
 
@@ -18,26 +18,26 @@ _FORM = re.compile(r"[0-9A-Za-z][0-9A-Za-z ./-]*")
 _WORD = re.compile(r"IBAN[\s:.]*", re.IGNORECASE)
 _LIKE_IBAN = re.compile(r"[A-Z]{2}[0-9]{2}")
 _IBAN = re.compile(r"[A-Z]{2}[0-9]{2}[0-9A-Z]{11,30}")
-# The digits that are shown; a short number shows fewer.
+# The number of last digits to show; a short number shows fewer.
 _SHOWN = 4
 
-# Where the bank's code stands behind the check digits, from SWIFT's registry of IBANs: its length, by country.
+# The length of the bank code that follows the check digits of an IBAN, by country; from SWIFT's registry of IBANs.
 _CODES = """AD4 AE3 AL8 AT5 AZ4 BA3 BE3 BG4 BH4 BR8 BY4 CH5 CR4 CY3 CZ4 DE8 DK4 DO4 EE2 EG4 ES4 FI3 FO4 FR5 GB4 GE2
 GI4 GL4 GR3 GT4 HR7 HU3 IE4 IL3 IQ4 IS2 JO4 KW4 KZ3 LB4 LC4 LI5 LT5 LU3 LV4 LY3 MC5 MD2 ME3 MK3 MR5 MT4 MU6 NL4 NO4 PK4
 PL8 PS4 PT4 QA4 RO4 RS3 SA2 SC6 SE3 SI5 SK4 ST4 SV4 TL3 TN2 TR5 UA6 VA3 VG4 XK4"""
-# In these countries a check letter comes first.
+# In these countries a check letter precedes the bank code.
 _AFTER_A_LETTER = {"IT": 5, "SM": 5}
 
 
 @cache
 def countries() -> Mapping[str, str]:
     """The English names of all countries by code; the service takes a country by its name."""
-    listed: dict[str, str] = json.loads(Path(__file__).with_name("countries.json").read_text(encoding="utf-8"))
-    return MappingProxyType(listed)
+    names: dict[str, str] = json.loads(Path(__file__).with_name("countries.json").read_text(encoding="utf-8"))
+    return MappingProxyType(names)
 
 
 def pasted(number: str) -> AccountNumber:
-    """An account number as it is judged and sent: without the word IBAN before it, with spaces for all blanks."""
+    """Normalize a pasted account number: drop the word IBAN before it, and replace all blanks by single spaces."""
     # NFKC: Asian keyboards write digits in a wide form.
     return AccountNumber(_WORD.sub("", " ".join(normalize("NFKC", unjoined(number)).split()), count=1))
 
@@ -48,12 +48,12 @@ def is_account_number(number: str) -> bool:
 
 
 def begins_like_iban(number: str) -> bool:
-    """Whether somebody meant an IBAN, right or wrong: two letters and two digits, whatever separates them."""
+    """Whether a number begins like an IBAN, valid or not: two letters and two digits, without regard to separators."""
     return _LIKE_IBAN.match(compact(number)) is not None
 
 
 def iban_of(number: str) -> AccountNumber | None:
-    """The IBAN that somebody wrote, without separators; None for another number, or one that fails its check."""
+    """The IBAN without separators; None if the number is not an IBAN, or its check digits are wrong."""
     iban = compact(number)
     if _IBAN.fullmatch(iban) is None:
         return None

@@ -1,4 +1,4 @@
-"""The banks that the payments service pays to, as it lists them, for forms and for who approves a payout."""
+"""The banks that the payment service lists as destinations, for forms and for the people who approve payouts."""
 
 from __future__ import annotations
 
@@ -13,48 +13,48 @@ from flask_paycheckout.service.calls import BANKS, Service
 from flask_paycheckout.text import unjoined
 from flask_paycheckout.wiring import Wiring
 
-_FOR = timedelta(hours=1)
-# After a call without an answer.
-_FOR_NONE = timedelta(minutes=1)
-_Kept = dict[str, tuple[datetime, tuple[FiatPaymentMethod, ...]]]
+_CACHED_FOR = timedelta(hours=1)
+# The time for which an empty list is cached, for instance after a failed call.
+_EMPTY_CACHED_FOR = timedelta(minutes=1)
+_Cache = dict[str, tuple[datetime, tuple[FiatPaymentMethod, ...]]]
 
 
 @dataclass(frozen=True, eq=False)
 class Banks:
-    """Asks for the banks at most once an hour; never inside a transaction."""
+    """Caches the service's list of banks for an hour; not to be used inside a transaction."""
 
     wiring: Wiring
     accounts: Accounts
     service: Service
-    _kept: Guarded[_Kept] = field(default_factory=lambda: Guarded(_Kept), init=False)
+    _cache: Guarded[_Cache] = field(default_factory=lambda: Guarded(_Cache), init=False)
 
     def named(self, account: str, currency: str | None = None) -> Mapping[str, str]:
-        """The names of the banks by their code; none where the service does not say.
+        """The names of the banks by their code; empty if the service does not list any.
 
         :param account: the merchant account that pays.
         :param currency: only banks for this currency.
         """
-        listed = [each for each in self._listed(account) if currency in (None, each.currency)]
-        return {each.bank_code: each.bank_name or each.bank_code for each in listed}
+        banks = [bank for bank in self._listed(account) if currency in (None, bank.currency)]
+        return {bank.bank_code: bank.bank_name or bank.bank_code for bank in banks}
 
     def lacks(self, account: str, currency: str, bank: str) -> bool:
-        """Whether the service lists banks, and none of this name."""
-        known = {unjoined(name).casefold() for name in self.named(account, currency).values()}
-        return bool(known) and unjoined(bank).casefold() not in known
+        """Whether the service lists banks, but none with this name."""
+        names = {unjoined(name).casefold() for name in self.named(account, currency).values()}
+        return bool(names) and unjoined(bank).casefold() not in names
 
     def _listed(self, account: str) -> Sequence[FiatPaymentMethod]:
         now = self.wiring.clock()
-        with self._kept.held() as kept:
-            until, banks = kept.get(account, (now, ()))
+        with self._cache.held() as cache:
+            until, banks = cache.get(account, (now, ()))
         if until > now:
             return banks
         try:
             banks = self._ask(account)
         except PaymentsError:
-            # Without the list a form takes any name, as the service may.
+            # Without a list, forms accept any name, because the service may accept it.
             banks = ()
-        with self._kept.held() as kept:
-            kept[account] = now + (_FOR if banks else _FOR_NONE), banks
+        with self._cache.held() as cache:
+            cache[account] = now + (_CACHED_FOR if banks else _EMPTY_CACHED_FOR), banks
         return banks
 
     def _ask(self, account: str) -> tuple[FiatPaymentMethod, ...]:

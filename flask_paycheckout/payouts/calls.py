@@ -1,4 +1,4 @@
-"""Calls of the service about payouts, and the comparison of its answers with what was asked for."""
+"""Calls to the service about payouts, and the comparison of its answers with the requests."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ from flask_paycheckout.service.record import PAYOUT, READS, ServiceRecord
 from flask_paycheckout.shop_functions import personal
 from flask_paycheckout.text import visible
 
-Made = FiatTransfer | CryptoDisbursement
-"""A payout as the service has it."""
+Disbursement = FiatTransfer | CryptoDisbursement
+"""The service's record of a payout."""
 
 _OTHER_AMOUNT, OTHER_DESTINATION = (
     "the service has it with another amount",
@@ -51,75 +51,77 @@ _TAKEN = re.compile("reference|unique|duplicate|already", re.IGNORECASE)
 _MASKING = "*•"
 
 
-def goes_elsewhere(to: Destination, made: Made) -> bool:
-    """Whether the service's record has another destination than a payout; what it leaves out is not compared."""
-    if isinstance(made, CryptoDisbursement):
-        return isinstance(to, ToWallet) and not _same_wallet(to.address, if_sent(made, "receiver_address"))
+def goes_elsewhere(to: Destination, disbursement: Disbursement) -> bool:
+    """Whether the service's record names another destination; fields that the record leaves out are not compared."""
+    if isinstance(disbursement, CryptoDisbursement):
+        return isinstance(to, ToWallet) and not _same_wallet(to.address, if_sent(disbursement, "receiver_address"))
     if isinstance(to, ToRecipient):
-        return if_sent(made, "recipient", "recipient_id") not in (None, to.recipient_id)
+        return if_sent(disbursement, "recipient", "recipient_id") not in (None, to.recipient_id)
     if isinstance(to, ToBank):
-        return not is_same_number(to.account_number, if_sent(made, "recipient", "bank", "account_number"))
+        return not is_same_number(to.account_number, if_sent(disbursement, "recipient", "bank", "account_number"))
     return False
 
 
-def _same_wallet(address: str, shown: str | None) -> bool:
-    if shown is None or shown == address:
+def _same_wallet(address: str, recorded: str | None) -> bool:
+    if recorded is None or recorded == address:
         return True
     # The capitals of a hexadecimal address are only its checksum.
-    return address.startswith("0x") and shown.lower() == address.lower()
+    return address.startswith("0x") and recorded.lower() == address.lower()
 
 
-def is_same_number(number: str, shown: str | None) -> bool:
-    """Whether a record's account number is this one; of a masked one only the end is compared."""
-    if shown is None:
+def is_same_number(number: str, recorded: str | None) -> bool:
+    """Whether a record shows this account number; only the visible end of a masked number is compared."""
+    if recorded is None:
         return True
-    if any(char in shown for char in _MASKING):
-        end = max(shown.rfind(char) for char in _MASKING)
-        return compact(number).endswith(compact(shown[end:]))
-    return compact(number) == compact(shown)
+    if any(char in recorded for char in _MASKING):
+        end = max(recorded.rfind(char) for char in _MASKING)
+        return compact(number).endswith(compact(recorded[end:]))
+    return compact(number) == compact(recorded)
 
 
-def record_status(made: Made) -> str:
+def record_status(disbursement: Disbursement) -> str:
     """The record's status in lower case; empty when the service left it out."""
-    return (if_sent(made, "status") or "").lower()
+    return (if_sent(disbursement, "status") or "").lower()
 
 
-def amount_to_accept(payout: PayoutMixin, made: Made, problem: str) -> str | None:
-    """The exact amount of a sent payout, if a person who has looked may accept what differs; None otherwise.
+def amount_to_accept(payout: PayoutMixin, disbursement: Disbursement, problem: str) -> str | None:
+    """The exact amount, as text, that a person may accept although the record differs; None if nobody may.
 
-    :param problem: as `PayoutCalls.difference` gave it.
+    :param problem: the difference, as `PayoutCalls.difference` returned it.
     """
     if problem == OTHER_DESTINATION:
         return payout.exact_amount
-    sent = if_sent(made, "amount")
+    sent = if_sent(disbursement, "amount")
     amount = "" if problem != _OTHER_AMOUNT or sent is None or sent <= 0 else f"{sent:f}"
     return amount if 0 < len(amount) <= MAX_NUMBER else None
 
 
-def difference(payout: PayoutMixin, made: Made, to: Destination | None, earlier: Try | None = None) -> str | None:
-    """Why the service's record is another payout's, by ids, amount, currency and destination; None when it is not.
+def difference(
+    payout: PayoutMixin, disbursement: Disbursement, to: Destination | None, earlier: Try | None = None
+) -> str | None:
+    """A difference of the service's record from a payout in id, amount, currency or destination; None without one.
 
-    What the record leaves out is not compared.
+    Fields that the record leaves out are not compared.
 
-    :param to: the payout's destination; None where it cannot be read any more, and is not compared.
-    :param earlier: an earlier try that it is the record of.
+    :param to: the payout's destination; None if it cannot be read any more, and is therefore not compared.
+    :param earlier: the earlier try that the record belongs to; None for the present one.
     """
     sent: Try | PayoutMixin = earlier or payout
-    if made.reference not in (None, sent.service_reference):
+    if disbursement.reference not in (None, sent.service_reference):
         return "the service has it under another reference"
-    if sent.disbursement_id not in (None, made.disbursement_id):
+    if sent.disbursement_id not in (None, disbursement.disbursement_id):
         return "the service answered with another disbursement"
     try:
-        same = if_sent(made, "amount") in (None, payout.amount)
+        same = if_sent(disbursement, "amount") in (None, payout.amount)
     except ArithmeticError:
-        # Another program has stored an amount that is no number.
+        # Another program has stored an amount that is not a number.
         same = False
     if not same:
         return _OTHER_AMOUNT
-    currency = if_sent(made, "token" if isinstance(made, CryptoDisbursement) else "currency")
+    currency = if_sent(disbursement, "token" if isinstance(disbursement, CryptoDisbursement) else "currency")
     if currency not in (None, payout.currency):
         return "the service has it with another currency"
-    return OTHER_DESTINATION if to is not None and goes_elsewhere(to, made) else None
+    return OTHER_DESTINATION if to is not None and goes_elsewhere(to, disbursement) else None
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,11 +141,11 @@ class PayoutCalls:
         except Unreadable:
             return None
 
-    def difference(self, payout: PayoutMixin, made: Made, earlier: Try | None = None) -> str | None:
-        """As for the function `difference`, with the destination that is stored."""
-        return difference(payout, made, self.known_destination(payout), earlier)
+    def difference(self, payout: PayoutMixin, disbursement: Disbursement, earlier: Try | None = None) -> str | None:
+        """Like the function `difference`, for the stored destination."""
+        return difference(payout, disbursement, self.known_destination(payout), earlier)
 
-    def send(self, client: PaymentsClient, batch: Sequence[tuple[PayoutMixin, Destination]]) -> Sequence[Made]:
+    def send(self, client: PaymentsClient, batch: Sequence[tuple[PayoutMixin, Destination]]) -> Sequence[Disbursement]:
         """Send payouts of one currency in one call, each to its destination.
 
         :raises PaymentsError: there was no answer, or the service refused.
@@ -151,7 +153,7 @@ class PayoutCalls:
         """
         first, _ = batch[0]
         try:
-            made = _create(client, batch)
+            disbursements = _create(client, batch)
         except PaymentsError as error:
             if isinstance(error, Unauthorized):
                 self.accounts.refused(first.account)
@@ -159,86 +161,87 @@ class PayoutCalls:
             self.record.on_outcome(PAYOUT, first.payer, None if is_refusal(error) else error, error_text(error))
             raise
         self.record.on_outcome(PAYOUT, first.payer)
-        return made
+        return disbursements
 
     def find(self, payouts: Sequence[PayoutMixin]) -> Mapping[str, FiatDisbursement | None]:
-        """Look bank transfers that were sent with the same keys up at the service; see `_asking`."""
+        """Look up bank transfers that were sent with the same keys; see `_asking`."""
         since = min(payout.taken_at or payout.created_at for payout in payouts)
         reach = FORGOTTEN if any(payout.state == PayoutState.REFUSED for payout in payouts) else CLOCKS_DIFFER
-        wanted = [payout.service_reference for payout in payouts]
-        return self._asking(payouts[0].account, payouts[0], wanted, since - reach)()
+        references = [payout.service_reference for payout in payouts]
+        return self._asking(payouts[0].account, payouts[0], references, since - reach)()
 
     def unknown_transfers(self, refunds: Sequence[PayoutMixin]) -> Mapping[str, list[FiatDisbursement]]:
-        """Look for bank transfers of payments that are not stored here, whose refunds are sent with the same keys.
+        """Look up bank transfers of these refunds' payments that are not stored here.
 
-        :param refunds: numbered as the next transfers of their payments.
+        :param refunds: refunds that are sent with the same keys, numbered as the next transfers of their payments.
         :returns: the transfers by the payment's checkout id.
         """
-        of = self.payouts.next_references(refunds)
-        before = self.payouts.arrived(set(of.values())) - CLOCKS_DIFFER
+        checkout_ids = self.payouts.next_references(refunds)
+        before = self.payouts.arrived(set(checkout_ids.values())) - CLOCKS_DIFFER
         unknown = defaultdict[str, list[FiatDisbursement]](list)
-        found = self._asking(refunds[0].account, refunds[0], [*of], before)()
-        for reference, made in found.items():
-            if made is not None:
-                unknown[of[reference]].append(made)
+        transfers = self._asking(refunds[0].account, refunds[0], [*checkout_ids], before)()
+        for reference, transfer in transfers.items():
+            if transfer is not None:
+                unknown[checkout_ids[reference]].append(transfer)
         return unknown
 
     def reading(self, payout: PayoutMixin, earlier: Try | None = None) -> Callable[[], FiatDisbursement | None]:
         """A function that reads a sent bank transfer; it returns None when the service does not know its reference.
 
         :param earlier: an earlier try, to be read in place of the present one.
-        :raises PaymentsError: the shop gives no keys for the account, or, of the function, not those that sent it.
+        :raises PaymentsError: the shop gives no keys for the account; from the function, its keys are not the ones that
+            sent the transfer.
         """
         sent: Try | PayoutMixin = earlier or payout
         reach = CLOCKS_DIFFER if earlier is None else FORGOTTEN
         ask = self._asking(payout.account, sent, [sent.service_reference], payout.created_at - reach)
 
         def read() -> FiatDisbursement | None:
-            found = ask()
-            if sent.service_reference not in found:
+            transfers = ask()
+            if sent.service_reference not in transfers:
                 raise AccountUnavailable(PAYOUT, payout.account, keys_gone_text(sent.client_id))
-            return found[sent.service_reference]
+            return transfers[sent.service_reference]
 
         return read
 
     def _asking(
-        self, account: str, sent: Try | PayoutMixin, wanted: Sequence[str], before: datetime
+        self, account: str, sent: Try | PayoutMixin, references: Sequence[str], before: datetime
     ) -> Callable[[], Mapping[str, FiatDisbursement | None]]:
         """A function that asks the service about tries of an account that were sent with the same keys.
 
-        It returns the disbursements by service reference; None for one that does not exist. Those that other keys than
-        they were sent with do not find are left out, since they may exist all the same. It may run in a thread of its
-        own; the shop is asked for the account's keys here.
+        It returns the disbursements by service reference, with None for one that does not exist. A reference is left
+        out if it was sent with other keys and the present ones do not find it, because the disbursement may still
+        exist. The function may run in a thread of its own; the account's keys are fetched from the shop before it runs.
 
-        :param sent: one of the tries, or the payout of which it is the present one; the only one where its disbursement
-            is known.
-        :param wanted: the service references of all.
-        :param before: the service got none of them before this time.
+        :param sent: one of the tries, or the payout whose present try it is; the only try if its disbursement id is
+            known.
+        :param references: the service references of all tries.
+        :param before: the service received none of the tries before this time.
         :raises PaymentsError: the shop gives no keys for the account.
         """
         after = None
         if sent.disbursement_id is None:
-            # One that the service certainly had before it could be given any of these.
+            # The search ends at a transfer that the service certainly had before it received any of these tries.
             after = self.payouts.sent_before(account, sent.client_id, before)
-        # The account whose money paid, or may have; its keys may have been exchanged since.
+        # The account whose money paid, or may have paid; its keys may have been replaced since.
         payer = account if sent.paid_by is None else sent.paid_by
         client = self.accounts.client_of(payer, PAYOUT)
 
         def ask(client: PaymentsClient) -> Mapping[str, FiatDisbursement | None]:
             # A signer of the shop's own may need no client id.
-            sent_it = sent.client_id in (None, client.client_id)
-            transfers = client.fiat_disbursements
+            has_sender_keys = sent.client_id in (None, client.client_id)
+            calls = client.fiat_disbursements
             with self.record.call(READS, payer):
                 try:
                     if sent.disbursement_id is None:
-                        found = transfers.find(wanted, after=after)
+                        transfers = calls.find(references, after=after)
                     else:
-                        found = {sent.service_reference: transfers.get(sent.disbursement_id)}
+                        transfers = {sent.service_reference: calls.get(sent.disbursement_id)}
                 except NotFound:
-                    if sent_it:
+                    if has_sender_keys:
                         raise
-                    found = {}
-                return dict.fromkeys(wanted if sent_it else ()) | found
+                    transfers = {}
+                return dict.fromkeys(references if has_sender_keys else ()) | transfers
 
         return self.accounts.renewing(payer, client, ask)
 
@@ -265,44 +268,44 @@ def keys_gone_text(client_id: str | None) -> str:
 
 
 def is_refusal(error: Exception) -> TypeGuard[RequestRefused]:
-    """Whether the service refused what was asked, and not the keys, so that asking again the same way is no use."""
+    """Whether the service refused the request itself, not the keys, so that a retry would be refused too."""
     return isinstance(error, RequestRefused) and error.carried_out == "no" and not error.retryable
 
 
-def forgotten_text(made: FiatDisbursement) -> str:
-    """The reason why a refund is not sent while the service has another transfer of its payment, and what to do."""
-    money = f"{made.amount:f} {made.currency}"
+def forgotten_text(transfer: FiatDisbursement) -> str:
+    """The reason why a refund is not sent while the service has an unknown transfer of its payment, with the remedy."""
+    money = f"{transfer.amount:f} {transfer.currency}"
     return (
-        f"the service has paid {money} of this payment back as {made.reference}, which is not stored here: ask for that"
-        " refund again first, with its amount; it is found, not paid again"
+        f"the service has paid {money} of this payment back as {transfer.reference}, which is not stored here: ask for"
+        " that refund again first, with its amount; it is found, not paid again"
     )
 
 
 def says_taken(error: RequestRefused) -> bool:
-    """Whether a refusal may be about a reference that the service was given before, since it takes each only once."""
+    """Whether the service may have refused because it has the reference already; it accepts each reference once."""
     return error.status_code == 409 or _TAKEN.search(error.message or "") is not None
 
 
 def error_text(error: Exception) -> str:
-    """One bounded line about a failure, without the client's advice, which is for people who called it themselves.
+    """One line of limited length about a failure, without the client's advice, which is for direct callers.
 
-    It has no words of an error that nobody expects, which may show a secret.
+    The message of an unexpected error is left out, because it may contain a secret.
     """
     if isinstance(error, PaymentsError):
-        said = error.summary
+        message = error.summary
     elif isinstance(error, (ValueError, TypeError)):
-        said = f"{type(error).__name__}: {error}"
+        message = f"{type(error).__name__}: {error}"
     else:
-        said = type(error).__name__
-    return visible(said)[:_MAX_TEXT]
+        message = type(error).__name__
+    return visible(message)[:_MAX_TEXT]
 
 
-def _create(client: PaymentsClient, batch: Sequence[tuple[PayoutMixin, Destination]]) -> Sequence[Made]:
+def _create(client: PaymentsClient, batch: Sequence[tuple[PayoutMixin, Destination]]) -> Sequence[Disbursement]:
     first, _ = batch[0]
     if first.is_token:
-        receivers = [_receiver(*one) for one in batch]
+        receivers = [_receiver(payout, to) for payout, to in batch]
         return client.crypto_disbursements.create(first.currency, receivers).disburse_data
-    items = [_item(*one) for one in batch]
+    items = [_item(payout, to) for payout, to in batch]
     return client.fiat_disbursements.create(first.currency, items).disburse_data
 
 

@@ -1,11 +1,12 @@
-"""Claims of refunds and payouts: the receiver says where the money goes, until a person has approved it.
+"""Claims: the receiver of a refund or payout names its destination, until a person has approved it.
 
-A bank account becomes a recipient of the service, whose id is stored; its number is neither stored nor logged. Each
-claim is counted before the call, so that a link can make a limited number of recipients, whatever becomes of the calls.
+A bank account is created as a recipient at the service, and the recipient's id is stored; the account number is neither
+stored nor logged. Each claim is counted before the call, so that a link creates a limited number of recipients even if
+calls fail.
 
-The recipients that claims of a payout had made at the service stand in the payout's row, one a line: `lost MARK NAME`
-from before the call until its answer is stored, and then `id ID`. So each recipient that may exist can be deleted when
-its person is erased: by its id, or, where the answer was lost, after a search for its name.
+A payout's row lists the recipients that its claims created at the service, one per line: `lost MARK NAME` from before
+the call until its answer is stored, and then `id ID`. Each recipient that may exist can therefore be deleted when its
+person is erased: by its id, or, if the answer was lost, after a search for its name.
 """
 
 from __future__ import annotations
@@ -56,24 +57,24 @@ from flask_paycheckout.totals import is_token
 from flask_paycheckout.wiring import Wiring
 
 MAX_CLAIMS = 20
-"""The most times that the link of a refund can be used to say where the money goes."""
+"""The maximum number of claims through the link of a refund."""
 
 ACCOUNT_NUMBER = "account_number"
-"""The field that is never shown again, and must be typed again."""
+"""The form field whose value is never shown again, so that the customer must retype it."""
 
 _BANK_FIELDS = ("account_name", ACCOUNT_NUMBER, "bank_name", "country", "email", "address", "city", "post_code")
 _WALLET_FIELDS = ("wallet_address",)
 
 MAX_SHOWN = 70
-"""The most characters of what an approver compares; names in bank transfers have no more."""
+"""The maximum length of fields that an approver compares; names in bank transfers are not longer."""
 
 _SHOWN = frozenset({"account_name", "bank_name"})
-# With these a name could look like the digits of an account.
+# With these characters a name could look like a masked account number.
 _BULLETS = frozenset("•‣⁃⁌⁍∙◘◦●⚫⦁⦾⦿")
 
 _ID, _LOST = "id ", "lost "
-# After a call that was not carried out, and costs the link no use.
-_REFUSED = timedelta(seconds=5)
+# A call that was not carried out does not count as a use of the link, so a pause limits such calls.
+_PAUSE = timedelta(seconds=5)
 
 
 class TooManyClaims(Exception):
@@ -82,7 +83,7 @@ class TooManyClaims(Exception):
 
 @dataclass(frozen=True, eq=False)
 class RefundClaims:
-    """Records where the customers of one app want their refunds."""
+    """Records the destinations that the customers of one app name for their refunds."""
 
     wiring: Wiring
     payouts: Payouts
@@ -90,30 +91,30 @@ class RefundClaims:
     service: Service
     record: ServiceRecord
     sealing: Sealing
-    _refused_lately: Cooldown = field(default_factory=lambda: Cooldown(_REFUSED), init=False)
+    _refused_lately: Cooldown = field(default_factory=lambda: Cooldown(_PAUSE), init=False)
 
     def find(self, reference: str) -> PayoutMixin | None:
-        """The refund, or payout that its receiver claims, with this reference; None when there is none.
+        """The refund, or the payout that its receiver claims, with this reference; None if there is none.
 
-        One whose time has passed is cancelled first.
+        It is cancelled first if its claim period has ended.
         """
-        found = self.payouts.find(reference)
-        if found is None or not (found.kind == PayoutKind.REFUND or found.is_claimed):
+        payout = self.payouts.find(reference)
+        if payout is None or not (payout.kind == PayoutKind.REFUND or payout.is_claimed):
             return None
-        end, now = found.claim_ends_at, self.wiring.clock()
-        if found.status != PayoutStatus.CLAIMABLE or end is None or end > now:
-            return found
-        # The next round of `send_payouts` tries it again, and reports the receiver.
+        end, now = payout.claim_ends_at, self.wiring.clock()
+        if payout.status != PayoutStatus.CLAIMABLE or end is None or end > now:
+            return payout
+        # The next round of `send_payouts` retries the cancellation, and reports the receiver's error.
         with suppress(ReceiverFailed):
-            events = self.decisions.moves.move(found, PayoutMove(PayoutEvidence.EXPIRED), now)
+            events = self.decisions.moves.move(payout, PayoutMove(PayoutEvidence.EXPIRED), now)
             self.decisions.outbox.deliver(events or ())
         return self.payouts.find(reference)
 
     def claim(self, reference: str, form: RefundForm) -> PayoutMixin:
-        """Store where a refund goes, which then waits for a person's approval.
+        """Store the destination of a refund, which then waits for a person's approval.
 
-        :param form: a form without faults, of the refund's currency.
-        :returns: the refund as it stands now.
+        :param form: a form without faults, for the refund's currency.
+        :returns: the refund after the claim.
         :raises UnknownPayout: no such refund is stored.
         :raises PayoutRefused: it was approved or cancelled; nothing changed.
         :raises TooManyClaims: its link was used too often.
@@ -140,19 +141,19 @@ class RefundClaims:
         return self.decisions.move(reference, plan)
 
     def _count(self, payout: PayoutMixin, lost: str) -> None:
-        """Count one more claim, in a transaction of its own before anything else is done.
+        """Count one more claim, in its own transaction, before anything else is done.
 
-        :param lost: the line of the recipient that is about to be made.
+        :param lost: the line of the recipient that is about to be created; empty for a wallet.
         """
         c = self.payouts.table.c
         if not self._change(payout, c.claims < MAX_CLAIMS, claims=c.claims + 1, recipients=c.recipients + lost):
             raise TooManyClaims(payout.reference)
 
-    def _note(self, payout: PayoutMixin, lost: str, became: str) -> None:
-        """Store the recipient that was made; without one it was certainly not made, and the claim does not count."""
+    def _note(self, payout: PayoutMixin, lost: str, replacement: str) -> None:
+        """Replace a recipient's line by its id line, or by nothing if none was created and the claim does not count."""
         c = self.payouts.table.c
-        claims = c.claims if became else c.claims - 1
-        self._change(payout, claims=claims, recipients=func.replace(c.recipients, lost, became))
+        claims = c.claims if replacement else c.claims - 1
+        self._change(payout, claims=claims, recipients=func.replace(c.recipients, lost, replacement))
 
     def _change(self, payout: PayoutMixin, *where: ColumnElement[bool], **values: Any) -> bool:
         table = self.payouts.table
@@ -164,18 +165,18 @@ class RefundClaims:
         wait = self._refused_lately.left(refund.reference, self.wiring.clock())
         if wait:
             raise NotAsked(RECIPIENT, "the service refused this claim a moment ago", wait)
-        # The account that pays must know its recipient.
+        # The recipient must exist in the account that pays.
         payer = self.service.accounts.payer_of(refund.account)
         # The permit comes first: a call that the limits do not allow must not count as a claim.
         with self.service.permit(RECIPIENT, payer) as permit, self.record.call(CLAIM, payer):
             lost = lost_line(form.values["account_name"])
             self._count(refund, lost)
-            wanted = _recipient(form.values, refund)
+            arguments = _recipient(form.values, refund)
             try:
-                recipient = permit.ask(lambda client: client.recipients.create(**wanted))
+                recipient = permit.ask(lambda client: client.recipients.create(**arguments))
             except PaymentsError as error:
                 if error.carried_out == "no":
-                    # Otherwise a customer would use up the link without any recipient.
+                    # Otherwise failed calls would use up the link without creating a recipient.
                     self._note(refund, lost, "")
                     self._refused_lately.begin(refund.reference, self.wiring.clock())
                 raise
@@ -193,24 +194,24 @@ class RefundClaims:
 
 
 def _recipient(values: Any, payout: PayoutMixin) -> dict[str, Any]:
-    """The arguments of the call that makes a recipient from the fields of the customer's form."""
-    # The service has a field of its own for an IBAN, and customers have one or the other.
+    """The arguments of the call that creates a recipient, from the fields of the customer's form."""
+    # The service has a separate field for an IBAN; the customer's form has one field for both kinds of numbers.
     iban = iban_of(values[ACCOUNT_NUMBER])
     number = {"account_number": values[ACCOUNT_NUMBER]} if iban is None else {"iban_number": iban}
-    named = {name: values[name] for name in ("account_name", "bank_name", "country")}
-    bank = BankDetails(**named, **number, currency=payout.currency)
-    typed = {name: values[name] for name in ("email", "address", "city", "post_code")}
-    return typed | {"name": values["account_name"], "bank": bank, "reference": payout.reference}
+    account = {name: values[name] for name in ("account_name", "bank_name", "country")}
+    bank = BankDetails(**account, **number, currency=payout.currency)
+    contact = {name: values[name] for name in ("email", "address", "city", "post_code")}
+    return contact | {"name": values["account_name"], "bank": bank, "reference": payout.reference}
 
 
 def can_be_claimed(payout: PayoutMixin) -> bool:
-    """Whether the customer may still say where a refund goes: nobody has approved it, now or in an earlier try."""
+    """Whether the customer may still name the destination: nobody has approved the payout, now or in an earlier try."""
     was_approved = payout.doubt is not None or payout.earlier is not None
     return not was_approved and (PayoutState(payout.state), PayoutEvidence.CLAIMED) in PAYOUT_TRANSITIONS
 
 
 def claims_left(payout: PayoutMixin) -> int:
-    """How often the link of a refund can still be used to say where it goes."""
+    """The number of claims that the link of a refund still allows."""
     return MAX_CLAIMS - payout.claims if can_be_claimed(payout) else 0
 
 
@@ -223,12 +224,12 @@ def lost_line(name: str) -> str:
 
 
 def id_line(recipient_id: str) -> str:
-    """The line of a recipient that the service has made."""
+    """The line of a recipient that the service has created."""
     return f"{_ID}{recipient_id}\n"
 
 
 def id_in(line: str) -> str | None:
-    """The id in a line; None where the answer was lost."""
+    """The id in a line; None if the answer was lost."""
     return line[len(_ID) : -1] if line.startswith(_ID) else None
 
 
@@ -255,13 +256,13 @@ class Fault(StrEnum):
 
 @dataclass(frozen=True)
 class RefundForm:
-    """The form as a customer filled it in, without characters that nobody sees."""
+    """The form as a customer filled it in, without invisible characters."""
 
     values: Mapping[str, str] = field(repr=False)
     """All fields of the form."""
 
     faults: Mapping[str, Fault]
-    """The fault of each field that has one; empty when everything can be used."""
+    """The fault of each field that has one; empty for a valid form."""
 
     @property
     def wallet(self) -> ToWallet | None:
@@ -283,17 +284,17 @@ def fields_of(currency: str) -> tuple[str, ...]:
 
 
 def max_length(name: str) -> int:
-    """The most characters of a field that is no account number."""
+    """The maximum length of a field other than the account number."""
     return MAX_SHOWN if name in _SHOWN else MAX_TEXT
 
 
 def read_form(currency: str, typed: Mapping[str, str]) -> RefundForm:
-    """Check what was typed into the fields of this currency; other fields are ignored.
+    """Check the form fields of this currency; other fields are ignored.
 
     :param typed: the text of each field; a missing one counts as empty.
     """
-    cleaned = {name: pasted if name == ACCOUNT_NUMBER else drawn for name in fields_of(currency)}
-    values = {name: clean(typed.get(name, "")) for name, clean in cleaned.items()}
+    cleaners = {name: pasted if name == ACCOUNT_NUMBER else drawn for name in fields_of(currency)}
+    values = {name: clean(typed.get(name, "")) for name, clean in cleaners.items()}
     faults = {name: fault for name, value in values.items() if (fault := _fault(name, value, currency))}
     return RefundForm(values, faults)
 

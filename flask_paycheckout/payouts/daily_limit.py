@@ -1,7 +1,7 @@
-"""The sums that merchant accounts have sent in a UTC day, by which PAYCHECKOUT_DAILY_LIMIT is kept.
+"""The sums that merchant accounts have sent per UTC day, which PAYCHECKOUT_DAILY_LIMIT limits.
 
-A sum is locked in the transaction that takes payouts to be sent, so that any number of senders keep the limit together.
-Each service reference counts on each day on which it is sent.
+The transaction that claims payouts for sending locks the sum, so that concurrent senders keep the limit together. A
+service reference counts on every day on which it is sent.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ _NAME = "paycheckout_day"
 
 
 def day_table(beside: Table) -> Table:
-    """The table in the metadata of another one of ours, defined by the first call, for migrations and `create_all`."""
+    """Define the table once, in the metadata of another table of ours, for migrations and `create_all`."""
     return Table(
         _NAME,
         beside.metadata,
-        # The merchant account whose money pays; "" is the one of the settings.
+        # The merchant account whose money pays; "" for the account of the settings.
         Column("account", String(MAX_ID), primary_key=True),
         Column("currency", String(72), primary_key=True),
         # The UTC day, like 2026-01-31.
         Column("day", String(10), primary_key=True),
-        # The exact sum of the payouts that were taken to be sent.
+        # The exact sum of the payouts that were claimed for sending.
         Column("amount", String(64), nullable=False),
         schema=beside.schema,
         keep_existing=True,
@@ -50,7 +50,7 @@ class LimitedDay:
     limit: Decimal
 
     def __post_init__(self) -> None:
-        # An update locks also where the database has one writer and no row locks.
+        # An upsert takes the lock on every database; SQLite has one writer and no row locks.
         first = insert_in(self.connection, self.days).values({**self.key, "amount": "0"})
         locked = first.on_conflict_do_update(index_elements=list(self.key), set_={"amount": self.days.c.amount})
         self._sent = Decimal(self.connection.execute(locked.returning(self.days.c.amount)).scalar_one())
@@ -79,7 +79,7 @@ class LimitedDay:
         return True
 
     def forget(self, payout: PayoutMixin) -> None:
-        """Count a payout no more, since nothing of it left the account."""
+        """Subtract a payout, because its money did not leave the account."""
         self._sent = EXACT.subtract(self._sent, Decimal(payout.asked_amount or payout.exact_amount))
 
     def store(self) -> None:

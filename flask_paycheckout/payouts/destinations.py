@@ -1,8 +1,8 @@
-"""Destinations of payouts: a bank account, a recipient of the service, a wallet, or a person's hands.
+"""Destinations of payouts: a bank account, a recipient of the service, or a wallet; and refunds given back by hand.
 
-They are stored with their account numbers sealed, and with a keyed fingerprint to compare contents by. With
-PAYCHECKOUT_SEAL_KEY, a Fernet key of `cryptography`, an account number is encrypted in the payout's row. The
-fingerprint is made with the app's secret key, so that nobody can find the number by trying all of them.
+With PAYCHECKOUT_SEAL_KEY, a Fernet key of `cryptography`, an account number is encrypted in the payout's row. A
+fingerprint is stored with it, to compare destinations later. The fingerprint is keyed with the app's secret key, so
+that nobody can find the account number by trying all numbers.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ if TYPE_CHECKING:
     from cryptography.fernet import MultiFernet
 
 MAX_TEXT = 255
-"""The most characters of a text of a destination."""
+"""The maximum length of a text in a destination."""
 
 _SEALED = "sealed:"
 _FINGERPRINT = b"paycheckout.destination"
 
 Facts = dict[str, str]
-"""What people are shown of a destination: values that strangers wrote, never joined, each under a label of ours."""
+"""The facts of a destination for people: values that strangers wrote, each under a label of ours, and never joined."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,7 @@ class ToBank:
     email: str | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
-        # Hidden before anything can fail, so that no traceback with local variables shows it.
+        # Hide the number before anything can fail, so that no traceback with local variables shows it.
         object.__setattr__(self, "account_number", pasted(str(self.account_number)))
         for name in ("account_name", "bank_code", "bank_name"):
             _set_text(self, name)
@@ -128,21 +128,21 @@ class ByHand:
 
     @property
     def masked(self) -> str:
-        """The way it went, for people."""
+        """The destination, for people."""
         return facts_text({"Given back": "by hand"})
 
 
 Destination = ToBank | ToRecipient | ToWallet
 
 _KINDS: dict[str, type[Any]] = {"bank": ToBank, "recipient": ToRecipient, "wallet": ToWallet, "hand": ByHand}
-_KIND_OF = {made: kind for kind, made in _KINDS.items()}
+_KIND_OF = {cls: kind for kind, cls in _KINDS.items()}
 
 
 def require_destination(to: object, currency: str) -> Destination:
     """Return a destination that can be paid in this currency, unchanged.
 
     :raises TypeError: it is none of the three classes.
-    :raises ValueError: a wallet for a bank's currency, a bank for a token, or an address that is none of its network.
+    :raises ValueError: a wallet for a bank's currency, a bank for a token, or an address of another network.
     """
     if not isinstance(to, (ToBank, ToRecipient, ToWallet)):
         raise TypeError(f"to must be ToBank, ToRecipient or ToWallet, not {type(to).__name__}")
@@ -165,7 +165,7 @@ def kind_of(to: Destination | ByHand) -> str:
 
 
 def masked_account(account_name: str, bank_name: str, account_number: str) -> str:
-    """A bank account without its number, for people: the bank in an IBAN stands beside the one that was typed."""
+    """A bank account without its number, for people, with the bank as typed and the bank that its IBAN names."""
     iban = iban_of(account_number)
     return facts_text(
         {
@@ -178,7 +178,7 @@ def masked_account(account_name: str, bank_name: str, account_number: str) -> st
 
 
 def facts_text(facts: Facts) -> str:
-    """Facts as they are stored, each in a line of its own; a value with control characters cannot forge one."""
+    """Facts as they are stored, one per line; control characters are escaped, so that no value can forge a line."""
     return "\n".join(map(": ".join, zip(facts, [visible(value) for value in facts.values()], strict=True)))
 
 
@@ -187,17 +187,17 @@ ERASED = "Erased: on request"
 
 
 def shown(text: str | None) -> str | None:
-    """A stored destination on its way to people, one of whom is recorded as its viewer; None while it is not known."""
+    """A stored destination to show to a person, who is recorded as its viewer; None while it is not known."""
     return None if text is None else personal(text)
 
 
 def facts_in(text: str | None) -> Facts:
-    """The facts of a stored destination on their way to people, like `shown`."""
+    """The facts of a stored destination to show to a person; the viewer is recorded as by `shown`."""
     return {label: value for label, _, value in (line.partition(": ") for line in (shown(text) or "").splitlines())}
 
 
 def hides_errors(text: str | None, currency: str) -> bool:
-    """Whether a stored destination is a wallet in whose address nobody would notice a wrong character."""
+    """Whether a stored destination is a wallet address without a checksum, which would reveal a wrong character."""
     address = facts_in(text).get("Wallet")
     return address is not None and not shows_errors(address, currency)
 
@@ -209,12 +209,12 @@ def is_email(text: str) -> bool:
 
 
 def is_one_line(text: str) -> bool:
-    """Whether a text has neither line breaks nor control characters, nor anything that cannot be encoded."""
+    """Whether a text has no line breaks, no control characters, and no characters that cannot be encoded."""
     return text.isprintable() or REFUSED.isdisjoint(map(unicodedata.category, text))
 
 
 def _set_text(to: object, name: str) -> None:
-    """Replace a text by itself without spaces at its ends.
+    """Remove invisible characters and repeated spaces from a text of a destination.
 
     :raises TypeError: it is not a string.
     :raises ValueError: it is empty, too long, or contains control characters.
@@ -232,14 +232,14 @@ def _set_text(to: object, name: str) -> None:
 
 
 class Unreadable(Exception):
-    """Stored details of a destination cannot be read; the message says why, and how to mend it."""
+    """Stored details of a destination cannot be read; the message gives the reason and the remedy."""
 
 
 @dataclass(frozen=True, eq=False)
 class Sealing:
     """Writes and reads the details of destinations for one app.
 
-    :param seal_keys: Fernet keys, of which the first seals and each opens; without any, details are stored as they are.
+    :param seal_keys: Fernet keys: the first one seals, and each one opens. Without keys, details are stored unsealed.
     :param keys: returns the app's secret keys, the current one last.
     """
 
@@ -247,7 +247,7 @@ class Sealing:
     keys: Callable[[], Sequence[bytes]]
 
     def seal(self, to: Destination) -> Hidden:
-        """The details of a destination for its column; sealed when they contain an account number and a key is set."""
+        """The details of a destination for its column; sealed if they contain an account number and a key is set."""
         details = _details_of(to)
         if not self.seal_keys or not isinstance(to, ToBank):
             return Hidden(details)
@@ -263,11 +263,11 @@ class Sealing:
         if details.startswith(_SEALED):
             details = self._unsealed(details.removeprefix(_SEALED))
         try:
-            made: Destination = msgspec.json.decode(details, type=_KINDS[kind])
-            return made
+            destination: Destination = msgspec.json.decode(details, type=_KINDS[kind])
+            return destination
         except (msgspec.DecodeError, KeyError) as error:
             fault = type(error).__name__
-        # Outside of the handler: the error may quote the details.
+        # Raise outside of the handler, because the original error may quote the details.
         raise Unreadable(f"its stored destination cannot be read ({fault})")
 
     def _unsealed(self, sealed: str) -> str:
@@ -276,21 +276,21 @@ class Sealing:
         try:
             return self._sealer.decrypt(sealed.encode()).decode()
         except (InvalidToken, ValueError):
-            # Also without any key.
+            # This is also raised when no key is set.
             raise Unreadable(
                 "its account number is sealed with a key that PAYCHECKOUT_SEAL_KEY does not list; add that key to the"
                 " end of the list"
             ) from None
 
     def fingerprint(self, to: Destination) -> str:
-        """A keyed fingerprint of a destination, by which contents can be compared after the details are gone."""
+        """A keyed fingerprint of a destination, to compare destinations after the details are gone."""
         return _fingerprint(self.keys()[-1], to)
 
     def is_fingerprint_of(self, stored: str, to: Destination) -> bool | None:
         """Whether a stored fingerprint is this destination's; None when it was made with a key that is gone."""
         candidates = (_fingerprint(key, to) for key in self.keys() if key)
-        known = [one for one in candidates if one.partition(":")[0] == stored.partition(":")[0]]
-        return any(hmac.compare_digest(stored, one) for one in known) if known else None
+        same_key = [each for each in candidates if each.partition(":")[0] == stored.partition(":")[0]]
+        return any(hmac.compare_digest(stored, each) for each in same_key) if same_key else None
 
     @cached_property
     def _sealer(self) -> MultiFernet:
@@ -304,7 +304,7 @@ def _details_of(to: Destination) -> str:
 
 
 def _fingerprint(key: bytes, to: Destination) -> str:
-    """The fingerprint, after a mark of the key that it was made with."""
+    """The fingerprint, prefixed with a mark of its key."""
     signer = Signer(key, salt=_FINGERPRINT, key_derivation="hmac", digest_method=hashlib.sha256)
     mark = hashlib.sha256(signer.derive_key()).hexdigest()[:8]
     signature = signer.get_signature(f"{kind_of(to)}\n{_details_of(to)}")

@@ -1,6 +1,6 @@
-"""What is due of the payouts: claims of those that are to be sent, looked up or read.
+"""Due payouts: queries and claims of payouts that are to be sent, looked up or read.
 
-A claim moves `due_at` on, so that the rows of a process that died are found again. Among any number of processes, one
+A claim moves `due_at` into the future, so that the payouts of a process that died become due again. Only one process
 gets each payout.
 """
 
@@ -40,19 +40,19 @@ from flask_paycheckout.service.limits import Cooldown
 from flask_paycheckout.totals import number_of
 from flask_paycheckout.wiring import Wiring
 
-# The payouts in one of these states that one round moves.
+# The maximum number of lapsed payouts, and of postponed ones, that one round moves.
 _MOVED = 1000
-# The reads that one webhook makes due.
+# The maximum number of reads that one webhook makes due.
 _MOST = 10
-# The least time between two webhooks that have an effect.
+# The minimum time between two webhooks that have an effect.
 _BETWEEN_HINTS = timedelta(minutes=1)
-# A webhook may be about the return of a bank transfer that was completed in this time. The newest ones are read again,
-# with a pause after that, since anybody can post webhooks.
+# A webhook may be about a bank transfer that has ended within this time and came back. The newest ended transfers are
+# read again, and then not for a while, because anybody can post webhooks.
 _MAY_RETURN, _MOST_AGAIN, _BETWEEN_READS = timedelta(days=30), 100, timedelta(minutes=10)
 
 
 class Backlog(NamedTuple):
-    """What is due of the payouts, by the steps of a round."""
+    """The due work on payouts, by the steps of a round."""
 
     ready: int
     """The number of payouts that are ready to be sent, due or not."""
@@ -73,7 +73,7 @@ class Backlog(NamedTuple):
 class DuePayouts:
     """Claims the due payouts of one app.
 
-    :param database_clock: by which hosts agree what day it is.
+    :param database_clock: the clock by which all hosts agree on the day.
     """
 
     wiring: Wiring
@@ -81,7 +81,7 @@ class DuePayouts:
     database_clock: Clock
 
     def backlog(self, due_by: datetime) -> Backlog:
-        """Find out what is due."""
+        """Find out which steps have due payouts."""
         (row,) = self.payouts.rows(self._backlog, due_by=due_by)
         return Backlog(*row)
 
@@ -89,8 +89,8 @@ class DuePayouts:
     def _backlog(self) -> Any:
         """The query for a `Backlog`, built once because each round runs it.
 
-        The installation's key is made first. A shop reconciles before it pays out, so every backup that lacks payouts
-        has the key.
+        The installation's key is created first. A shop reconciles before it pays out, so every backup contains the key,
+        even one without payouts.
         """
         due_by: Any = bindparam("due_by", type_=MOMENT)
         ready = select(func.count()).where(self.payouts.table.c.status == PayoutStatus.READY).scalar_subquery()
@@ -99,22 +99,23 @@ class DuePayouts:
         return select(ready, lapsed, *[exists().where(self._is_due(states, due_by)) for states in steps])
 
     def overdue(self, due_by: datetime) -> Sequence[PayoutMixin]:
-        """Payouts that nobody claimed in time, or that waited for this day; as many as one round moves."""
+        """Payouts that nobody claimed in time, or that waited for this day; at most as many as one round moves."""
         table = self.payouts.table
         lapsed = select(table).where(self._has_lapsed(due_by)).order_by(table.c.claim_ends_at).limit(_MOVED)
         postponed = self.payouts.loaded(self._oldest([PayoutState.POSTPONED], due_by, _MOVED))
-        # The limit's day is the database's: one whose day has not begun there is not moved to and fro.
+        # The daily limit uses the database's clock: a payout whose day has not begun there would only be postponed
+        # again.
         day = self.database_clock() if postponed else due_by
         return [*self.payouts.loaded(lapsed), *(payout for payout in postponed if (payout.due_at or day) <= day)]
 
     def next_ready(
         self, due_by: datetime, without: Collection[str], away: Collection[str], locked: Collection[int]
     ) -> Row[Any] | None:
-        """The row of the payout that is to be sent next, not claimed yet.
+        """The row of the payout that is to be sent next, not claimed yet; None if there is none.
 
-        :param without: merchant accounts whose payouts are not sent now, but for those whose payer is certain already.
-        :param away: accounts that pay nothing now, of which the payouts that only they can pay are not sent.
-        :param locked: ids of payouts that other transactions hold.
+        :param without: merchant accounts whose payouts are not sent now, except payouts that have a payer already.
+        :param away: payers that send nothing now; payouts that only they can pay are skipped.
+        :param locked: ids of payouts that other transactions have locked.
         """
         c = self.payouts.table.c
         payable = case((c.paid_by.is_(None), c.account.not_in(without)), else_=c.paid_by.not_in(away))
@@ -122,24 +123,29 @@ class DuePayouts:
         return next(iter(self.payouts.rows(self._oldest(SENDABLE, due_by, 1, *free))), None)
 
     def take(self, first: Row[Any], due_by: datetime, *, paid_by: str, client_id: str | None) -> Sequence[PayoutMixin]:
-        """Claim a ready payout to be sent, with others that can go in the same call.
+        """Claim a ready payout for sending, with others that can go in the same call.
 
-        Tokens go one to a call, as does what may have been sent before.
+        A token payout, and a payout that may have been sent before, has a call of its own.
 
-        :param first: its row.
-        :param paid_by: the account whose access token they are sent with; stored, unless another one is already.
-        :param client_id: of that account's keys; stored likewise.
+        :param first: the row of the payout.
+        :param paid_by: the account whose access token sends them; stored unless another payer is stored already.
+        :param client_id: the client id of that account's keys; stored likewise.
 
-        :returns: the payouts, now sending; empty when other processes have claimed them.
+        :returns: the payouts, now in `sending`; empty if other processes have claimed them.
         """
         c, limit = self.payouts.table.c, self.wiring.settings.daily_limit.get(first.currency)
-        # Asked for before the transaction, which may have the only connection.
+        # Read the clock before the transaction begins, because that may use the only connection.
         today = "" if limit is None else self.database_clock().date().isoformat()
-        those: list[ColumnElement[bool]] = [c.id == first.id]
+        conditions: list[ColumnElement[bool]] = [c.id == first.id]
         if not (first.to_kind == "wallet" or first.doubt or first.earlier):
-            those = [c.account == first.account, c.currency == first.currency, c.doubt.is_(None), c.earlier.is_(None)]
-        those.append(~self._is_stopped)
-        due = self._oldest(SENDABLE, due_by, self.wiring.settings.payout_batch, *those)
+            conditions = [
+                c.account == first.account,
+                c.currency == first.currency,
+                c.doubt.is_(None),
+                c.earlier.is_(None),
+            ]
+        conditions.append(~self._is_stopped)
+        due = self._oldest(SENDABLE, due_by, self.wiring.settings.payout_batch, *conditions)
         sent_by = {"paid_by": func.coalesce(c.paid_by, paid_by), "client_id": func.coalesce(c.client_id, client_id)}
         with suppress(IntegrityError), lost_races_ignored(), begin_limited(self.wiring.engine()) as connection:
             key = {"account": paid_by, "currency": first.currency, "day": today}
@@ -153,13 +159,13 @@ class DuePayouts:
         c, now = self.payouts.table.c, self.wiring.clock()
         self.payouts.lock_writer(connection)
         locked = self.payouts.rows(due.with_for_update(skip_locked=True), connection)
-        # One of which another program has spoiled the sums stays ready, and keeps no other one from being sent.
-        spoiled = [row for row in locked if None in map(number_of, (row.amount, row.counts or "0"))]
-        for row in spoiled:
+        # A payout whose sums another program has damaged stays ready, and does not stop the others.
+        damaged = [row for row in locked if None in map(number_of, (row.amount, row.counts or "0"))]
+        for row in damaged:
             problem = "a sum that is stored of it is no number"
             values = {"problem": problem, "problem_since": row.problem_since or now}
             self.payouts.change(connection, row._mapping, values)
-        taken = [row for row in locked if row not in spoiled]
+        taken = [row for row in locked if row not in damaged]
         if day is not None:
             admitted = [row for row in taken if day.admits(row)]
             day.store()
@@ -199,11 +205,11 @@ class DuePayouts:
     def take_due(
         self, states: Collection[PayoutState], due_by: datetime, limit: int, without: Collection[str]
     ) -> Sequence[PayoutMixin]:
-        """Claim payouts to be looked up, or to be read.
+        """Claim payouts that are to be looked up or read.
 
-        :param states: of those that are looked up, or of those that are read. The answer to a call whose claim has
-            ended is lost.
-        :param without: merchant accounts that are not asked now.
+        :param states: `LOOKED_UP` or `READ`. A payout that is still in `sending` becomes lost, because the claim for
+            its call has ended.
+        :param without: merchant accounts whose payouts are skipped now.
         """
         c = self.payouts.table.c
         due = self._oldest(states, due_by, limit, c.account.not_in(without))
@@ -211,9 +217,9 @@ class DuePayouts:
         return self.payouts.claimed(due.with_only_columns(c.id), self._claim(self.wiring.clock()) | {"state": state})
 
     def renew(self, claimed: Iterable[PayoutMixin]) -> Sequence[PayoutMixin]:
-        """Prolong the claim of payouts in sending, right before the call.
+        """Extend the claims of payouts right before the call that sends them.
 
-        :returns: those that nobody else has claimed or changed meanwhile; only these may be sent.
+        :returns: the payouts that nobody else has claimed or changed meanwhile; only these may be sent.
         """
         c = self.payouts.table.c
         same = tuple_(c.id, c.changes).in_([(payout.id, payout.changes) for payout in claimed])
@@ -231,7 +237,7 @@ class DuePayouts:
         c = self.payouts.table.c
         due = c.due_at <= due_by
         if states is SENDABLE:
-            # One that never failed is due: only a clock ahead of ours can have planned it later.
+            # A payout that never failed is due: only a clock ahead of ours can have planned it later.
             due |= c.failures == 0
         return c.state.in_(states) & due
 
@@ -258,35 +264,36 @@ class DuePayouts:
         return Cooldown(max(self.wiring.settings.webhook_cooldown, _BETWEEN_HINTS))
 
     def receive_hint(self) -> None:
-        """Make the next planned reads of sent payouts due, unless a webhook about payouts did so a moment ago.
+        """Make the next planned reads of sent payouts due, unless a webhook about payouts did so recently.
 
-        Nobody proves who posted it, so that it costs little: a few reads a minute, however many come. Payouts that
-        could not be read keep their time. It is no change of the row, so that a read under way still counts. The newest
-        ones that have ended are read again: banks return transfers, and the service pays after all what had failed.
+        The sender of a webhook is not authenticated, so its cost is limited: it causes a few reads a minute, however
+        many webhooks come. Payouts whose last read failed keep their time. The number of changes in the row stays, so
+        that the result of a read under way is still stored. The newest ended transfers are read again, because banks
+        return transfers, and the service may pay a failed one after all.
         """
         now, c = self.wiring.clock(), self.payouts.table.c
         if not self._hinted_lately.begin("", now):
             return
-        waits = c.state == PayoutState.SENT, c.due_at > now, c.failures == 0
-        self._plan(select(c.id).where(*waits).order_by(c.due_at, c.id).limit(_MOST), now)
+        conditions = c.state == PayoutState.SENT, c.due_at > now, c.failures == 0
+        self._plan(select(c.id).where(*conditions).order_by(c.due_at, c.id).limit(_MOST), now)
         newest = select(c.id).where(*self._is_final(), c.moved_at > now - _MAY_RETURN).order_by(c.id.desc())
         wait = self._reread_lately.left("", now)
         if self._plan(newest.limit(_MOST_AGAIN), now + timedelta(seconds=wait)) and not wait:
             self._reread_lately.begin("", now)
 
     def read_again(self, reference: str) -> None:
-        """Make the read of a bank transfer due that has ended: it may have come back since, or be paid after all."""
+        """Make a read of an ended bank transfer due: it may have come back since, or be paid after all."""
         c = self.payouts.table.c
         self._plan(select(c.id).where(*self._is_final(), c.reference == reference), self.wiring.clock())
 
     def _is_final(self) -> Sequence[ColumnElement[bool]]:
-        """The conditions of bank transfers that have ended, and that the service may say something else of."""
+        """The conditions for ended bank transfers whose outcome may still change at the service."""
         c = self.payouts.table.c
-        # A completed one with a planned read needs no other one.
+        # A completed transfer with a planned read needs no other read.
         completed = (c.state == PayoutState.COMPLETED) & c.due_at.is_(None)
         failed = c.status.in_(RELEASING) & c.disbursement_id.is_not(None) & c.doubt.is_distinct_from(Doubt.DENIED)
         return completed | failed, c.to_kind.in_(("bank", "recipient"))
 
-    def _plan(self, those: Any, at: datetime) -> Sequence[PayoutMixin]:
+    def _plan(self, ids: Any, at: datetime) -> Sequence[PayoutMixin]:
         """Plan the next reads of these payouts."""
-        return self.payouts.claimed(those, {"due_at": at})
+        return self.payouts.claimed(ids, {"due_at": at})

@@ -1,4 +1,4 @@
-"""Answers that come later: look-ups of bank transfers whose answer was lost, and reads of those that were sent."""
+"""Lookups of bank transfers whose answer was lost, and reads of bank transfers that were sent."""
 
 from __future__ import annotations
 
@@ -34,22 +34,22 @@ from flask_paycheckout.service.accounts import AccountUnavailable
 from flask_paycheckout.wiring import Wiring
 from flask_paycheckout.wiring.logs import about
 
-# The payouts that one look-up is for.
+# The maximum number of payouts per lookup.
 _LOOK_UPS = 100
-# Reads at once; few, as nobody waits for them.
+# The number of concurrent reads; few, because nobody waits for them.
 _READERS = 4
-# Reads that are claimed together: all end before their claim does, however slow the service is.
+# The number of reads that are claimed together: all of them end before their claim, however slow the service is.
 _READS = 2 * _READERS
-# An account whose keys the shop does not give for so long is gone: a person looks its payouts up.
+# The time for which the shop gives no keys of an account until a person must look its payouts up.
 _GONE = timedelta(days=1)
 _IN_DOUBT = "the answer was lost, and the service cannot be asked about tokens; look on the chain or in its dashboard"
-# A transfer that had failed, and has one of these statuses, is paid after all.
+# A failed transfer that has one of these statuses now is paid after all.
 _PAID_AFTER_ALL = ("pending", "completed")
 _ENDS = {"completed": PayoutEvidence.COMPLETED, "failed": PayoutEvidence.FAILED}
 
 Read = Future[FiatDisbursement | None]
 Ask = Callable[[Sequence[PayoutMixin]], set[str]]
-"""Asks about a portion, and stores the answers; returns the accounts that got none."""
+"""A function that asks about a batch of payouts and stores the answers; returns the accounts that got no answer."""
 
 
 def _sent_with(payout: PayoutMixin) -> tuple[str, str]:
@@ -64,31 +64,31 @@ class Following:
     due: DuePayouts
     calls: PayoutCalls
 
-    def _in_portions(self, states: Collection[PayoutState], most: int, results: PayoutResults, ask: Ask) -> None:
-        """Ask about all that is due in these states, so many at a time.
+    def _in_batches(self, states: Collection[PayoutState], size: int, results: PayoutResults, ask: Ask) -> None:
+        """Ask about all due payouts in these states, in batches of this size.
 
-        An account whose whole portion gets no answer is not asked again in this round, and nobody is when several
-        accounts get none and no other one does.
+        An account that gets no answer to its part of a batch is not asked again in this round. If a batch has several
+        accounts and none of them gets an answer, the remaining batches wait for the next round.
         """
         ended: set[str] = set()
-        while not results.stopped() and (claimed := self.due.take_due(states, results.started, most, ended)):
+        while not results.stopped() and (claimed := self.due.take_due(states, results.started, size, ended)):
             failed = ask(claimed)
             results.deliver()
             ended |= failed
             outage = len(failed) > 1 and failed == {payout.account for payout in claimed}
-            if outage or len(claimed) < most:
+            if outage or len(claimed) < size:
                 return
 
-    # Look-ups
+    # Lookups
 
     def look_up_due(self, results: PayoutResults) -> None:
-        """Look up all that is due."""
+        """Look up all due payouts."""
 
         def ask(claimed: Sequence[PayoutMixin]) -> set[str]:
-            together = groupby(sorted(claimed, key=_sent_with), _sent_with)
-            return {account for (account, _), payouts in together if not self.look_up(list(payouts), results)}
+            by_keys = groupby(sorted(claimed, key=_sent_with), _sent_with)
+            return {account for (account, _), payouts in by_keys if not self.look_up(list(payouts), results)}
 
-        self._in_portions(LOOKED_UP, _LOOK_UPS, results, ask)
+        self._in_batches(LOOKED_UP, _LOOK_UPS, results, ask)
 
     def look_up(self, claimed: Sequence[PayoutMixin], results: PayoutResults) -> bool:
         """Find out what became of claimed payouts that were sent with the same keys.
@@ -110,17 +110,18 @@ class Following:
             return True
         began = self.due.database_clock()
         try:
-            found = self.calls.find(payouts)
+            transfers = self.calls.find(payouts)
         except Exception as error:
             # A signer of the shop's own may raise anything.
             fields = about(account=payouts[0].account)
-            text, told = "%d payouts could not be looked up: %s", (len(payouts), error_text(error))
-            self.wiring.log.warning("look-ups of payouts", text, *told, extra=fields, error=error)
+            text, values = "%d payouts could not be looked up: %s", (len(payouts), error_text(error))
+            self.wiring.log.warning("look-ups of payouts", text, *values, extra=fields, error=error)
             results.failed_calls += 1
             problem = f"it could not be looked up: {error_text(error)}"
             gone = isinstance(error, AccountUnavailable)
             for payout in payouts:
-                # Not because of one error of the shop's function after a day on which the service was away.
+                # Require the same problem twice: after an outage of a day, one error of the shop's function is not
+                # enough.
                 if payout.state == PayoutState.UNKNOWN:
                     results.note(payout, None, due_at=self.wiring.clock() + WITHOUT_KEYS)
                 elif gone and payout.problem == problem and payout.moved_at <= self.wiring.clock() - _GONE:
@@ -130,10 +131,10 @@ class Following:
             return False
         ended = self.due.database_clock()
         for payout in payouts:
-            if payout.service_reference not in found:
+            if payout.service_reference not in transfers:
                 results.without_keys(payout, keys_gone_text(payout.client_id))
-            elif (made := found[payout.service_reference]) is not None:
-                results.found(payout, made, PayoutEvidence.FOUND, self.calls.difference(payout, made))
+            elif (transfer := transfers[payout.service_reference]) is not None:
+                results.found(payout, transfer, PayoutEvidence.FOUND, self.calls.difference(payout, transfer))
             elif payout.state == PayoutState.UNKNOWN:
                 problem = "its keys are back, and a look-up with them did not find it"
                 results.unread(payout, problem, due_at=None)
@@ -142,17 +143,17 @@ class Following:
         return True
 
     def ask_before(self, claimed: Sequence[PayoutMixin], results: PayoutResults) -> Sequence[PayoutMixin]:
-        """Find out whether claimed payouts were carried out before; those that may be sent now."""
-        asked = [payout for payout in claimed if self.ask_earlier(payout, results)]
-        # Of others, something may have been sent under the same reference.
-        fresh = [payout for payout in asked if payout.refund_of and not (payout.doubt or payout.to_kind == "wallet")]
+        """Find out whether claimed payouts were carried out before; return the payouts that may be sent now."""
+        sendable = [payout for payout in claimed if self.ask_earlier(payout, results)]
+        # The others may have been sent under the same reference already.
+        fresh = [payout for payout in sendable if payout.refund_of and not (payout.doubt or payout.to_kind == "wallet")]
         stopped = self._ask_payments(fresh, results) if fresh else []
-        return [payout for payout in asked if payout not in stopped]
+        return [payout for payout in sendable if payout not in stopped]
 
     def _ask_payments(self, refunds: Sequence[PayoutMixin], results: PayoutResults) -> Sequence[PayoutMixin]:
-        """Look for transfers of these refunds' payments that are not stored here; the refunds that must not be sent.
+        """Look for unknown transfers of these refunds' payments; return the refunds that must not be sent.
 
-        A restored database has forgotten the transfers since its backup.
+        A restored database lacks the transfers since its backup.
         """
         try:
             unknown = self.calls.unknown_transfers(refunds)
@@ -167,15 +168,15 @@ class Following:
     def _was_forgotten(self, refund: PayoutMixin, transfers: list[FiatDisbursement], results: PayoutResults) -> bool:
         """Whether the service has transfers of a refund's payment that are not stored here; one may be this refund.
 
-        :param transfers: one that is this refund is removed.
+        :param transfers: the transfers of its payment that are not stored here; the refund's own one is removed.
         """
-        for made in transfers:
-            problem = self.calls.difference(refund, made, Try(str(made.reference)))
-            # A person may know that the customer has named another account then.
-            is_own = made.reference == refund.service_reference and problem == OTHER_DESTINATION
+        for transfer in transfers:
+            problem = self.calls.difference(refund, transfer, Try(str(transfer.reference)))
+            # The customer may have named another account before the restore, so a person decides.
+            is_own = transfer.reference == refund.service_reference and problem == OTHER_DESTINATION
             if problem is None or is_own:
-                transfers.remove(made)
-                results.found(refund, made, PayoutEvidence.FOUND, problem, service_reference=made.reference)
+                transfers.remove(transfer)
+                results.found(refund, transfer, PayoutEvidence.FOUND, problem, service_reference=transfer.reference)
                 return True
         if transfers:
             results.not_carried_out(refund, forgotten_text(transfers[0]))
@@ -187,36 +188,36 @@ class Following:
         :returns: False when it must not be sent: an earlier try was carried out after all, or could not be read.
         """
         earlier = () if payout.to_kind == "wallet" else tries_of(payout.earlier)
-        for one in earlier:
+        for earlier_try in earlier:
             try:
-                made = self.calls.reading(payout, one)()
+                transfer = self.calls.reading(payout, earlier_try)()
             except Exception as error:
                 results.failed_calls += 1
                 results.not_carried_out(payout, f"an earlier try could not be read: {error_text(error)}")
                 return False
-            if made is not None and record_status(made) != "failed":
-                columns = msgspec.structs.asdict(one)
-                columns["earlier"] = tries_text(tuple(each for each in earlier if each != one))
-                problem = self.calls.difference(payout, made, one)
-                results.found(payout, made, PayoutEvidence.FOUND, problem, **columns)
+            if transfer is not None and record_status(transfer) != "failed":
+                columns = msgspec.structs.asdict(earlier_try)
+                columns["earlier"] = tries_text(tuple(each for each in earlier if each != earlier_try))
+                problem = self.calls.difference(payout, transfer, earlier_try)
+                results.found(payout, transfer, PayoutEvidence.FOUND, problem, **columns)
                 return False
         return all(self._has_failed(ended, payout, results) for ended in self.calls.payouts.passed_on(payout))
 
-    def _has_failed(self, before: PayoutMixin, refund: PayoutMixin, results: PayoutResults) -> bool:
-        """Whether the service still says that an earlier refund of the payment failed; otherwise this one waits.
+    def _has_failed(self, earlier: PayoutMixin, refund: PayoutMixin, results: PayoutResults) -> bool:
+        """Whether the service still says that an earlier refund of the payment failed; if not, the new refund waits.
 
-        It is not asked about tokens, nor about what came back by a person's word.
+        The service is not asked about tokens, nor about tries that came back according to a person.
         """
-        tries = [one for one in all_tries(before) if one.paid_by is not None and one.doubt != Doubt.DENIED]
-        for one in () if before.is_token else tries:
+        tries = [each for each in all_tries(earlier) if each.paid_by is not None and each.doubt != Doubt.DENIED]
+        for each in () if earlier.is_token else tries:
             try:
-                made = self.calls.reading(before, one)()
+                transfer = self.calls.reading(earlier, each)()
             except Exception as error:
                 results.failed_calls += 1
                 results.not_carried_out(refund, f"an earlier refund could not be read: {error_text(error)}")
                 return False
-            if made is not None and record_status(made) != "failed":
-                problem = f"refund {before.reference} of the same payment was paid after all: cancel this one"
+            if transfer is not None and record_status(transfer) != "failed":
+                problem = f"refund {earlier.reference} of the same payment was paid after all: cancel this one"
                 results.not_carried_out(refund, problem)
                 return False
         return True
@@ -224,7 +225,7 @@ class Following:
     # Reads
 
     def read_due(self, results: PayoutResults) -> None:
-        """Make the reads that are due, with growing pauses."""
+        """Make all due reads."""
         with ThreadPoolExecutor(_READERS, "paycheckout-payout") as readers:
 
             def ask(claimed: Sequence[PayoutMixin]) -> set[str]:
@@ -232,10 +233,10 @@ class Following:
                 answered = {payout.account for payout, read in reads if self._store(payout, read, results)}
                 return {payout.account for payout in claimed} - answered
 
-            self._in_portions(READ, _READS, results, ask)
+            self._in_batches(READ, _READS, results, ask)
 
     def _begin(self, payout: PayoutMixin, readers: Executor) -> Read:
-        """Begin a call, which uses no database, in a thread."""
+        """Begin a read in a thread; it uses no database."""
         try:
             return readers.submit(self.calls.reading(payout))
         except PaymentsError as error:
@@ -250,8 +251,8 @@ class Following:
         except Exception as error:
             # A signer of the shop's own may raise anything.
             if payout.failures == 0 or not isinstance(error, PaymentsError):
-                text, told = "payout %s could not be read: %s", (payout.reference, error_text(error))
-                self.wiring.log.warning("reads of payouts", text, *told, extra=about_payout(payout), error=error)
+                text, values = "payout %s could not be read: %s", (payout.reference, error_text(error))
+                self.wiring.log.warning("reads of payouts", text, *values, extra=about_payout(payout), error=error)
             results.failed_calls += 1
             if payout.status in RELEASING:
                 results.note(payout, None, due_at=self._next_read_of_failed(payout))
@@ -259,9 +260,10 @@ class Following:
             if payout.state == PayoutState.COMPLETED and isinstance(error, AccountUnavailable):
                 results.note(payout, None, due_at=None)
                 return False
-            # Where nobody has its keys, a person may say that it arrived, with what the service reported before.
-            known = {"reported_amount": payout.reported_amount or ""} if isinstance(error, AccountUnavailable) else {}
-            results.unread(payout, f"it could not be read: {error_text(error)}", **known)
+            # Without its keys, a person may record that it arrived, with the amount that the service reported before,
+            # if any.
+            columns = {"reported_amount": payout.reported_amount or ""} if isinstance(error, AccountUnavailable) else {}
+            results.unread(payout, f"it could not be read: {error_text(error)}", **columns)
             return is_refusal(error)
         if payout.status in RELEASING:
             self._store_of_failed(payout, read, results)
@@ -285,32 +287,32 @@ class Following:
                 disbursement_id=payout.disbursement_id or read.disbursement_id,
             )
         elif evidence is not None:
-            # Also of one that it reports otherwise: it has failed all the same.
+            # A failure counts even if the amount or destination differs.
             results.ended(payout, read, evidence)
         else:
             results.pending(payout, read)
         return True
 
-    def _store_of_failed(self, payout: PayoutMixin, made: FiatDisbursement | None, results: PayoutResults) -> None:
-        """Store what the service says of a transfer that had failed: it may pay it after all."""
+    def _store_of_failed(self, payout: PayoutMixin, transfer: FiatDisbursement | None, results: PayoutResults) -> None:
+        """Store the service's record of a failed transfer, which it may pay after all."""
         due: dict[str, Any] = {"due_at": self._next_read_of_failed(payout)}
-        if made is None or record_status(made) not in _PAID_AFTER_ALL:
+        if transfer is None or record_status(transfer) not in _PAID_AFTER_ALL:
             if payout.reported_amount is None:
-                # Its problem stays the reason for which it failed.
+                # Keep the problem: it is the reason of the failure.
                 results.note(payout, None, **due)
             else:
                 results.read(payout, reported_amount=None, **due)
             return
-        told, differs = None, self.calls.difference(payout, made)
+        problem, differs = None, self.calls.difference(payout, transfer)
         if differs or payout.state != PayoutState.FAILED:
             other = payout.replaced_by
             since = f"{other} was made in its place: cancel that if it was not sent" if other else "it was given up"
-            told = f"the service pays it after all, and {differs or since}"
+            problem = f"the service pays it after all, and {differs or since}"
         if payout.state != PayoutState.FAILED:
-            due["reported_amount"] = (differs and amount_to_accept(payout, made, differs)) or ""
-        results.paid_after_all(payout, made, told, **due)
+            due["reported_amount"] = (differs and amount_to_accept(payout, transfer, differs)) or ""
+        results.paid_after_all(payout, transfer, problem, **due)
 
     def _next_read_of_failed(self, payout: PayoutMixin) -> datetime | None:
-        """The time of the next read of a transfer that has failed; None once it was watched for long enough."""
+        """The time of the next read of a failed transfer; None once it was watched for PAYCHECKOUT_WATCH_FOR."""
         now, since = self.wiring.clock(), payout.moved_at
         return next_read(since, now) if now < since + self.wiring.settings.watch_for else None

@@ -1,8 +1,8 @@
 """Money that paid no order: a person refunds it, or records that it is kept.
 
-A rejected payment, and an accepted second one of an order, stays listed until refunds cover all that arrived, or a
-person records that it is kept; so does what exceeds the total of an order with parts, until refunds of any of its
-payments cover it.
+A rejected payment, and an accepted second payment of an order, stays listed until refunds cover all of it, or a person
+records that it is kept. An excess over the total of an order with parts stays listed until refunds of any of the
+order's payments cover it.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ class MoneyToPayBack:
     """A payment that paid no order, and was neither refunded nor recorded as kept."""
 
     checkout: CheckoutMixin
-    """It was accepted as a second payment of its order, or rejected; moved at the time of that decision."""
+    """The checkout, accepted as a second payment of its order, or rejected; `moved_at` is the time of that decision."""
 
     paid: Amount | None
     """The amount that the customer paid; None when the service did not report it, or it is not stored."""
 
     left: Amount | None
-    """The part of `paid` that refunds have not taken, and of an excess what is left of it; None when `paid` is."""
+    """The part of `paid`, or of an excess, that is not refunded yet; None when `paid` is."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,10 +48,10 @@ class Paybacks:
     wiring: Wiring
 
     def listed(self, limit: int) -> tuple[int, tuple[MoneyToPayBack, ...]]:
-        """Payments that paid no order, until they are refunded, or a person says that they are kept.
+        """Payments that paid no order, and were neither refunded nor recorded as kept.
 
         :param limit: list at most this many, the oldest first.
-        :returns: how many there are, and the list.
+        :returns: their number, and the list.
         """
         waiting = select(self.wiring.models.checkouts).where(text(MONEY_TO_PAY_BACK))
         counted = waiting.with_only_columns(func.count(), maintain_column_froms=True)
@@ -76,26 +76,26 @@ class Paybacks:
             row = locked(connection, models.checkouts, checkout_id)
             if refusal := _refusal_to_keep(row):
                 raise TransitionRefused(checkout_id, row["status"], "a person keeps the money", refusal)
-            # Money that the service took back is not here to be kept.
+            # The service took this money back, so none is here to be kept.
             gone = row["payment_completed_at"] is None
             entry = line(now, Entry.PAYBACK, to=KEPT, by=by, why=why, gone=gone)
             values = {"payback": KEPT, "history": appended(c.history, entry, always=True)}
-            kept = update(models.checkouts).where(c.id == row["id"]).values(values).returning(*c)
-            row = connection.execute(kept).mappings().one()
+            statement = update(models.checkouts).where(c.id == row["id"]).values(values).returning(*c)
+            row = connection.execute(statement).mappings().one()
             record_deed(connection, models.deeds, now, by, KEPT, checkout_id, why, row["order_id"])
         checkout: CheckoutMixin = models.of_row(models.Checkout, row)
         return checkout
 
 
 def _refusal_to_keep(checkout: Mapping[Any, Any]) -> str | None:
-    """Why the money of a checkout's row cannot be kept; None where it can."""
+    """The reason why the money of a checkout's row cannot be kept; None if it can."""
     if checkout["payback"] == ANOTHER_AMOUNT:
         return None
     if checkout["payback"] is not None:
         return "it is kept already" if checkout["payback"] == KEPT else "refunds cover it: cancel them first"
     pays_order, status = checkout["paid_order_id"] is not None, checkout["status"]
     if checkout["payment_completed_at"] is None:
-        # Of money that the service took back a person says that nothing more is to be done.
+        # For money that the service took back, a person records that nothing more is to be done.
         return f"it is {status}, and no money of it is here" if checkout["payment_paid_amount"] is None else None
     if checkout["reason"] == Reason.EXCESS or status == Status.PART:
         return None
@@ -106,32 +106,32 @@ def _refusal_to_keep(checkout: Mapping[Any, Any]) -> str | None:
 
 
 def waits_for_payback(checkout: CheckoutMixin) -> bool:
-    """Whether it is listed: `MONEY_TO_PAY_BACK` for a loaded checkout."""
+    """Whether a loaded checkout is listed, like `MONEY_TO_PAY_BACK` in SQL."""
     unpaid = checkout.status in (Status.PAID, Status.REJECTED) and checkout.paid_order_id is None
     is_here = checkout.payment_completed_at is not None
     return checkout.payback is None and is_here and (unpaid or is_excess(checkout))
 
 
 def is_excess(checkout: CheckoutMixin) -> bool:
-    """Whether it paid its order, and more arrived for that than it costs."""
+    """Whether a checkout paid its order, and more arrived than the order costs."""
     return checkout.status == Status.PAID and checkout.reason == Reason.EXCESS
 
 
 def refunds_to_make(
     checkout: CheckoutMixin, attempts: Iterable[CheckoutMixin]
 ) -> Sequence[tuple[CheckoutMixin, Amount]]:
-    """The refunds that give back money which is listed; none where nobody knows what was paid.
+    """The refunds that would give back the listed money of a checkout; empty if the paid amount is not known.
 
-    What exceeds an order's total may be more than its newest payment, so it is taken from the newest ones.
+    An excess may be more than the order's newest payment, so it is taken from several payments, the newest first.
 
-    :param attempts: the order's, oldest first.
+    :param attempts: the checkouts of its order, oldest first.
     """
     if not is_excess(checkout):
         left = left_of(checkout)
         return [(checkout, left)] if left is not None and left.amount > 0 else []
     refunds, excess = list[tuple[CheckoutMixin, Amount]](), Decimal(checkout.excess or 0)
-    counted = [each for each in attempts if each.status == Status.PART or each.paid_order_id is not None]
-    for each in (checkout, *(other for other in reversed(counted) if other.id != checkout.id)):
+    payments = [each for each in attempts if each.status == Status.PART or each.paid_order_id is not None]
+    for each in (checkout, *(other for other in reversed(payments) if other.id != checkout.id)):
         left = left_of(each)
         taken = min(excess, left.amount) if left is not None else Decimal(0)
         if left is not None and taken > 0:
@@ -141,7 +141,7 @@ def refunds_to_make(
 
 
 def money_of(models: Models, row: Mapping[Any, Any]) -> MoneyToPayBack:
-    """The payment of a checkout's row."""
+    """The money to pay back of a checkout's row."""
     checkout: CheckoutMixin = models.of_row(models.Checkout, row)
     left = left_of(checkout)
     if left is not None and checkout.reason == Reason.EXCESS:

@@ -1,4 +1,4 @@
-"""The table of payouts in the shop's database: money to bank accounts and wallets, refunds among it."""
+"""The table of payouts, refunds included, in the shop's database."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from flask_paycheckout.totals import is_token
 from flask_paycheckout.wiring.logs import about
 
 MAX_NUMBER = 64
-"""The most characters of an amount."""
+"""The maximum length of an amount."""
 
 
 class PayoutMixin(PaymentTable):
@@ -25,36 +25,38 @@ class PayoutMixin(PaymentTable):
 
     @declared_attr.directive
     def __table_args__(cls) -> tuple[Any, ...]:  # noqa: N805 - it is a class
-        # The first two serve what is due, the longest waiting first; the others the owner's lists, newest first.
+        # The first two indexes are for due payouts, longest waiting first; the others are for the owner's lists, newest
+        # first.
         return (
             Index("ix_paycheckout_payout_due", "state", "due_at", "id"),
             partial_index("ix_paycheckout_payout_claim_ends", "claim_ends_at", where="state = 'claimable'"),
             Index("ix_paycheckout_payout_state", "status", "id"),
             Index("ix_paycheckout_payout_kind", "kind", "id"),
             Index("ix_paycheckout_payout_made", "created_at", "id"),
-            # The last two serve such lists of one merchant account.
+            # The last two are for the owner's lists of one merchant account.
             Index("ix_paycheckout_payout_account_state", "account", "status", "id"),
             Index("ix_paycheckout_payout_account_id", "account", "id"),
         )
 
     id: Mapped[int] = mapped_column(ROW_ID, primary_key=True)
     reference: Mapped[str] = mapped_column(String(MAX_ID), unique=True)
-    """The shop's own reference, which never changes; a refund has one of ours."""
+    """The shop's own reference, which never changes; a refund without one gets a generated reference."""
 
     service_reference: Mapped[str] = mapped_column(String(64), unique=True)
-    """The reference that the service is given for the present try; a retry of a failed payout replaces it.
+    """The reference of the present try at the service; a retry of a failed payout replaces it.
 
-    A refund's may change until it is sent, when it gets the number of the payment's next transfer.
+    The service reference of a refund may change until it is sent: it then gets the number of the payment's next
+    transfer.
     """
 
     earlier: Mapped[str | None] = mapped_column(Text)
     """The tries before the present one, which a retry reads first; JSON, see `payouts.payout_table`."""
 
     client_id: Mapped[str | None] = mapped_column(String(MAX_ID))
-    """The client id of the keys that the present try was sent with; NULL before, and where a signer needs none."""
+    """The client id of the keys that the present try was sent with; NULL before, and for a signer that needs none."""
 
     paid_by: Mapped[str | None] = mapped_column(String(MAX_ID))
-    """The merchant account whose money pays: `account`, or the one of the settings; NULL until it is sent."""
+    """The merchant account whose money pays: `account`, or the account of the settings; NULL until it is sent."""
 
     kind: Mapped[str] = mapped_column(String(16))
     """The reason: `payout` or `refund`."""
@@ -63,10 +65,10 @@ class PayoutMixin(PaymentTable):
     """The status: claimable, waiting, ready, sending, sent, completed, failed, unknown or cancelled."""
 
     state: Mapped[str] = mapped_column(String(16))
-    """The state, of which `status` follows; see `payouts.payout_states`."""
+    """The state, which determines `status`; see `payouts.payout_states`."""
 
     account: Mapped[str] = mapped_column(String(MAX_ID))
-    """The name of the merchant account that pays; empty for the one of the settings."""
+    """The name of the merchant account that pays; empty for the account of the settings."""
 
     asked_by: Mapped[str | None] = mapped_column(String(MAX_ID))
     """The name of the person who asked for it; NULL when nobody was named."""
@@ -78,38 +80,38 @@ class PayoutMixin(PaymentTable):
     """The id of the checkout whose money a refund pays back."""
 
     replaces: Mapped[str | None] = mapped_column(String(MAX_ID))
-    """The reference of the newest failed refund whose money this one counts; NULL for all others."""
+    """The reference of the newest failed refund whose money this refund counts; NULL if there is none."""
 
     replaced_by: Mapped[str | None] = mapped_column(String(MAX_ID))
     """The reference of the refund that counts the money of this failed one."""
 
     exact_amount: Mapped[str] = mapped_column("amount", String(MAX_NUMBER))
     asked_amount: Mapped[str | None] = mapped_column(String(MAX_NUMBER))
-    """The amount that was asked for, where a person has accepted another one; else NULL."""
+    """The requested amount, if a person has accepted another one; otherwise NULL."""
 
     currency: Mapped[str] = mapped_column(String(72))
     """An ISO 4217 code for a bank, a token id for a wallet."""
 
     exact_counts: Mapped[str | None] = mapped_column("counts", String(MAX_NUMBER))
     counts_currency: Mapped[str | None] = mapped_column(String(72))
-    """The currency of `counts`, in which the customer paid; NULL for what is no refund."""
+    """The currency of `counts`, in which the customer paid; NULL unless it is a refund."""
 
     exact_fee: Mapped[str | None] = mapped_column("fee", String(MAX_NUMBER))
 
     reported_amount: Mapped[str | None] = mapped_column(String(MAX_NUMBER))
     """The exact amount that the service reports, while its record differs in a way that a person may accept.
 
-    Empty where a person may say that it is right so, as nobody can ask the service.
+    Empty if a person may accept the payout as it is, because the service cannot be asked.
     """
 
     note: Mapped[str | None] = mapped_column(Text)
     """A text that the service shows to the recipient."""
 
     to_kind: Mapped[str | None] = mapped_column(String(16))
-    """The kind of destination: `bank`, `recipient`, `wallet` or `hand`; NULL until a customer has said where to."""
+    """The kind of destination: `bank`, `recipient`, `wallet` or `hand`; NULL until the receiver has named one."""
 
     to_details: Mapped[str | None] = mapped_column(Text)
-    """The destination as JSON, sealed where PAYCHECKOUT_SEAL_KEY is set; NULL once wiped."""
+    """The destination as JSON, sealed if PAYCHECKOUT_SEAL_KEY is set; NULL once wiped."""
 
     destination: Mapped[str | None] = mapped_column(Text)
     """The destination for people, with a masked account number."""
@@ -124,38 +126,37 @@ class PayoutMixin(PaymentTable):
     """The number of changes and claims of the row; a change requires the number that it starts from."""
 
     claims: Mapped[int] = mapped_column(Integer, default=0)
-    """The number of recipients that a customer had made at the service through the refund's link."""
+    """The number of claims through its link, which is limited."""
 
     recipients: Mapped[str] = mapped_column(Text, default="")
-    """These recipients, one a line, as `payouts.claims` writes them; erasing deletes them at the service."""
+    """The recipients that claims created at the service, one per line, see `payouts.claims`; erasing deletes them."""
 
     disbursement_id: Mapped[str | None] = mapped_column(String(MAX_ID), index=True)
     """The service's id, known once it was sent."""
 
     due_at: Mapped[datetime | None] = mapped_column(MOMENT)
-    """The time of the next step: a send, a look-up, a read, or the next day; None when nothing is planned.
+    """The time of the next step: a send, a lookup, a read, or the next day; None when nothing is planned.
 
-    While a process takes that step, the time after which another one may.
+    While a process takes that step, the time when its claim ends and another process may take it.
     """
 
     claim_ends_at: Mapped[datetime | None] = mapped_column(MOMENT)
     """The time until which its receiver may say where the money goes; None for no end."""
 
     taken_at: Mapped[datetime | None] = mapped_column(MOMENT)
-    """The time when it was first taken to be sent under its present service reference, unless nothing was sent then."""
+    """The time when it was first claimed for sending under its service reference; NULL again if nothing was sent."""
 
     missed_at: Mapped[datetime | None] = mapped_column(MOMENT)
-    """The time of the first look-up that did not find it, by the database's clock; NULL while none is under way."""
+    """The time of the first lookup that did not find it, by the database's clock; NULL while there is none."""
 
     doubt: Mapped[str | None] = mapped_column(String(16))
-    """The reason why an earlier call under its present service reference may have been carried out: split, lost or
-    denied; NULL where there was no such call."""
+    """The `Doubt` whether an earlier call under its service reference was carried out; NULL if there is none."""
 
     counted_on: Mapped[str | None] = mapped_column(String(MAX_ID + 11))
-    """The UTC day on which it was last counted against the daily limit, and the account whose limit that was."""
+    """The UTC day on which it was last counted against a daily limit, and the account with that limit."""
 
     failures: Mapped[int] = mapped_column(Integer, default=0)
-    """The number of failures in a row to send, look up or read it."""
+    """The number of consecutive failures to send, look up or read it."""
 
     problem: Mapped[str | None] = mapped_column(Text)
     """The last error, for people; None after a success."""
@@ -182,7 +183,7 @@ class PayoutMixin(PaymentTable):
 
     @property
     def counts(self) -> Decimal | None:
-        """The amount that a refund takes of the payment, exactly, in `counts_currency`; None for what is no refund."""
+        """The amount that a refund takes of the payment, exactly, in `counts_currency`; None unless it is a refund."""
         return None if self.exact_counts is None else Decimal(self.exact_counts)
 
     @property
@@ -192,12 +193,12 @@ class PayoutMixin(PaymentTable):
 
     @property
     def payer(self) -> str:
-        """The merchant account whose money pays, or may have paid; before it is sent, the one that asks for it."""
+        """The merchant account whose money pays, or may have paid; before the payout is sent, `account`."""
         return self.account if self.paid_by is None else self.paid_by
 
     @property
     def shown_status(self) -> str:
-        """The status for people, which says of a failed refund that another one was made in its place."""
+        """The status for people: `replaced` for a failed refund in whose place another refund was made."""
         return self.state if self.state == "replaced" else self.status
 
     @property
@@ -213,7 +214,7 @@ class PayoutMixin(PaymentTable):
 
     @property
     def is_token(self) -> bool:
-        """Whether it is paid in a token, to a wallet; the service cannot be asked about those later."""
+        """Whether it is paid in a token, to a wallet; the service cannot be asked about such payouts later."""
         return is_token(self.currency)
 
     def __repr__(self) -> str:

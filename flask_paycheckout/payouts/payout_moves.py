@@ -1,4 +1,4 @@
-"""Moves of payouts between states: each is one conditional statement, with its booking and event in the transaction."""
+"""Moves of payouts between states: one conditional statement each, with booking and event in the same transaction."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ from flask_paycheckout.payouts.refund_limits import RefundLimits
 from flask_paycheckout.totals import EXACT
 
 _SENT_AGAIN = "it, or a refund before it, was said to have come back; compare its transfers with the chain"
-# A service that is away for months must not make histories grow without end.
+# An outage of months must not make histories grow without limit.
 _ROUTINE = frozenset({PayoutEvidence.NOT_CARRIED_OUT, PayoutEvidence.ANSWER_LOST, PayoutEvidence.MISSED})
-# How often it is tried to mark a failed refund as replaced, since a concurrent note may change its row.
+# The number of attempts to mark a failed refund as replaced, because a concurrent note may change its row.
 _MAX_ROUNDS = 3
 # The ends of a refund that was never sent.
 _LAPSES = frozenset({PayoutEvidence.CANCELLED, PayoutEvidence.EXPIRED})
-# The service's word that nothing left.
+# Evidence from the service that no money left.
 _FAILURES = frozenset({PayoutEvidence.FAILED, PayoutEvidence.MISSED})
 
 
@@ -57,27 +57,27 @@ class PayoutMove(msgspec.Struct, frozen=True):
     """Further columns of the payout with their values."""
 
     problem: str | None = None
-    """The problem that a person should know of; without one, earlier problems are over."""
+    """The problem that a person should know of; None clears earlier problems."""
 
     facts: Mapping[str, object] = msgspec.field(default_factory=dict)
     """Facts for the line of the history, such as who decided, and why."""
 
     def target(self, payout: PayoutMixin) -> PayoutState:
-        """The state that the payout has after it.
+        """The state of the payout after the move.
 
         :raises KeyError: the table of states has no such transition.
         """
         return PAYOUT_TRANSITIONS[PayoutState(payout.state), self.evidence]
 
     def signal(self, to: PayoutState) -> str | None:
-        """The name of the signal that tells of the move to this state; None without one."""
+        """The name of the signal that announces the move to this state; None if there is none."""
         return PAYOUT_SIGNAL_OF.get(self.evidence, PAYOUT_SIGNAL_OF.get(to))
 
     @property
-    def told(self) -> dict[str, object]:
+    def history_facts(self) -> dict[str, object]:
         """All facts for the line of the history."""
-        known = {"disbursement_id": self.values.get("disbursement_id"), "problem": self.problem}
-        return {"rule": self.evidence, **known, **self.facts}
+        columns = {"disbursement_id": self.values.get("disbursement_id"), "problem": self.problem}
+        return {"rule": self.evidence, **columns, **self.facts}
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,12 +91,12 @@ class PayoutMoves:
     transactions: ShopTransactions
 
     def move(self, payout: PayoutMixin, move: PayoutMove, now: datetime) -> Sequence[HeldEvent] | None:
-        """Move a payout, book it and store its event, in one transaction; a refund counts against what arrived, or not.
+        """Move a payout, book it, store its event and update the sum of the payment's refunds, in one transaction.
 
-        :returns: the event, leased to the caller, who delivers it, if a signal is sent for this move; None when the
-            payout moved, or another process took it, meanwhile.
+        :returns: the event, leased to the caller, who delivers it; empty if the move has no signal; None if another
+            process changed or claimed the payout meanwhile.
         :raises KeyError: the table of states has no such transition.
-        :raises RefundTooLarge: a failed refund is tried again, and others have taken its money.
+        :raises RefundTooLarge: a failed refund is retried, but other refunds have taken its money.
         :raises PayoutRefused: as for `_refuse_before_unsent`.
         :raises ReceiverFailed: an atomic receiver raised; nothing was stored.
         """
@@ -124,7 +124,7 @@ class PayoutMoves:
         to = move.target(payout)
         status, signal = to.status, move.signal(to)
         is_token = status == PayoutStatus.SENT and payout.is_token
-        # Nothing happens by itself in other states, and the service cannot be asked about tokens.
+        # Nothing is planned in other states, and the service cannot be asked about tokens.
         planned = {
             PayoutStatus.READY: now,
             PayoutStatus.SENDING: payout.due_at,
@@ -132,7 +132,7 @@ class PayoutMoves:
         }
         if status in RELEASING and _may_be_paid(payout, move.values):
             planned[status] = now + FIRST_READ
-        # Nobody but a person can see that only one of its transfers was carried out.
+        # Only a person can see that just one of its transfers was carried out.
         is_again = is_token and self.payouts.had_come_back(payout, connection)
         values = {
             "due_at": planned.get(status),
@@ -145,24 +145,24 @@ class PayoutMoves:
         values |= {"status": status, "state": to, "moved_at": now}
         if status in WIPING and payout.to_kind == "bank":
             values["to_details"] = None
-        # Before the payout's own row is locked, in which order a new refund locks them, too.
+        # Lock the checkout's row before the payout's own row, in the same order as a new refund.
         more = self._more_counted(payout, status, values)
         payment = self.limits.lock(connection, payout.refund_of, new=False) if more and payout.refund_of else None
-        is_besides = move.evidence is PayoutEvidence.AMENDED and payout.state in PASSED_ON
-        if is_besides:
+        is_paid_after_all = move.evidence is PayoutEvidence.AMENDED and payout.state in PASSED_ON
+        if is_paid_after_all:
             self._refuse_before_unsent(connection, payout, move)
         if "service_reference" in values and payout.refund_of is not None:
             self.payouts.renumber(connection, payout.id, values["service_reference"])
-        # While look-ups find out about a call that failed, its status stays.
+        # The status stays while lookups find out about a failed call.
         stays = status == payout.status == PayoutStatus.SENDING
         what, moved_to = (Entry.NO_ANSWER, None) if stays else (Entry.MOVED, status)
-        before, entry = self.payouts.models.row_of(payout), line(now, what, to=moved_to, **move.told)
+        before, entry = self.payouts.models.row_of(payout), line(now, what, to=moved_to, **move.history_facts)
         # A move that decides about money is always recorded.
         row = self.payouts.change(connection, before, values, entry, always=move.evidence not in _ROUTINE)
         if row is None:
             return None
         if payment is not None:
-            self.limits.take(connection, payment, more, beyond=is_besides)
+            self.limits.take(connection, payment, more, beyond=is_paid_after_all)
             if more > 0 or move.evidence in _LAPSES:
                 left = EXACT.subtract(payment.left.amount, more)
                 self._replace_others(connection, payout, more, left, now)
@@ -173,13 +173,13 @@ class PayoutMoves:
         self.book(connection, before, row, now)
         if signal is None:
             return ()
-        # Notes of failed tries change nothing of this; a payout that is sent again has a new reference at the service.
+        # The event's key: notes of failures do not change it, and a retry changes the service reference.
         once = f"{payout.moved_at.timestamp()}:{row['revision']}:{payout.service_reference}:{payout.reference}"
         event = NewEvent(signal, once, payout.refund_of or "", payout.order_id or "", payout.reference)
         return [self.events.store(connection, shop, event, self.payouts, row, now, leased=leased)]
 
     def ask_for_claim(self, connection: Connection, shop: ShopTransaction, payout: PayoutMixin, now: datetime) -> None:
-        """Store the event that a new payout waits for its receiver's words, in the shop's transaction."""
+        """Store the event that a new payout waits until its receiver names a destination, in the shop's transaction."""
         about = payout.refund_of or "", payout.order_id or "", payout.reference
         event = NewEvent("claim_wanted", payout.reference, *about)
         self.events.store(connection, shop, event, self.payouts, self.payouts.models.row_of(payout), now, leased=False)
@@ -197,10 +197,10 @@ class PayoutMoves:
     ) -> None:
         """Mark failed refunds as replaced when a retried refund counts a part of their money.
 
-        Those that a lapsed one had replaced can be tried again, unless others count their money by now.
+        Refunds that a lapsed refund had replaced can be retried, unless other refunds count their money by now.
 
-        :param more: what the refund counts more than before; negative for one that lapsed.
-        :param left: the part of the payment that no refund takes then.
+        :param more: the amount by which the refund counts more than before; negative for a lapsed refund.
+        :param left: the part of the payment that no refund takes after the move.
         """
         refunds = self.payouts.of_checkout(str(refund.refund_of), connection)
         if more > 0:
@@ -208,20 +208,20 @@ class PayoutMoves:
                 self.replace(connection, failed, refund, now)
             return
         counted = [each for each in refunds if each.status not in RELEASING]
-        for one in refunds:
-            if one.replaced_by != refund.reference or one.state != PayoutState.REPLACED:
+        for each in refunds:
+            if each.replaced_by != refund.reference or each.state != PayoutState.REPLACED:
                 continue
-            if (one.counts or 0) > left and counted:
+            if (each.counts or 0) > left and counted:
                 values = {"replaced_by": counted[-1].reference}
-                self.payouts.change(connection, self.payouts.models.row_of(one), values, None)
+                self.payouts.change(connection, self.payouts.models.row_of(each), values, None)
             else:
-                restored = PayoutMove(PayoutEvidence.RESTORED, {"replaced_by": None}, one.problem)
-                self.move_in(connection, None, one, restored, now)
+                restored = PayoutMove(PayoutEvidence.RESTORED, {"replaced_by": None}, each.problem)
+                self.move_in(connection, None, each, restored, now)
 
     def _refuse_before_unsent(self, connection: Connection, payout: PayoutMixin, move: PayoutMove) -> None:
         """Refuse to record that a refund was paid after all while another refund of the payment may still be sent.
 
-        :raises PayoutRefused: there is one.
+        :raises PayoutRefused: another refund may still be sent.
         """
         for other in self.payouts.of_checkout(payout.refund_of, connection) if payout.refund_of else ():
             if other.status in LIVE - {PayoutStatus.SENT}:
@@ -236,7 +236,7 @@ class PayoutMoves:
         return EXACT.subtract(after, before)
 
     def _count_of_day(self, connection: Connection, payout: PayoutMixin, move: PayoutMove, to: PayoutState) -> None:
-        """Count no more against the daily limit what the service says has failed, or what is cancelled unsent."""
+        """Subtract a payout from the sum of its day if the service says that it failed, or it is cancelled unsent."""
         failed = move.evidence in _FAILURES and to == PayoutState.FAILED
         unsent = move.evidence is PayoutEvidence.CANCELLED and payout.doubt is None
         if payout.counted_on is None or not (failed or unsent):
@@ -249,25 +249,25 @@ class PayoutMoves:
 
 
 def without_money(refunds: Iterable[PayoutMixin], left: Decimal) -> Sequence[PayoutMixin]:
-    """The failed refunds of a payment that cannot be tried again, since others count their money.
+    """The failed refunds of a payment that cannot be retried, because other refunds count their money.
 
-    :param refunds: the payment's.
+    :param refunds: all refunds of the payment.
     :param left: the part of the payment that no refund takes.
     """
-    return [one for one in refunds if one.state == PayoutState.FAILED and (one.counts or 0) > left]
+    return [refund for refund in refunds if refund.state == PayoutState.FAILED and (refund.counts or 0) > left]
 
 
 def _may_be_paid(payout: PayoutMixin, values: Mapping[str, Any]) -> bool:
     """Whether the service may still pay a payout that has failed or was given up.
 
-    :param values: the columns that its end sets.
+    :param values: the columns that the move sets.
     """
-    known, doubt = (values.get(name, getattr(payout, name)) for name in ("disbursement_id", "doubt"))
-    return known is not None and doubt != Doubt.DENIED and not payout.is_token
+    disbursement_id, doubt = (values.get(name, getattr(payout, name)) for name in ("disbursement_id", "doubt"))
+    return disbursement_id is not None and doubt != Doubt.DENIED and not payout.is_token
 
 
 def problem_columns(payout: PayoutMixin, problem: str | None, now: datetime) -> dict[str, Any]:
-    """The columns that tell of one more problem in a row, or that there is none."""
+    """The columns that record one more consecutive problem; None clears them."""
     if problem is None:
         return {"problem": None, "problem_since": None, "failures": 0}
     return {"problem": problem, "problem_since": payout.problem_since or now, "failures": payout.failures + 1}

@@ -1,4 +1,4 @@
-"""Requests for payouts: rows in the shop's own transaction, before whose commit nothing is sent."""
+"""Requests for payouts: rows in the shop's own transaction. Nothing is sent before its commit."""
 
 from __future__ import annotations
 
@@ -75,13 +75,14 @@ class PayoutRequests:
         stored = self.add(transaction, row, exact, to, state, self.wiring.clock(), by=asked_by)
         if stored is not None:
             return stored
-        asked = {"kind": PayoutKind.PAYOUT, "currency": currency, "account": account}
-        return self.same(transaction, reference, exact.amount, to, asked)
+        columns = {"kind": PayoutKind.PAYOUT, "currency": currency, "account": account}
+        return self.same(transaction, reference, exact.amount, to, columns)
 
     def first_state(self, to: Destination | ByHand | None, approve: bool | None, *sums: Amount) -> PayoutState:
         """The first state of a payout.
 
-        :param sums: what is sent, and what it counts; a person approves it when either reaches its currency's limit.
+        :param sums: the amount to send, and the amount that a refund counts; a person approves it if either reaches its
+            currency's limit.
         """
         if to is None:
             return PayoutState.CLAIMABLE
@@ -100,9 +101,10 @@ class PayoutRequests:
         now: datetime,
         **facts: str | None,
     ) -> PayoutMixin | None:
-        """Insert a payout; None when its reference is taken, also by a transaction that was committed meanwhile.
+        """Insert a payout; None if its reference is taken, even by a transaction that was committed meanwhile.
 
-        :param facts: for the first line of the history; `why` also for the deed of the person who asked for it.
+        :param facts: facts for the first line of the history; `why` is also stored in the deed of the person who
+            requested it.
         """
         model: Any = self.wiring.models.Payout
         connection = transaction.connection
@@ -130,11 +132,11 @@ class PayoutRequests:
         return stored
 
     def stored(self, transaction: ShopTransaction, reference: str) -> PayoutMixin | None:
-        """The payout in the shop's transaction; a session that reads from a replica is asked as a writer."""
+        """The payout in the shop's transaction; read from the writer even if the session reads from a replica."""
         model: Any = self.wiring.models.Payout
         session, writer = transaction.session, {"bind": self.wiring.sessions.engine_of(transaction.session)}
-        found = session.scalars(select(model).filter_by(reference=reference), bind_arguments=writer)
-        payout: PayoutMixin | None = found.one_or_none()
+        payouts = session.scalars(select(model).filter_by(reference=reference), bind_arguments=writer)
+        payout: PayoutMixin | None = payouts.one_or_none()
         return payout
 
     def same(
@@ -143,36 +145,36 @@ class PayoutRequests:
         reference: str,
         amount: Decimal | None,
         to: Destination | ByHand | None,
-        asked: dict[str, Any],
+        columns: dict[str, Any],
     ) -> PayoutMixin:
         """The stored payout with this reference, which must have this content.
 
-        :param amount: the amount that is sent; None where any is right.
-        :param asked: further columns.
+        :param amount: the amount to send; None accepts any amount.
+        :param columns: further columns.
         :raises PayoutConflict: it has other content, or was stored by a transaction that this one does not see.
         """
         with transaction.session.no_autoflush:
-            known = self.stored(transaction, reference)
-        if known is None:
+            payout = self.stored(transaction, reference)
+        if payout is None:
             raise PayoutConflict(reference, "content")
-        differences = {name: getattr(known, name) != value for name, value in asked.items()}
-        stored = Decimal(known.asked_amount or known.exact_amount)
-        differences |= {"amount": amount not in (None, stored), "destination": not self._goes_to(known, to)}
+        differences = {name: getattr(payout, name) != value for name, value in columns.items()}
+        stored_amount = Decimal(payout.asked_amount or payout.exact_amount)
+        differences |= {"amount": amount not in (None, stored_amount), "destination": not self._goes_to(payout, to)}
         for name, differs in differences.items():
             if differs:
                 raise PayoutConflict(reference, name)
-        return known
+        return payout
 
-    def _goes_to(self, known: PayoutMixin, to: Destination | ByHand | None) -> bool:
-        """Whether a payout was asked for with this destination; None: its receiver says where to."""
-        if to is None or known.is_claimed:
-            return to is None and known.is_claimed
-        if isinstance(to, ByHand) or known.destination == ERASED:
-            # Of an erased one nothing else is left to compare.
-            return known.to_kind == kind_of(to)
-        same = self.sealing.is_fingerprint_of(known.fingerprint, to) if known.fingerprint else False
-        # The secret key that made the fingerprint is gone; the masked form is what remains.
-        return known.destination == to.masked if same is None else same
+    def _goes_to(self, payout: PayoutMixin, to: Destination | ByHand | None) -> bool:
+        """Whether a payout was requested with this destination; None means that its receiver names one."""
+        if to is None or payout.is_claimed:
+            return to is None and payout.is_claimed
+        if isinstance(to, ByHand) or payout.destination == ERASED:
+            # An erased destination leaves only its kind to compare.
+            return payout.to_kind == kind_of(to)
+        same = self.sealing.is_fingerprint_of(payout.fingerprint, to) if payout.fingerprint else False
+        # If the secret key of the fingerprint is gone, compare the masked form.
+        return payout.destination == to.masked if same is None else same
 
 
 def destination_columns(to: Destination | ByHand, sealing: Sealing) -> dict[str, Any]:

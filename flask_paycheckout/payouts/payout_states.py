@@ -1,4 +1,4 @@
-"""The states of a payout, and the table of evidence that moves it between them. Pure."""
+"""The states of a payout, and the table of evidence that moves it between them."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ class PayoutStatus(StrEnum):
 
 
 class PayoutState(StrEnum):
-    """The state of a payout, which says more than its status where what happens next differs.
+    """The state of a payout, which is finer than its status where the next step differs.
 
-    :ivar status: the status that the shop sees; the state's own name unless another one stands behind it here.
+    :ivar status: the status that the shop sees; the state's own name unless another status is given below.
     """
 
     status: PayoutStatus
@@ -39,7 +39,7 @@ class PayoutState(StrEnum):
     """A person must approve it."""
 
     POSTPONED = "postponed", PayoutStatus.WAITING
-    """It is approved, and would exceed the daily limit."""
+    """It is approved, but would exceed the daily limit."""
 
     READY = "ready"
 
@@ -50,13 +50,13 @@ class PayoutState(StrEnum):
     """A process makes the call, or died before it stored the answer."""
 
     LOST = "lost", PayoutStatus.SENDING
-    """The answer to the call was lost; two look-ups decide."""
+    """The answer to the call was lost; two lookups decide."""
 
     SPLIT = "split", PayoutStatus.SENDING
-    """The service refused the batch that it was sent in, and may have taken a part of it."""
+    """The service refused the batch that contained it, but may have accepted a part of the batch."""
 
     REFUSED = "refused", PayoutStatus.SENDING
-    """The service refused it; look-ups find out whether it was carried out all the same."""
+    """The service refused it; lookups find out whether it was carried out all the same."""
 
     SENT = "sent"
     COMPLETED = "completed"
@@ -73,10 +73,10 @@ class Doubt(StrEnum):
     """The reason why a payout may have been carried out by an earlier call under its present service reference."""
 
     SPLIT = "split"
-    """The service refused the batch of that call, and a look-up did not find the payout."""
+    """The service refused the batch of that call, and a lookup did not find the payout."""
 
     LOST = "lost"
-    """The answer to that call was lost, and two look-ups did not find the payout; or its reference is taken."""
+    """The answer to that call was lost, and two lookups did not find the payout; or its reference is taken."""
 
     DENIED = "denied"
     """A person says that the payout was not sent, or came back."""
@@ -133,10 +133,10 @@ SENDABLE = (_S.READY, _S.RELEASED)
 """In these states it is sent next."""
 
 LOOKED_UP = (*CALLED, _S.UNKNOWN)
-"""In these states look-ups find out whether it was sent; of an unknown one, once the keys that sent it are back."""
+"""In these states lookups find out whether it was sent; for an unknown payout, once the keys that sent it are back."""
 
 READ = (_S.SENT, _S.COMPLETED, _S.FAILED, _S.REPLACED, _S.CANCELLED)
-"""In these states the service is asked what became of it, if it has it; it may pay after all what has failed."""
+"""In these states the payout is read at the service if the service has it; a failed payout may be paid after all."""
 
 _OUTCOMES = {
     _E.ACCEPTED: _S.SENT,
@@ -181,11 +181,11 @@ PAYOUT_TRANSITIONS: dict[tuple[PayoutState, PayoutEvidence], PayoutState] = {
     (_S.SENT, _E.COMPLETED): _S.COMPLETED,
     (_S.SENT, _E.AMENDED): _S.COMPLETED,
     (_S.SENT, _E.FAILED): _S.FAILED,
-    # Banks return transfers after they have completed them, and people are wrong.
+    # Banks return completed transfers, and people make mistakes.
     (_S.COMPLETED, _E.FAILED): _S.FAILED,
     (_S.SENT, _E.RETURNED): _S.FAILED,
     (_S.COMPLETED, _E.RETURNED): _S.FAILED,
-    # The service pays it after all. Where it was replaced or given up by then, a person looks.
+    # The service pays it after all. If it was replaced or given up by then, a person decides.
     (_S.FAILED, _E.FOUND): _S.SENT,
     (_S.REPLACED, _E.AMENDED): _S.COMPLETED,
     (_S.REPLACED, _E.RETURNED): _S.REPLACED,
@@ -198,8 +198,8 @@ PAYOUT_TRANSITIONS: dict[tuple[PayoutState, PayoutEvidence], PayoutState] = {
 }
 """All transitions; any other one is refused.
 
-`cancelled` changes only where the service pays after all what was given up. It cannot read a token payout, so only a
-person moves that on from `sent`.
+`cancelled` changes only if the service pays a given-up payout after all. A token payout cannot be read at the service,
+so only a person moves it on from `sent`.
 """
 
 PAYOUT_SIGNAL_OF: dict[PayoutState | PayoutEvidence, str | None] = {
@@ -213,7 +213,7 @@ PAYOUT_SIGNAL_OF: dict[PayoutState | PayoutEvidence, str | None] = {
     _E.RESTORED: None,
     _E.GIVEN_UP: None,
 }
-"""The signal of each state, or of the evidence where that has one of its own, or none."""
+"""The signal of each state. Evidence that is listed here has its own signal, or none, whatever the state."""
 
 DEED_OF = {
     _E.APPROVED: "approved",
@@ -231,7 +231,7 @@ DEED_OF = {
 """The deed of each decision of a person."""
 
 RELEASING = frozenset({PayoutStatus.CANCELLED, PayoutStatus.FAILED})
-"""With these statuses a refund does not count against what arrived."""
+"""With these statuses a refund does not count against the amount that arrived."""
 
 ENDED = RELEASING | {PayoutStatus.COMPLETED}
 """With these statuses nothing more happens by itself."""
@@ -240,7 +240,7 @@ LIVE = frozenset(PayoutStatus) - ENDED
 """With these statuses something may still happen."""
 
 PASSED_ON = (PayoutState.REPLACED, PayoutState.CANCELLED)
-"""In these states of a refund another one may count its money."""
+"""In these states of a refund, another refund may count its money."""
 
 WIPING = frozenset({PayoutStatus.COMPLETED, PayoutStatus.CANCELLED})
 """On the move to one of these statuses a stored account number is replaced by its masked form."""

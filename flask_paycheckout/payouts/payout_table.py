@@ -1,10 +1,10 @@
 """The table of payouts: its queries, and the tries of a payout, each with a service reference of its own.
 
-What is due is in `payouts.due_payouts`, moves are in `payouts.payout_moves`.
+`payouts.due_payouts` claims due payouts, and `payouts.payout_moves` moves payouts.
 
-The references are derived with a key of the installation, which is in the database, and so in each backup. After a
-restored backup the shop asks for payouts that it has forgotten. The service takes a reference only once, so it refuses
-the second payment itself.
+Service references are derived from a key of the installation, which is in the database, and so in each backup. After a
+backup is restored, the shop may request payouts again that the backup lacks. They get the same references, and the
+service accepts a reference only once, so it refuses the second payment itself.
 """
 
 from __future__ import annotations
@@ -30,18 +30,18 @@ from flask_paycheckout.errors import UnknownPayout
 from flask_paycheckout.payouts.payout_model import PayoutMixin
 from flask_paycheckout.payouts.payout_states import PASSED_ON, Doubt, PayoutKind, PayoutState, PayoutStatus
 
-# A row of the table of failing calls, whose `words` is the key; it never fails, so no report shows it.
+# The row in the table of failing calls whose `words` hold the key; it counts no failures, so no report shows it.
 _ROW = {"account": "", "operation": "installation key"}
 
-# The numbers of a payment's transfers that are looked up before the next one is sent.
+# The number of a payment's next transfers that are looked up before a refund is sent.
 _NEXT = 5
-# Characters of the shop's reference that the service's contains, so that people recognise it.
+# The number of characters of the shop's reference in a service reference, by which people recognise it.
 _SHOWN = 16
 _TRANSFER = re.compile("[A-Za-z0-9-]+-([0-9]{1,6})-[0-9a-f]{16}")
 
 
 class RefundState(NamedTuple):
-    """A state in which refunds of one amount of a payment are."""
+    """A group of a payment's refunds that have the same status and amount."""
 
     checkout_id: str
     paid_order_id: str | None
@@ -65,16 +65,16 @@ class Payouts(StateTable[PayoutMixin]):
     unmoved = ("id", "status", "changes")
 
     _key: list[bytes] = field(default_factory=list, init=False, repr=False)
-    """The key of this installation, once it was read."""
+    """The key of this installation, once it has been read."""
 
     def planned(self, columns: frozenset[str]) -> dict[str, Any]:
         return super().planned(columns) | {"changes": self.table.c.changes + 1}
 
     def installation_key(self, connection: Connection | None = None) -> bytes:
-        """The key of this installation, which its service references contain; `connection` as for `find`.
+        """The key of this installation, from which service references are derived; `connection` as for `find`.
 
-        It never changes, so that a process keeps it; not one that the caller's transaction has made, which may end
-        without a commit.
+        The key never changes, so it is cached; but not if the caller's transaction created it, because that may be
+        rolled back.
         """
         if not self._key:
             if connection is not None:
@@ -89,24 +89,24 @@ class Payouts(StateTable[PayoutMixin]):
         return self.of("refund_of", checkout_id, connection)
 
     def refund_states(self, order_id: str) -> Sequence[RefundState]:
-        """The states of an order's refunds, each once for each payment and amount.
+        """The refunds of an order, grouped by payment, status and amount.
 
-        They are without cancelled ones, and without those that are not sent, since their payment was taken back. Their
-        number does not grow with the number of refunds of one amount.
+        Cancelled refunds are left out, and unsent refunds of a payment that was taken back. The number of groups does
+        not grow with the number of refunds of one amount.
         """
-        c, of = self.table.c, self.models.checkouts.c
-        columns = (of.checkout_id, of.paid_order_id, of.payback, c.status, c.currency, c.amount)
+        c, payments = self.table.c, self.models.checkouts.c
+        columns = (payments.checkout_id, payments.paid_order_id, payments.payback, c.status, c.currency, c.amount)
         live = (
             c.kind == PayoutKind.REFUND,
             c.status != PayoutStatus.CANCELLED,
-            of.payment_completed_at.is_not(None) | c.state.not_in(NOT_SENT),
+            payments.payment_completed_at.is_not(None) | c.state.not_in(NOT_SENT),
         )
-        together = self.table.join(self.models.checkouts, of.checkout_id == c.refund_of)
-        counted = select(*columns, func.count()).select_from(together).where(c.order_id == order_id, *live)
+        joined = self.table.join(self.models.checkouts, payments.checkout_id == c.refund_of)
+        counted = select(*columns, func.count()).select_from(joined).where(c.order_id == order_id, *live)
         return [RefundState(*row) for row in self.rows(counted.group_by(*columns))]
 
     def _used_references(self, refunds: Sequence[Any], connection: Connection | None = None) -> set[str]:
-        """The service references under which something of these refunds' payments was sent, or may have been."""
+        """The service references under which transfers of these refunds' payments were sent, or may have been."""
         c = self.table.c
         of_payments = c.refund_of.in_([*map(attrgetter("refund_of"), refunds)])
         rows = self.rows(select(c.service_reference, c.taken_at, c.earlier).where(of_payments), connection)
@@ -118,7 +118,7 @@ class Payouts(StateTable[PayoutMixin]):
         return used
 
     def had_come_back(self, payout: PayoutMixin, connection: Connection | None = None) -> bool:
-        """Whether an earlier try came back by a person's word, or an earlier refund of the payment that has ended did.
+        """Whether a person said that an earlier try, or an earlier refund of the payment that has ended, came back.
 
         :param connection: as for `find`.
         """
@@ -126,16 +126,16 @@ class Payouts(StateTable[PayoutMixin]):
         return any(each.doubt == Doubt.DENIED for each in tries)
 
     def passed_on(self, payout: PayoutMixin, connection: Connection | None = None) -> Sequence[PayoutMixin]:
-        """The refunds of its payment that have ended, so that it may count their money; `connection` as for `find`."""
+        """The other refunds of its payment that it may count the money of; `connection` as for `find`."""
         c = self.table.c
         ended = c.refund_of == payout.refund_of, c.state.in_(PASSED_ON), c.id != payout.id
         return self.loaded(select(self.table).where(*ended), connection) if payout.refund_of else ()
 
     def number(self, connection: Connection, refunds: Sequence[Any]) -> None:
-        """Give refunds of which nothing was sent the numbers of the next transfers of their payments.
+        """Number unsent refunds as the next transfers of their payments.
 
         :param refunds: their rows.
-        :raises IntegrityError: another process gives the same number to another refund of a payment.
+        :raises IntegrityError: another process gave the same number to another refund of a payment.
         """
         key = self.installation_key(connection)
         used = self._used_references(refunds, connection)
@@ -147,29 +147,29 @@ class Payouts(StateTable[PayoutMixin]):
     def next_references(self, refunds: Sequence[PayoutMixin]) -> dict[str, str]:
         """The service references of numbered refunds and of the next transfers of their payments.
 
-        :returns: the checkout id of the payment by each.
+        :returns: the checkout ids of the payments by service reference.
         """
-        of, used = dict[str, str](), self._used_references(refunds)
+        checkout_ids, used = dict[str, str](), self._used_references(refunds)
         for refund in refunds:
             checkout_id = str(refund.refund_of)
             following = next_transfers(self.installation_key(), refund.account, checkout_id, used, _NEXT)
-            of |= dict.fromkeys([refund.service_reference, *following], checkout_id)
-        return of
+            checkout_ids |= dict.fromkeys([refund.service_reference, *following], checkout_id)
+        return checkout_ids
 
     def renumber(self, connection: Connection, payout_id: int, reference: str) -> None:
-        """Give a refund a service reference of its payment, and its own to the unsent refund that had it."""
+        """Give a refund a service reference of its payment; the unsent refund that had it gets the refund's own one."""
         table = self.table
         own, other = select(table.c.service_reference).where(table.c.id == payout_id), table.c.service_reference
-        held = connection.execute(own).scalar_one()
-        if held == reference:
+        current = connection.execute(own).scalar_one()
+        if current == reference:
             return
-        # Each is unique at any moment.
-        for those, value in (
-            (table.c.id == payout_id, f"~{held}"),
-            (other == reference, held),
+        # The references must be unique after each statement.
+        for condition, value in (
+            (table.c.id == payout_id, f"~{current}"),
+            (other == reference, current),
             (table.c.id == payout_id, reference),
         ):
-            connection.execute(update(table).where(those).values(service_reference=value))
+            connection.execute(update(table).where(condition).values(service_reference=value))
 
     def is_stopped(self, payout: PayoutMixin) -> bool:
         """Whether it is a refund of a payment that was taken back."""
@@ -183,7 +183,7 @@ class Payouts(StateTable[PayoutMixin]):
         return arrived
 
     def sent_before(self, account: str, client_id: str | None, before: datetime) -> str | None:
-        """The service reference of the newest bank transfer that the service had by then; None when there is none."""
+        """The service reference of the newest bank transfer that the service had by then; None if there is none."""
         c = self.table.c
         sent = (
             select(c.service_reference)
@@ -196,7 +196,7 @@ class Payouts(StateTable[PayoutMixin]):
 
 
 def is_stopped(models: Models) -> ColumnElement[bool]:
-    """Whether a payout is a refund of a payment that was taken back: it would be paid on top of that."""
+    """The condition that a payout refunds a payment that was taken back, so that it would give the money back twice."""
     c, payments = models.payouts.c, models.checkouts.c
     return exists().where(payments.checkout_id == c.refund_of, payments.payment_completed_at.is_(None))
 
@@ -205,35 +205,35 @@ NOT_SENT = (
     *(PayoutState.CLAIMABLE, PayoutState.WAITING, PayoutState.POSTPONED),
     *(PayoutState.READY, PayoutState.RELEASED, PayoutState.FAILED),
 )
-"""In these states nothing is under way, and something may be sent."""
+"""In these states nothing is under way, but the payout may still be sent."""
 
 
 # Tries
 
 
 def installation_key(connection: Connection, services: Table) -> bytes:
-    """The key, which the first caller makes in its own transaction.
+    """The key of the installation, which the first caller creates in its own transaction.
 
     :param services: the table of `database.service_table`.
     """
     stored = select(services.c.words).filter_by(**_ROW)
-    found = connection.execute(stored).scalar_one_or_none()
-    if found is None:
-        made = insert_in(connection, services).values(**_ROW, words=secrets.token_hex(32), count=0)
-        connection.execute(made.on_conflict_do_nothing())
-        found = connection.execute(stored).scalar_one()
-    return bytes.fromhex(found)
+    key = connection.execute(stored).scalar_one_or_none()
+    if key is None:
+        inserting = insert_in(connection, services).values(**_ROW, words=secrets.token_hex(32), count=0)
+        connection.execute(inserting.on_conflict_do_nothing())
+        key = connection.execute(stored).scalar_one()
+    return bytes.fromhex(key)
 
 
 class Try(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One attempt to pay, which was sent, or may have been, under one service reference."""
+    """One attempt to pay, which was or may have been sent, under one service reference."""
 
     service_reference: str
     client_id: str | None = None
     """The client id of the keys that it was sent with."""
 
     paid_by: str | None = None
-    """The merchant account whose money was to pay."""
+    """The merchant account whose money was to pay it."""
 
     disbursement_id: str | None = None
     doubt: str | None = None
@@ -256,15 +256,15 @@ def references_of(payouts: Iterable[PayoutMixin]) -> set[str]:
 
 
 def tries_text(tries: tuple[Try, ...]) -> str | None:
-    """The text of which `tries_of` makes these tries again."""
+    """These tries as the text that `tries_of` reads."""
     return msgspec.json.encode(tries).decode() if tries else None
 
 
 def service_reference(key: bytes, account: str, reference: str, number: int) -> str:
-    """The service reference of a try, which people recognise the shop's reference in, and nobody can guess.
+    """The service reference of a try. It begins like the shop's reference, and cannot be guessed.
 
-    :param key: the installation's.
-    :param number: of the try, from 1.
+    :param key: the key of the installation.
+    :param number: the number of the try, from 1.
     """
     return f"{_readable(reference)}-{_digest(key, 'try', account, reference, str(number))}"
 
@@ -272,25 +272,25 @@ def service_reference(key: bytes, account: str, reference: str, number: int) -> 
 def transfer_reference(key: bytes, account: str, checkout_id: str, number: int) -> str:
     """The service reference of a transfer that pays a payment back.
 
-    A restored shop that asks for a refund again gives it the number that it had, whatever other refunds were asked for
-    and not sent.
+    A restored shop that requests a refund again gives it the same number, whatever other refunds were requested but not
+    sent.
 
-    :param number: of the payment's transfers, from 1.
+    :param number: the number among the payment's transfers, from 1.
     """
     digest = _digest(key, "transfer", account, checkout_id, str(number))
     return f"{_readable(checkout_id)}-{number}-{digest}"
 
 
-def next_transfers(key: bytes, account: str, checkout_id: str, known: Collection[str], most: int = 1) -> list[str]:
-    """The service references of a payment's next transfers: the first ones that are not known here."""
-    unknown: list[str] = []
+def next_transfers(key: bytes, account: str, checkout_id: str, used: Collection[str], most: int = 1) -> list[str]:
+    """The service references of a payment's next transfers: the first ones that are not used yet."""
+    following: list[str] = []
     for number in count(1):
-        if len(unknown) == most:
+        if len(following) == most:
             break
         reference = transfer_reference(key, account, checkout_id, number)
-        if reference not in known:
-            unknown.append(reference)
-    return unknown
+        if reference not in used:
+            following.append(reference)
+    return following
 
 
 def is_of_account(key: bytes, payout: Mapping[Any, Any]) -> bool:
@@ -302,7 +302,10 @@ def is_of_account(key: bytes, payout: Mapping[Any, Any]) -> bool:
         number = _TRANSFER.fullmatch(reference)
         return number is not None and bool(transfer_reference(key, *of_payment, int(number[1])) == reference)
     tries = range(1, len(tries_of(payout["earlier"])) + 3)
-    return any(service_reference(key, payout["account"], payout["reference"], one) == reference for one in tries)
+    return any(
+        service_reference(key, payout["account"], payout["reference"], number_of_try) == reference
+        for number_of_try in tries
+    )
 
 
 @lru_cache
@@ -313,7 +316,7 @@ def _readable(name: str) -> str:
 def refund_reference(key: bytes, checkout_id: str, number: int) -> str:
     """The reference of a checkout's refund.
 
-    :param number: of the checkout's refunds, from 1.
+    :param number: the number among the checkout's refunds, from 1.
     """
     return f"refund-{_digest(key, 'refund', checkout_id, str(number))}"
 

@@ -1,7 +1,7 @@
 """The limit of a payment's refunds.
 
-The sum of the refunds that were neither cancelled nor failed stands in the checkout's row. Each change of it locks the
-row first, so that any number of transactions at the same time add up to what arrived at most.
+The checkout's row holds the sum of the refunds that were neither cancelled nor failed. Each change of the sum locks the
+row first, so that concurrent transactions never refund more than arrived.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ class RefundablePayment(msgspec.Struct, frozen=True):
 
 
 def refundable(checkout: CheckoutMixin, *, new: bool = True) -> RefundablePayment:
-    """How much of a checkout's money can be refunded.
+    """The part of a checkout's money that can be refunded.
 
-    :param new: whether it is for a new refund; what an earlier one counts may change whatever was recorded since, also
-        when the payment was taken back.
+    :param new: whether it is for a new refund. The amount that an earlier refund counts may change at any time, even
+        after the payment was taken back.
     :raises NothingToRefund: no money arrived, or what arrived is not settled yet.
     """
     paid = _paid(checkout) or (None if new else checkout.taken_back)
@@ -49,7 +49,7 @@ def refundable(checkout: CheckoutMixin, *, new: bool = True) -> RefundablePaymen
 
 @dataclass(frozen=True, eq=False)
 class RefundLimits:
-    """Takes refunds from what arrived, inside the caller's transaction, and gives them back."""
+    """Changes the sum of a payment's refunds inside the caller's transaction."""
 
     models: Models
 
@@ -60,7 +60,7 @@ class RefundLimits:
         """
         c = self.models.checkouts.c
         if connection.dialect.name != "sqlite":
-            # All checkouts of the order, in their order: what is left of the order depends on each of them.
+            # Lock all checkouts of the order, sorted by id, because the order's excess depends on each of them.
             order_id = select(c.order_id).where(c.checkout_id == checkout_id).scalar_subquery()
             connection.execute(select(c.id).where(c.order_id == order_id).order_by(c.id).with_for_update())
         row = locked(connection, self.models.checkouts, checkout_id)
@@ -69,12 +69,13 @@ class RefundLimits:
     def take(
         self, connection: Connection, payment: RefundablePayment, amount: Decimal, *, beyond: bool = False
     ) -> None:
-        """Take a refund from what arrived.
+        """Add a refund to the sum of a payment's refunds.
 
         :param payment: as `lock` returned it in this transaction.
-        :param amount: negative for what a refund that was cancelled, or has failed, gives back.
-        :param beyond: whether the service has paid it already, so that refunds may count more than what arrived.
-        :raises RefundTooLarge: refunds would be more than what arrived.
+        :param amount: negative for a refund that was cancelled or has failed.
+        :param beyond: whether the service has paid it already, so that the refunds may count more than the amount that
+            arrived.
+        :raises RefundTooLarge: the refunds would be more than the amount that arrived.
         """
         checkout, left = payment.checkout, payment.left
         if amount > left.amount and not beyond:
@@ -86,7 +87,7 @@ class RefundLimits:
         elif checkout.payback == REFUNDED:
             values["payback"] = None
         connection.execute(update(self.models.checkouts).filter_by(id=checkout.id).values(values))
-        # Money that was taken back exceeds nothing; when it comes after all, its refunds are counted then.
+        # A payment that was taken back is no excess; if it arrives after all, its refunds are counted then.
         if (checkout.status == Status.PART or checkout.excess is not None) and checkout.taken_back is None:
             change_excess(connection, self.models.checkouts, checkout.order_id, amount)
 
@@ -96,8 +97,8 @@ def locked(connection: Connection, checkouts: Table, checkout_id: str) -> RowMap
 
     :raises UnknownCheckout: no such checkout is stored.
     """
-    # An update also where the database has row locks: a read would begin a transaction on SQLite that could not write
-    # any more once another process has written.
+    # Lock by an update on every database: a transaction on SQLite that begins with a read cannot write any more once
+    # another process has written.
     lock = update(checkouts).filter_by(checkout_id=checkout_id).values(revision=checkouts.c.revision)
     row = connection.execute(lock.returning(*checkouts.c)).mappings().one_or_none()
     if row is None:
@@ -106,7 +107,7 @@ def locked(connection: Connection, checkouts: Table, checkout_id: str) -> RowMap
 
 
 def left_of(checkout: CheckoutMixin) -> Amount | None:
-    """The part of a payment that refunds have not taken and can pay; None where nobody knows what was paid."""
+    """The part of a payment that refunds have not taken and can pay; None if the paid amount is not known."""
     paid = _paid(checkout)
     return None if paid is None else _left(checkout, paid)
 

@@ -1,4 +1,4 @@
-"""How far the payments of an order were paid back, as the customer may see it on the status page."""
+"""The progress of an order's refunds, as the customer may see it on the status page."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from flask_paycheckout.totals import EXACT, is_token
 
 
 class RefundProgress(IntEnum):
-    """How far a refund is."""
+    """The progress of a refund."""
 
     DONE = 0
     STARTED = 1
@@ -29,16 +29,16 @@ class RefundProgress(IntEnum):
 
 
 class OrderRefunds(msgspec.Struct, frozen=True):
-    """How far the payments of an order were paid back."""
+    """The progress of an order's refunds."""
 
     sums: Mapping[tuple[RefundProgress, str], Decimal] = {}
-    """The sums of the order's refunds by their progress and currency; what is done comes first."""
+    """The sums of the order's refunds by their progress and currency; finished refunds come first."""
 
     of_payment: bool | None = None
-    """Whether the payment that paid the order was paid back wholly; None where none of it was."""
+    """Whether the payment that paid the order was refunded completely; None if nothing of it was refunded."""
 
     of_rejected: Collection[str | None] = ()
-    """What became of the payments that were not accepted: `KEPT`, `REFUNDED`, or None, undecided."""
+    """The outcomes of the rejected payments: `KEPT`, `REFUNDED`, or None while undecided."""
 
 
 NO_REFUNDS = OrderRefunds()
@@ -46,7 +46,7 @@ _FAILED = frozenset({PayoutStatus.FAILED, PayoutStatus.UNKNOWN})
 
 
 def read_refunds(payouts: Payouts, checkouts: Checkouts, order_id: str) -> OrderRefunds:
-    """Read how far the payments of an order were paid back; two queries."""
+    """Read the progress of an order's refunds with two queries."""
     rejected, states = checkouts.rejected(order_id), payouts.refund_states(order_id)
     sums: dict[tuple[RefundProgress, str], Decimal] = defaultdict(Decimal)
     for state in states:
@@ -61,7 +61,7 @@ def read_refunds(payouts: Payouts, checkouts: Checkouts, order_id: str) -> Order
 
 
 def _progress(state: RefundState) -> RefundProgress:
-    # A payment in tokens cannot be followed further than that it was sent.
+    # A token payout cannot be followed after it was sent.
     last = PayoutStatus.SENT if is_token(state.currency) else PayoutStatus.COMPLETED
     if state.status in (last, PayoutStatus.COMPLETED):
         return RefundProgress.DONE

@@ -28,7 +28,7 @@ from flask_paycheckout.wiring import Wiring
 
 
 class UnseenRefund(Exception):
-    """There is a refund that the person had not seen, perhaps of the same form."""
+    """There is a refund that the person had not seen, perhaps from the same form."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,13 +55,13 @@ class Refunds:
         seen: str | None = None,
         now: datetime | None = None,
     ) -> PayoutMixin:
-        """Add a refund to `db.session`, and reject the payment if it is held. One by hand is completed at once.
+        """Add a refund to `db.session`, and reject the payment if it is held. A refund by hand is completed at once.
 
-        :param reference: the shop's own; the stored refund with it is returned if it has the same content.
+        :param reference: the shop's own reference; a stored refund with it is returned if it has the same content.
         :param replaces: the reference of a failed refund of this payment in whose place it is made.
         :param seen: the number of the checkout's refunds that the person saw.
         :param now: the time of the decision that it is a part of; None for a refund by itself.
-        :raises UnseenRefund: there are others by now.
+        :raises UnseenRefund: there are more refunds by now.
         """
         by, why = who_and_why(by, why)
         checkout_id = require_order_id(checkout_id, "checkout_id")
@@ -81,12 +81,12 @@ class Refunds:
             require_destination(to, sent.currency)
         # The checkout's row is locked by now, so nobody else can add a refund before the commit.
         earlier = self.payout_moves.payouts.of_checkout(checkout_id, connection)
-        if reference is not None and reference in {one.reference for one in earlier}:
+        if reference is not None and reference in {each.reference for each in earlier}:
             return self._same(transaction, reference, checkout_id, amount, to, send)
         if seen not in (None, str(len(earlier))):
             raise UnseenRefund
         self.limits.take(connection, payment, counted.amount)
-        # One time for all that it records, by which erasing finds its reason again.
+        # Use one time for all records of the refund, by which erasing finds the reason again.
         now = now or self.wiring.clock()
         self._reject_held(transaction, payment.checkout, by, why, now)
         replaced = _replaced(earlier, EXACT.subtract(left, counted.amount), replaces)
@@ -137,38 +137,40 @@ class Refunds:
         to: Destination | ByHand | None,
         send: tuple[Number, str] | None,
     ) -> PayoutMixin:
-        """The stored refund with this reference, which must have this content; the rest of a payment is any amount.
+        """The stored refund with this reference, which must have this content; without an amount, any amount matches.
 
         :raises PayoutConflict: it has other content, or belongs to another payment, or to a payout.
         """
-        known = self.payout_moves.payouts.require(reference, transaction.connection)
-        asked: dict[str, Any] = {"kind": PayoutKind.REFUND, "refund_of": checkout_id}
-        paid_in = known.counts_currency
+        refund = self.payout_moves.payouts.require(reference, transaction.connection)
+        columns: dict[str, Any] = {"kind": PayoutKind.REFUND, "refund_of": checkout_id}
+        paid_in = refund.counts_currency
         if paid_in is None:
-            return self.requests.same(transaction, reference, None, to, asked)
+            return self.requests.same(transaction, reference, None, to, columns)
         counted = None if amount is None else positive_amount(amount, paid_in)
         sent = None if send is None else _sum_to_send(send, paid_in)
         if sent is not None and counted is not None:
-            asked["counts"] = counted
-        asked["currency"] = paid_in if sent is None else sent.currency
-        return self.requests.same(transaction, reference, counted if sent is None else sent.amount, to, asked)
+            columns["counts"] = counted
+        columns["currency"] = paid_in if sent is None else sent.currency
+        return self.requests.same(transaction, reference, counted if sent is None else sent.amount, to, columns)
 
-    def _reject_held(self, transaction: ShopTransaction, held: CheckoutMixin, by: str, why: str, now: datetime) -> None:
+    def _reject_held(
+        self, transaction: ShopTransaction, checkout: CheckoutMixin, by: str, why: str, now: datetime
+    ) -> None:
         """Reject a held payment in the transaction of its refund, so that nobody can accept it any more."""
-        if held.status != Status.HELD:
+        if checkout.status != Status.HELD:
             return
-        move = rejection(held, Decision(False, by, why), now)
-        moved = self.moves.move_in(transaction.connection, transaction, held, move, now, leased=False)
+        move = rejection(checkout, Decision(False, by, why), now)
+        moved = self.moves.move_in(transaction.connection, transaction, checkout, move, now, leased=False)
         if moved is None:
-            raise RuntimeError(f"checkout {held.checkout_id!r} changed although its row is locked")
+            raise RuntimeError(f"checkout {checkout.checkout_id!r} changed although its row is locked")
 
 
 def _replaced(earlier: Sequence[PayoutMixin], left: Decimal, replaces: str | None) -> Sequence[PayoutMixin]:
     """The failed refunds of a payment whose money a new one counts, oldest first.
 
-    :param left: the part of the payment that no refund takes then.
-    :param replaces: the reference of one in whose place it is made.
-    :raises ValueError: that is no failed refund of this payment.
+    :param left: the part of the payment that no refund takes after the new one.
+    :param replaces: the reference of a failed refund in whose place the new one is made.
+    :raises ValueError: there is no such failed refund of this payment.
     """
     named = [refund for refund in earlier if refund.reference == replaces and refund.state == PayoutState.FAILED]
     if replaces is not None and not named:
@@ -178,7 +180,7 @@ def _replaced(earlier: Sequence[PayoutMixin], left: Decimal, replaces: str | Non
 
 
 def _sum_to_send(send: Any, paid_in: str) -> Amount:
-    """The sum that is sent in place of the currency that was paid."""
+    """The amount to send in another currency than the customer paid."""
     if not isinstance(send, (tuple, list)) or len(send) != 2:
         raise TypeError("send must be an amount and a currency, such as ('12.40', 'usdc-polygon')")
     amount, currency = send

@@ -24,7 +24,7 @@ from flask_paycheckout.text import first_line, visible
 from flask_paycheckout.wiring import Observed, Wiring
 
 if TYPE_CHECKING:
-    from flask_paycheckout.payouts.calls import Made
+    from flask_paycheckout.payouts.calls import Disbursement
 
 
 @dataclass(frozen=True)
@@ -60,14 +60,14 @@ class PayoutReport:
         return bool(self.sent or self.completed or self.failed or self.unknown)
 
     def __add__(self, later: PayoutReport) -> PayoutReport:
-        """The counts of this round and of a later one, whose `left` counts."""
+        """The sum of the counts of this round and a later one; `left` is the later one's."""
         ours = asdict(self)
         return PayoutReport(**{name: ours[name] + more for name, more in asdict(later).items()} | {"left": later.left})
 
 
-# Changes by other processes that storing a late answer is repeated for.
+# The number of retries to store a late answer after changes by other processes.
 _MAX_ROUNDS = 20
-# States in which a late answer is shown as the payout's problem.
+# Statuses in which a late answer is shown as the payout's problem.
 _UNDECIDED = (PayoutStatus.UNKNOWN, PayoutStatus.READY, PayoutStatus.FAILED)
 _COUNTED = (PayoutStatus.SENT, PayoutStatus.COMPLETED, PayoutStatus.FAILED, PayoutStatus.UNKNOWN)
 _MAX_PROBLEM = 600
@@ -77,8 +77,8 @@ _MAX_PROBLEM = 600
 class PayoutResults:
     """Stores the results of one round.
 
-    Each is one conditional statement on the row as it was claimed: who has lost the claim changes nothing. What cannot
-    be stored of one payout is noted on it, and never keeps the round from the next one.
+    Each result is one conditional statement on the row as it was claimed, so a process that lost its claim changes
+    nothing. A result that cannot be stored is noted on its payout, and does not stop the round.
     """
 
     wiring: Wiring
@@ -88,7 +88,7 @@ class PayoutResults:
     """Whether to end before the next call."""
 
     started: datetime
-    """The time when the round began; what is due by then is done in it."""
+    """The time when the round began; the round handles the payouts that were due by then."""
 
     delivery: Delivery = field(default_factory=Delivery, init=False)
     """The events delivered so far."""
@@ -116,24 +116,31 @@ class PayoutResults:
         if events:
             self.delivery += self.outbox.deliver(events)
 
-    # Results of sends and look-ups
+    # Results of sends and lookups
 
     def found(
-        self, payout: PayoutMixin, made: Made, evidence: PayoutEvidence, problem: str | None, **columns: Any
+        self,
+        payout: PayoutMixin,
+        disbursement: Disbursement,
+        evidence: PayoutEvidence,
+        problem: str | None,
+        **columns: Any,
     ) -> None:
-        """Store that the service has the payout, as its own record proves; also when the claim was lost meanwhile.
+        """Store that the service has the payout, as its record proves, even if the claim was lost meanwhile.
 
-        Where the move cannot be stored its columns are, so that it is stored later without asking again.
+        If the move cannot be stored, its columns are stored, so that a later round stores the move without another
+        lookup.
 
         :param problem: why the service's record may be another payout's; a person decides then.
-        :param columns: what names an earlier try that it is the record of, and that takes the place of the present one.
+        :param columns: the columns of the earlier try that the record belongs to, which takes the place of the present
+            try.
         """
-        known = evidence if problem is None else PayoutEvidence.DIFFERS
-        move, current = _of_record(made, known, problem, **columns), payout
-        # An earlier try is asked about again: under its reference there may be such an event already.
+        outcome = evidence if problem is None else PayoutEvidence.DIFFERS
+        move, current = _of_record(disbursement, outcome, problem, **columns), payout
+        # For an earlier try a later round asks again, because its reference may already have such an event.
         noted = move.values if problem is None and not columns else {}
         for _ in range(_MAX_ROUNDS):
-            # An unknown one is looked up while nobody has decided about it.
+            # An unknown payout is looked up until a person decides about it.
             same = current.changes == payout.changes and problem is None
             waits = current.service_reference == payout.service_reference and (
                 current.status == PayoutStatus.SENDING or (same and current.state == PayoutState.UNKNOWN)
@@ -146,7 +153,7 @@ class PayoutResults:
         """Store that the call certainly paid nothing; it is sent again later, under the same reference."""
         values: dict[str, Any] = {"due_at": try_again(payout.failures, self.wiring.clock(), retry_after)}
         if payout.doubt is None:
-            # Other keys may send it the next time, as these have certainly not.
+            # Other keys may send it the next time, because these keys certainly have not sent it.
             values |= dict.fromkeys(("client_id", "paid_by", "taken_at"))
         self.move(payout, PayoutMove(PayoutEvidence.NOT_CARRIED_OUT, values, problem))
 
@@ -155,7 +162,7 @@ class PayoutResults:
         self.move(payout, PayoutMove(PayoutEvidence.IN_DOUBT, problem=problem))
 
     def without_keys(self, payout: PayoutMixin, problem: str) -> None:
-        """Store that it cannot be looked up without the keys that sent it; it is once they are back."""
+        """Store that it cannot be looked up without the keys that sent it; the next lookup waits for them."""
         due = {"due_at": self.wiring.clock() + WITHOUT_KEYS}
         if payout.state == PayoutState.UNKNOWN:
             self.note(payout, None, **due)
@@ -163,12 +170,12 @@ class PayoutResults:
             self.move(payout, PayoutMove(PayoutEvidence.IN_DOUBT, due, problem))
 
     def missed(self, payout: PayoutMixin, began: datetime, ended: datetime) -> None:
-        """Store that a look-up with the keys that sent it did not find it.
+        """Store that a lookup with the keys that sent it did not find it.
 
-        The first one decides about a payout that no other call can have carried out: it has failed by its refusal, or
-        is sent alone, as its batch was refused. Of others the second one decides.
+        If no other call can have carried the payout out, the first lookup decides: a refused payout has failed, and a
+        payout of a refused batch is sent alone. Otherwise the second lookup decides.
 
-        :param began: when the look-up began, by the database's clock; `ended` likewise.
+        :param began: when the lookup began, by the database's clock; `ended` likewise.
         """
         now, first, refused = self.wiring.clock(), payout.missed_at, payout.state == PayoutState.REFUSED
         is_certain = payout.doubt is None and payout.state != PayoutState.LOST
@@ -178,33 +185,33 @@ class PayoutResults:
         elif not is_certain and first is not None and (left := first + SECOND_LOOK_UP - began) > timedelta(0):
             self.note(payout, None, due_at=now + left)
         elif refused and payout.doubt in (Doubt.LOST, Doubt.DENIED):
-            # The refusal may be about what the service has carried out and does not show yet.
+            # The service may have refused because it has carried the payout out already, but does not show it yet.
             self.in_doubt(payout, payout.problem)
         else:
             self.move(payout, PayoutMove(PayoutEvidence.MISSED, self._missed(payout), payout.problem))
 
     def _missed(self, payout: PayoutMixin) -> dict[str, Any]:
-        """The columns of a payout that look-ups have missed."""
+        """The columns of a payout that lookups have missed."""
         if payout.state == PayoutState.REFUSED:
-            # Of one that was never in doubt, nothing was ever sent.
+            # A refused payout that was never in doubt was never sent.
             return {} if payout.doubt else dict.fromkeys(("client_id", "paid_by"))
-        # In this round, if there is time.
+        # It is sent in this round, if there is time.
         return {"doubt": Doubt(payout.state), "due_at": self.started}
 
     def lost(self, batch: Sequence[PayoutMixin], evidence: PayoutEvidence, problem: str, **values: Any) -> None:
-        """Store that look-ups must find out about a call; it, or an earlier one, may have carried the payouts out.
+        """Store that lookups must find out about a call; it, or an earlier one, may have carried the payouts out.
 
-        :param evidence: that its answer was lost, or that the service refused it, or the batch.
+        :param evidence: the answer was lost, or the service refused the payout or the batch.
         :param values: further columns.
         """
         for payout in batch:
-            # One look-up in this round is for all of them, since it may list the transfers of months.
+            # One lookup in this round is for all of them, because it may list the transfers of months.
             self.move(payout, PayoutMove(evidence, {"due_at": self.started, **values}, problem))
 
     # Failures that move nothing
 
     def unread(self, payout: PayoutMixin, problem: str, **values: Any) -> None:
-        """Store that a look-up or read failed, which proves nothing; the next one comes later.
+        """Store that a lookup or read failed, which proves nothing, and plan the next one.
 
         :param values: further columns.
         """
@@ -214,34 +221,36 @@ class PayoutResults:
 
     # Results of reads
 
-    def ended(self, payout: PayoutMixin, made: Made, evidence: PayoutEvidence) -> None:
+    def ended(self, payout: PayoutMixin, disbursement: Disbursement, evidence: PayoutEvidence) -> None:
         """Store that the service reads completed or failed."""
         came_back = ", which it had completed" if payout.state == PayoutState.COMPLETED else ""
         problem = f"the service says that it failed{came_back}" if evidence is PayoutEvidence.FAILED else None
-        self.move(payout, _of_record(made, evidence, problem, doubt=None))
+        self.move(payout, _of_record(disbursement, evidence, problem, doubt=None))
 
-    def paid_after_all(self, payout: PayoutMixin, made: Made, problem: str | None, **values: Any) -> None:
+    def paid_after_all(
+        self, payout: PayoutMixin, disbursement: Disbursement, problem: str | None, **values: Any
+    ) -> None:
         """Store that the service pays a transfer that had failed.
 
-        :param problem: why a person looks at it, to be stored with further columns; None where it is sent again.
+        :param problem: why a person must look at it, to be stored with further columns; None moves it back to `sent`.
         """
         if problem is None:
-            self.move(payout, _of_record(made, PayoutEvidence.FOUND, None))
+            self.move(payout, _of_record(disbursement, PayoutEvidence.FOUND, None))
         elif problem == payout.problem:
             self.note(payout, None, **values)
         else:
-            now, told = self.wiring.clock(), (payout.reference, problem)
-            self.wiring.log.warning("late ends of payouts", "payout %s: %s", *told, extra=about_payout(payout))
+            now, values_of_log = self.wiring.clock(), (payout.reference, problem)
+            self.wiring.log.warning("late ends of payouts", "payout %s: %s", *values_of_log, extra=about_payout(payout))
             entry = line(now, Entry.NOT_APPLIED, problem=problem)
             self.note(payout, entry, **problem_columns(payout, problem, now) | values)
 
-    def pending(self, payout: PayoutMixin, made: Made) -> None:
+    def pending(self, payout: PayoutMixin, disbursement: Disbursement) -> None:
         """Plan the next read of a transfer that is pending."""
-        known = {"disbursement_id": made.disbursement_id, "reported_amount": None}
-        self.read(payout, due_at=next_read(payout.moved_at, self.wiring.clock()), **known)
+        columns = {"disbursement_id": disbursement.disbursement_id, "reported_amount": None}
+        self.read(payout, due_at=next_read(payout.moved_at, self.wiring.clock()), **columns)
 
     def read(self, payout: PayoutMixin, **values: Any) -> None:
-        """Store that a read succeeded and moves nothing; earlier problems are over."""
+        """Store that a read succeeded and moves nothing, and clear earlier problems."""
         self.note(payout, None, **problem_columns(payout, None, self.wiring.clock()) | values)
 
     # Storing
@@ -249,7 +258,7 @@ class PayoutResults:
     def move(self, payout: PayoutMixin, move: PayoutMove, **noted: Any) -> bool:
         """Store a move; False when the payout has changed meanwhile.
 
-        :param noted: columns to store also when the move cannot be.
+        :param noted: columns to store even if the move cannot be stored.
         """
         try:
             events = self.moves.move(payout, move, self.wiring.clock())
@@ -276,7 +285,7 @@ class PayoutResults:
             return False
 
     def _not_stored(self, payout: PayoutMixin, error: Exception) -> str:
-        """Log that something about a payout could not be stored; the reason for people."""
+        """Log that a result could not be stored, and return the reason for people."""
         self.failed_calls += 1
         reason = error.problem if isinstance(error, ReceiverFailed) else first_line(error)
         fields = about_payout(payout, heals=payout.failures > 0)
@@ -286,7 +295,7 @@ class PayoutResults:
         return visible(f"the service's answer could not be stored: {reason}")[:_MAX_PROBLEM]
 
     def _keep_as_history(self, payout: PayoutMixin, move: PayoutMove) -> bool:
-        """Keep an answer that moves nothing any more, in the history, and where a person who decides sees it.
+        """Keep an answer that came too late to move the payout, in the history and where a person who decides sees it.
 
         :returns: False when the payout has changed meanwhile.
         """
@@ -294,18 +303,20 @@ class PayoutResults:
         if payout.disbursement_id == disbursement_id:
             return True
         problem = f"an answer of the service came late: {move.evidence}, as {disbursement_id}"
-        told = payout.reference, payout.status, problem
-        self.wiring.log.warning("late answers about payouts", "payout %s is %s: %s", *told, extra=about_payout(payout))
-        # A person who has said since then that it was not sent may have been wrong.
+        values_of_log = payout.reference, payout.status, problem
+        self.wiring.log.warning(
+            "late answers about payouts", "payout %s is %s: %s", *values_of_log, extra=about_payout(payout)
+        )
+        # A person may have said meanwhile, by mistake, that it was not sent.
         undecided = payout.status in _UNDECIDED
         values = problem_columns(payout, problem, now) | {"doubt": Doubt.LOST} if undecided else {}
-        return self.note(payout, line(now, Entry.NOT_APPLIED, **move.told), **values)
+        return self.note(payout, line(now, Entry.NOT_APPLIED, **move.history_facts), **values)
 
 
-def _of_record(made: Made, evidence: PayoutEvidence, problem: str | None, **columns: Any) -> PayoutMove:
+def _of_record(disbursement: Disbursement, evidence: PayoutEvidence, problem: str | None, **columns: Any) -> PayoutMove:
     """The move of a payout by the service's record of it."""
-    amount = if_sent(made, "fee_amount")
+    amount = if_sent(disbursement, "fee_amount")
     fee = "" if amount is None else f"{amount:f}"
-    # A longer one cannot be stored, and its money was sent all the same.
-    known = {"fee": fee} if 0 < len(fee) <= MAX_NUMBER else {}
-    return PayoutMove(evidence, columns | {"disbursement_id": made.disbursement_id, **known}, problem)
+    # A longer fee cannot be stored, but the money was sent all the same.
+    fee_column = {"fee": fee} if 0 < len(fee) <= MAX_NUMBER else {}
+    return PayoutMove(evidence, columns | {"disbursement_id": disbursement.disbursement_id, **fee_column}, problem)

@@ -1,4 +1,4 @@
-"""Sending: claimed and committed before the call, and each result stored by the evidence that it is."""
+"""Sending: payouts are claimed and committed before the call, and each result is stored as evidence."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from flask_paycheckout.config.accounts import AccessToken
 from flask_paycheckout.events.events import Delivery
 from flask_paycheckout.events.outbox import Outbox
 from flask_paycheckout.payouts.calls import (
-    Made,
+    Disbursement,
     PayoutCalls,
     difference,
     error_text,
@@ -43,7 +43,7 @@ _SENDS = "sends of payouts"
 # Errors of the client when it cannot build a call, so that nothing was sent.
 _NOT_BUILT = (TypeError, ValueError, ArithmeticError)
 _PAUSE = timedelta(seconds=5), timedelta(minutes=10)
-# So a call that fails takes less than a tenth of the time.
+# The least length of a pause in times of the failed call, so that such calls take less than a tenth of the time.
 _TIMES_THE_CALL = 10
 _PAYER_CANNOT = "the account that may have paid it already has no access token of its own now; give it one again"
 
@@ -52,10 +52,10 @@ _PAYER_CANNOT = "the account that may have paid it already has no access token o
 class Pauses:
     """The accounts with which nothing is sent for a while.
 
-    That is 5 s after a failure, doubled each time, 10 min at most; and ten times as long as the failed call took. Each
-    lost answer about a token leaves a payout that only a person can decide, so an outage must not cost one in every
-    round. An account whose service hangs must not take the time of the others either. Pauses are kept by each process,
-    and end with the first call that is answered.
+    A pause lasts 5 s, doubled with each failure, and at least ten times as long as the failed call took, but 10 min at
+    most. Each lost answer about a token leaves a payout that only a person can decide, so an outage must not cost one
+    in every round. An account whose calls hang must not take the time of the others either. Pauses are kept by each
+    process, and end with the first call that is answered.
     """
 
     clock: Clock
@@ -104,21 +104,21 @@ class PayoutSender:
         *,
         at_once: bool = True,
     ) -> tuple[PayoutReport, Delivery]:
-        """Run a round over all that is due at its beginning; returns its counts, and how many events were delivered.
+        """Run a round over all payouts that are due at its beginning; returns its counts and its deliveries of events.
 
-        :param access_token: used in place of the setting. Without either nothing is sent; look-ups and reads go on.
+        :param access_token: used in place of the setting. Without either nothing is sent; lookups and reads go on.
         :param stopped: whether to end before the next call.
         :param at_once: whether to send also for accounts whose last sends failed; reconcile pauses instead.
         :raises ValueError: the access token cannot stand in a header.
         """
         if isinstance(access_token, str):
-            # Before anything is claimed.
+            # Check the token before anything is claimed.
             self.calls.accounts.authorized(access_token)
         results = PayoutResults(self.wiring, self.moves, self.outbox, stopped, self.wiring.clock())
         due = self.due.backlog(results.started)
         results.left = due.ready
         token = self._setting if access_token is None else access_token
-        # The steps before may make some ready.
+        # Earlier steps may make payouts ready.
         may_send = due.sent or due.postponed or due.looked_up
         steps: dict[Callable[[PayoutResults], None], bool] = {
             self._let_time_pass: due.lapsed or due.postponed,
@@ -135,7 +135,7 @@ class PayoutSender:
         """Cancel payouts that nobody claimed in time, and make those ready that waited for the next day."""
         for payout in self.due.overdue(results.started):
             unclaimed = payout.status == PayoutStatus.CLAIMABLE
-            # One that the next day has no room for either has waited since the first.
+            # A payout that does not fit into the next day either has waited since the first day.
             since = {"problem_since": payout.problem_since}
             results.move(payout, PayoutMove(PayoutEvidence.EXPIRED if unclaimed else PayoutEvidence.NEXT_DAY, since))
 
@@ -143,7 +143,7 @@ class PayoutSender:
         results.left = self.due.backlog(results.started).ready
 
     def _take_steps(self, results: PayoutResults, *steps: Callable[[PayoutResults], None]) -> None:
-        """Take the steps of a round; one that fails must not keep the round from the next one."""
+        """Take the steps of a round; a failed step must not prevent the next one."""
         try:
             for step in steps:
                 try:
@@ -164,31 +164,31 @@ class PayoutSender:
 
     @property
     def _setting(self) -> AccessToken | None:
-        """The access token of the settings; a function is called in a context of its own, as threads have none."""
-        given = self.wiring.settings.access_token
-        if not callable(given):
-            return given
+        """The access token of the settings; a function is called in its own app context, because threads have none."""
+        token = self.wiring.settings.access_token
+        if not callable(token):
+            return token
 
         def ask() -> str:
             with self.wiring.sessions.own():
-                return given()
+                return token()
 
         return ask
 
     # Sends
 
     def _send_ready(self, access_token: AccessToken | None, at_once: bool, results: PayoutResults) -> None:
-        """Send all that is ready, one batch after the other; nothing from a copy of the shop.
+        """Send all ready payouts, one batch after the other; nothing from a copy of the shop.
 
-        The sends that an account pays end at the first call that the service does not answer, or refuses altogether.
+        Sending for an account that pays ends at the first call that the service does not answer, or refuses altogether.
 
-        :param access_token: for accounts without one of their own; asked for before each call if it is a function.
+        :param access_token: for accounts without one of their own; a function is called before each send.
         """
         if not self.installation.is_here():
             return
         due_by, away = self.wiring.clock(), set() if at_once else self._pauses.accounts()
         waiting, locked = set[str](), set[int]()
-        # What the service refused together is sent alone, once one look-up for all of it has found nothing.
+        # Payouts of a refused batch are sent alone, once one lookup for all of them has found nothing.
         for _ in range(2):
             while not results.stopped() and (first := self.due.next_ready(due_by, waiting, away, locked)) is not None:
                 paying = self._paying(first, access_token, away, results)
@@ -201,7 +201,7 @@ class PayoutSender:
                 payer, client = paying
                 taken = self.due.take(first, due_by, paid_by=payer, client_id=client.client_id)
                 if not taken:
-                    # Another transaction holds it, and may do so for long.
+                    # Another transaction has locked it, perhaps for long.
                     locked.add(first.id)
                     continue
                 began = time.monotonic()
@@ -216,9 +216,9 @@ class PayoutSender:
             self.following.look_up_due(results)
 
     def _paying(
-        self, first: Row[Any], given: AccessToken | None, away: Collection[str], results: PayoutResults
+        self, first: Row[Any], access_token: AccessToken | None, away: Collection[str], results: PayoutResults
     ) -> tuple[str, PaymentsClient] | None:
-        """The account that pays and its client with its access token; None without one, and nothing is claimed.
+        """The account that pays and its client with its access token; None if it cannot pay now.
 
         :param first: the row of the payout.
         :param away: accounts that send nothing now.
@@ -226,7 +226,7 @@ class PayoutSender:
         payer, accounts = first.account, self.calls.accounts
         try:
             payer = accounts.payer_of(payer) if first.paid_by is None else first.paid_by
-            client = None if payer in away else accounts.paying(payer, given)
+            client = None if payer in away else accounts.paying(payer, access_token)
             if client is not None:
                 return payer, client
             if payer not in away and first.paid_by is not None and first.problem != _PAYER_CANNOT:
@@ -237,7 +237,7 @@ class PayoutSender:
             problem = error_text(error)
             self.record.on_outcome(PAYOUT, payer, error, problem)
         except Exception as error:
-            # Without its message, which the shop's own function may have made of the token.
+            # Log no message: the shop's function may have put the token in it.
             problem = f"no access token: the function that gives it raised {type(error).__name__}"
             self.record.on_failure(PAYOUT + KEYS, problem, payer)
         self.wiring.log.warning(_SENDS, "payouts are not sent: %s", problem, extra=about(account=payer))
@@ -248,27 +248,27 @@ class PayoutSender:
         """Send claimed payouts in one call; False when further calls would fail as well."""
         destinations = {payout.id: to for payout in taken if (to := self._destination(client, payout, results))}
         readable = [payout for payout in taken if payout.id in destinations]
-        asked = self.following.ask_before(readable, results)
-        # Right before the call: a sender that slept past its claim sends nothing.
-        batch = self.due.renew(asked)
+        sendable = self.following.ask_before(readable, results)
+        # Renew the claims right before the call: a process that was suspended past its claim sends nothing.
+        batch = self.due.renew(sendable)
         if not batch:
             return True
         try:
-            made = self.calls.send(client, [(payout, destinations[payout.id]) for payout in batch])
+            disbursements = self.calls.send(client, [(payout, destinations[payout.id]) for payout in batch])
         except Exception as error:
             results.failed_calls += 1
             if isinstance(error, _NOT_BUILT) and len(batch) > 1:
-                # One of them is the reason.
+                # One of the payouts is the reason; find out by sending each alone.
                 answered = [self._send(client, [payout], results) for payout in batch]
                 return all(answered)
             return self._failed(batch, error, results)
-        self._answered(batch, destinations, made, results)
+        self._answered(batch, destinations, disbursements, results)
         return True
 
     def _destination(self, client: PaymentsClient, payout: PayoutMixin, results: PayoutResults) -> Destination | None:
-        """A payout's destination; None where that, or who sent it before, is not known any more.
+        """A payout's destination; None if it, or the keys that sent the payout before, are not known any more.
 
-        Such a payout goes back, and does not stop the others.
+        The result is stored, and such a payout does not stop the others.
         """
         if payout.client_id != client.client_id:
             # Other keys may belong to another account of the service, which does not know what was sent before.
@@ -287,16 +287,16 @@ class PayoutSender:
         self,
         batch: Sequence[PayoutMixin],
         destinations: Mapping[int, Destination],
-        made: Sequence[Made],
+        disbursements: Sequence[Disbursement],
         results: PayoutResults,
     ) -> None:
         """Store the service's answer, and look up the payouts that it does not name."""
-        named = defaultdict(list)
-        for answer in made:
-            named[answer.reference].append(answer)
+        by_reference = defaultdict(list)
+        for answer in disbursements:
+            by_reference[answer.reference].append(answer)
         unnamed = []
         for payout in batch:
-            answers = named[payout.service_reference]
+            answers = by_reference[payout.service_reference]
             if not answers:
                 unnamed.append(payout)
                 continue
@@ -318,13 +318,13 @@ class PayoutSender:
             results.not_carried_out(batch[0], problem)
             return True
         fields = about(account=batch[0].account) if several else about_payout(batch[0])
-        told = "%d payouts were not sent, or not for certain: %s", len(batch), problem
-        self.wiring.log.warning(_SENDS, *told, extra=fields, error=error)
+        values = "%d payouts were not sent, or not for certain: %s", len(batch), problem
+        self.wiring.log.warning(_SENDS, *values, extra=fields, error=error)
         if not isinstance(error, PaymentsError) or error.carried_out == "unknown":
             results.lost(batch, PayoutEvidence.ANSWER_LOST, problem)
             return False
         if is_refusal(error):
-            # One that is bad must not stop the others.
+            # One bad payout must not stop the others.
             evidence = PayoutEvidence.BATCH_REFUSED if several else PayoutEvidence.REFUSED
             taken = {"doubt": Doubt.LOST} if not several and says_taken(error) else {}
             results.lost(batch, evidence, problem, **taken)

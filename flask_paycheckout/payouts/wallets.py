@@ -1,6 +1,6 @@
-"""Addresses of wallets: their form by the network of a token, and the check against typing errors that they contain.
+"""Addresses of wallets: their form by the network of a token, and the checksum that they contain.
 
-A network that is not listed is checked by the service alone.
+Addresses of a network that is not listed are checked by the service alone.
 """
 
 from __future__ import annotations
@@ -17,25 +17,25 @@ _COPY = "Copy it again from the wallet"
 
 
 def require_address(address: str, token: str) -> None:
-    """Refuse an address that is none of the token's network, or in which a character is wrong.
+    """Refuse an address that does not belong to the token's network, or whose checksum is wrong.
 
     :raises ValueError: gives the address, the fault and the remedy.
     """
     form, described = _form(token)
     if form is None:
         return
-    shown = f"address {address[:80]!r}"
+    subject = f"address {address[:80]!r}"
     if not form.fullmatch(address):
-        raise ValueError(f"{shown} is no wallet of {token}: it {described} there. {_COPY}")
+        raise ValueError(f"{subject} is no wallet of {token}: it {described} there. {_COPY}")
     if shows_errors(address, token) and not _is_right(address):
-        raise ValueError(f"{shown} has a wrong character: its check does not fit. {_COPY}")
+        raise ValueError(f"{subject} has a wrong character: its check does not fit. {_COPY}")
 
 
 def shows_errors(address: str, token: str) -> bool:
-    """Whether a wrong character of an address can be noticed; digits whose letters have one case do not tell."""
+    """Whether an address contains a checksum; an EVM address whose letters have one case does not."""
     form, _ = _form(token)
     if form is _EVM:
-        # EIP-55: the case of each letter is made of the digits.
+        # EIP-55: the case of the letters is a checksum of the digits.
         return address[2:] not in (address[2:].lower(), address[2:].upper())
     return form is _STELLAR
 
@@ -61,11 +61,11 @@ def _is_right(address: str) -> bool:
     return binascii.crc_hqx(content[:-2], 0).to_bytes(2, "little") == content[-2:]
 
 
-# Keccak-256, of which the letters of an EVM wallet's address are made. `hashlib` has SHA3-256 only, which differs in
-# its padding, and packages that have both weigh ten megabytes.
+# Keccak-256, which gives the case of the letters in an EVM wallet's address. `hashlib` has SHA3-256 only, whose padding
+# differs, and packages that have both weigh ten megabytes.
 
 _WORD = (1 << 64) - 1
-# The bytes that a round takes in, and the 64-bit words of the digest.
+# The number of bytes per block, and of 64-bit words in the digest.
 _RATE, _DIGEST = 136, 4
 _ROUNDS = 24
 
@@ -73,7 +73,7 @@ _ROUNDS = 24
 def keccak_256(message: bytes, padding: int = 0x01) -> bytes:
     """The digest of a message.
 
-    :param padding: the first byte behind the message: 0x01 for Keccak-256, 0x06 for SHA3-256.
+    :param padding: the first byte after the message: 0x01 for Keccak-256, 0x06 for SHA3-256.
     """
     filled = bytearray(message + bytes([padding]))
     filled += bytes(-len(filled) % _RATE)

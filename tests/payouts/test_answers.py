@@ -13,12 +13,12 @@ from flask_paycheckout import PayoutReport, ToWallet, payout_sent
 from flask_paycheckout.client import FiatBank, FiatRecipient
 from flask_paycheckout.client.hidden import AccountNumber
 from flask_paycheckout.client.records import GIVEN
-from flask_paycheckout.payouts.calls import Made
+from flask_paycheckout.payouts.calls import Disbursement
 from tests.payouts.paying import ADA, BANK, FIAT, WALLET, Payer
 from tests.payouts.shop import TOKEN
 
 STELLAR = ToWallet("GA5ZSEJYB37JRC5AVCIA5MOP4RHTM335X2KGX3IHOJAPP5RE34K4KZVN")
-Answer = Callable[[Sequence[Made]], Sequence[Made]]
+Answer = Callable[[Sequence[Disbursement]], Sequence[Disbursement]]
 
 
 def answers(payer: Payer, monkeypatch: pytest.MonkeyPatch, change: Answer) -> None:
@@ -96,7 +96,7 @@ def test_what_a_person_says_was_not_sent_is_not_taken_for_sent_when_its_next_sen
 def test_an_error_that_nobody_expects_is_a_lost_answer_and_shows_no_words(
     payer: Payer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def breaks(made: Sequence[Made]) -> Sequence[Made]:
+    def breaks(made: Sequence[Disbursement]) -> Sequence[Disbursement]:
         raise LookupError("canary")
 
     payer.owes("bank")
