@@ -26,8 +26,9 @@ MONEY_TO_PAY_BACK = (
 )
 """The SQL condition for money that paid no order and was neither refunded nor recorded as kept.
 
-Written as text, because a database uses a partial index only for exactly the same condition; as a single term, because
-SQLite would read all rows without a paid order along the unique column, which it takes for a single one.
+It is text, because a database uses a partial index only for exactly the same condition. It is a single term, because
+SQLite would otherwise read all rows without a paid order by the unique column's index, which it expects to find one
+row.
 """
 
 
@@ -54,7 +55,7 @@ class TotalMixin:
 
     @property
     def total(self) -> Total:
-        """The total that is asked for; of a checkout, as it was before the redirect to the payment page."""
+        """The requested total; for a checkout, the total before the redirect to the payment page."""
         amount = Decimal(self.total_amount)
         if self.total_kind == "pay":
             other, parts = self.total_other_currency, bool(self.total_parts)
@@ -69,14 +70,14 @@ class CheckoutMixin(TotalMixin, PaymentTable):
 
     @declared_attr.directive
     def __table_args__(cls) -> tuple[Any, ...]:  # noqa: N805 - it is a class
-        # The first serves counts by state, held payments and the newest payments.
+        # The first index is for counts by state, held payments and the newest payments.
         arrived, reads = "payment_completed_at IS NOT NULL", "next_read_at IS NOT NULL"
         return (
             Index("ix_paycheckout_checkout_state", "status", "moved_at", "id"),
             # For figures, and for audits of checkouts without money.
             Index("ix_paycheckout_checkout_made", "created_at", "id"),
-            # For the reads that are due, of all merchant accounts or of one: only rows that wait for one, so that a
-            # decided checkout is in neither.
+            # For due reads, of all merchant accounts or of one. These indexes contain only rows that wait for a read,
+            # so a decided checkout is in neither.
             partial_index("ix_paycheckout_checkout_next_read_at", "next_read_at", where=reads),
             partial_index("ix_paycheckout_checkout_account", "account", "next_read_at", where=reads),
             # For the report and the owner's lists of one account.
@@ -103,28 +104,28 @@ class CheckoutMixin(TotalMixin, PaymentTable):
     """The shop's own id."""
 
     account: Mapped[str] = mapped_column(String(MAX_ID))
-    """The name of the merchant account that it was made with; empty for the one of the settings."""
+    """The name of the merchant account that created it; empty for the account of the settings."""
 
     client_id: Mapped[str | None] = mapped_column(String(MAX_ID))
-    """The service's client id that made it; None when the account's own signer needs none."""
+    """The client id that created it at the service; None when the account's own signer needs none."""
 
     current_order_id: Mapped[str | None] = mapped_column(String(MAX_ID), unique=True)
-    """The order id while this is the order's newest checkout, else NULL."""
+    """The order id while this is the order's newest checkout, otherwise NULL."""
 
     paid_order_id: Mapped[str | None] = mapped_column(String(MAX_ID), unique=True)
-    """The order id when this checkout paid the order, else NULL."""
+    """The order id if this checkout paid the order, otherwise NULL."""
 
     status: Mapped[str] = mapped_column(String(16))
     """The state: `created`, `pending`, `part`, `paid`, `held`, `rejected` or `abandoned`."""
 
     reason: Mapped[str | None] = mapped_column(String(32))
-    """The reason why it is held or abandoned, or `excess`; else None."""
+    """The reason why it is held or abandoned, or `excess`; otherwise None."""
 
     url: Mapped[str] = mapped_column(Text)
     """The URL of the payment page, as the service returned it."""
 
     due_amount: Mapped[str | None] = mapped_column(String(64))
-    """The amount that this checkout asked for: exact text, NULL where that is the whole total."""
+    """The amount that this checkout requested, as exact text; NULL if it is the whole total."""
 
     created_at: Mapped[datetime] = mapped_column(MOMENT)
     """The time of creation; an aware UTC datetime, like every other time here."""
@@ -135,7 +136,7 @@ class CheckoutMixin(TotalMixin, PaymentTable):
     next_read_at: Mapped[datetime | None] = mapped_column(MOMENT)
     """The time of reconcile's next read of the deposit; None when only a webhook causes another one.
 
-    Of a part, while its order is not paid, the time of the next look at what the order costs.
+    For a part whose order is not paid, the time when the shop is asked again for the order's total.
     """
 
     remind_at: Mapped[datetime | None] = mapped_column(MOMENT)
@@ -146,7 +147,7 @@ class CheckoutMixin(TotalMixin, PaymentTable):
     """The time of the last read that a webhook caused."""
 
     webhook_due_at: Mapped[datetime | None] = mapped_column(MOMENT)
-    """The time of the read that a webhook within the cool-down asked for; NULL once the deposit was read."""
+    """The time of the read that a webhook within the cool-down requested; NULL once the deposit was read."""
 
     deposit_status: Mapped[str | None] = mapped_column(String(64))
     """The deposit's status in its last read; None while no deposit was seen."""
@@ -161,7 +162,7 @@ class CheckoutMixin(TotalMixin, PaymentTable):
     """The time of the first read that was answered with `Deposit not found`; NULL before."""
 
     failed_reads: Mapped[int] = mapped_column(Integer)
-    """The number of failures in a row to read the deposit, or to apply the result."""
+    """The number of consecutive failures to read the deposit, or to apply the result."""
 
     problem: Mapped[str | None] = mapped_column(Text)
     """The error of the last read, or of applying its result; None when both succeeded."""
@@ -176,7 +177,7 @@ class CheckoutMixin(TotalMixin, PaymentTable):
     """The cause of the read that found the payment: webhook, status page, reconcile or settle."""
 
     payment_paid_amount: Mapped[str | None] = mapped_column(String(255))
-    """The first of the columns with the completed deposit's money: exact text, NULL where the deposit has no value."""
+    """The first of the columns with the completed deposit's money: exact text, NULL if the deposit has no value."""
 
     payment_paid_currency: Mapped[str | None] = mapped_column(String(255))
     payment_received_amount: Mapped[str | None] = mapped_column(String(255))
@@ -195,7 +196,7 @@ class CheckoutMixin(TotalMixin, PaymentTable):
     """The time when the deposit was first read as completed; NULL until then, and once it is not completed any more."""
 
     payback: Mapped[str | None] = mapped_column(String(16))
-    """`kept` for money that paid no order, or came too much, and that a person keeps; None until that is recorded.
+    """`kept` if a person keeps an excess, or money that paid no order; None until that is recorded.
 
     `refunded` while refunds that are neither cancelled nor failed cover all that arrived; None again once one of them
     has failed or was cancelled. Or `ANOTHER_AMOUNT`.
@@ -205,9 +206,9 @@ class CheckoutMixin(TotalMixin, PaymentTable):
     """The sum of its refunds that are neither cancelled nor failed: exact text, NULL while there is none."""
 
     excess: Mapped[str | None] = mapped_column(String(255))
-    """The amount by which the parts of an order, less refunds, exceed its total; stored with the one that paid it.
+    """The amount by which the parts of an order, less refunds, exceed its total; stored with the part that paid it.
 
-    Exact text, negative where refunds left less; NULL for all other checkouts.
+    Exact text, negative if refunds left less than the total; NULL for all other checkouts.
     """
 
     history: Mapped[str] = mapped_column(Text)
@@ -218,7 +219,7 @@ class CheckoutMixin(TotalMixin, PaymentTable):
 
     @property
     def due(self) -> Total:
-        """The amount that this checkout asked for: the total, or a part of it."""
+        """The amount that this checkout requested: the total, or a part of it."""
         if self.total_kind != "pay":
             return self.total
         return Pay(self.due_amount or self.total_amount, self.total_currency, receive_in=self.total_other_currency)
@@ -235,12 +236,12 @@ class CheckoutMixin(TotalMixin, PaymentTable):
 
     @property
     def came_otherwise(self) -> bool:
-        """Whether it paid its order, was taken back, and another amount came, with which nobody has dealt yet."""
+        """Whether its order's payment was taken back and another amount has arrived, which nobody has handled yet."""
         return self.payback == ANOTHER_AMOUNT
 
     @property
     def taken_back(self) -> Amount | None:
-        """The amount that had arrived, and that the service no longer reports as paid; else None."""
+        """The amount that had arrived, and that the service no longer reports as paid; otherwise None."""
         if self.payment_completed_at is not None:
             return None
         return amount_of(self.payment_paid_amount, self.payment_paid_currency)
@@ -267,9 +268,9 @@ def total_columns(total: Total) -> dict[str, str | bool | None]:
 def problem_columns(
     checkout: CheckoutMixin, problem: str | None, now: datetime, failures: int = 0
 ) -> dict[str, str | datetime | int | None]:
-    """The columns for the problem of a checkout's last read; they clear an earlier one where `problem` is None.
+    """The columns for the problem of a checkout's last read; they clear an earlier one if `problem` is None.
 
-    :param failures: how often in a row that has failed.
+    :param failures: the number of consecutive failures.
     """
     since = problem and (checkout.problem_since or now)
     return {"problem": problem, "problem_since": since, "failed_reads": failures}

@@ -53,7 +53,7 @@ def accepting(reason: str | None, *, order_is_paid: bool) -> str:
 
 
 HOW_TO_ACCEPT = {"accept": (False, False), "part": (True, False), "excess": (False, True)}
-"""The ways to accept a held payment, by what forms call them: whether `as_part`, and whether with `refund_excess`."""
+"""The ways to accept a held payment, by their names in forms: the values of `as_part` and `refund_excess`."""
 
 # One decision needs one round; the others are for races lost against other processes.
 _MAX_ROUNDS = 8
@@ -77,7 +77,7 @@ class Resolutions:
         """Record a person's decision on a held payment, with name and reason.
 
         :param as_part: accept it as a part of what is left to pay.
-        :param refund_excess: accept it, and refund what came too much.
+        :param refund_excess: accept it, and refund the excess.
         :raises UnknownCheckout: no such checkout is stored.
         :raises TransitionRefused: the checkout is not held, or cannot be accepted like this.
         :raises ReceiverFailed: an atomic receiver raised; nothing was recorded.
@@ -105,7 +105,7 @@ class Resolutions:
         raise TransitionRefused(checkout_id, checkout.status, evidence)
 
     def choices(self, checkout: CheckoutMixin) -> dict[str, Move]:
-        """The ways of `HOW_TO_ACCEPT` in which a held payment can be accepted now, each with the move that it is."""
+        """The ways of `HOW_TO_ACCEPT` in which a held payment can be accepted now, each with its move."""
         choices, now = dict[str, Move](), self.wiring.clock()
         total, payments = (
             self.totals.answers.total_now(checkout.order_id),
@@ -120,13 +120,13 @@ class Resolutions:
 
     def _accept(self, checkout: CheckoutMixin, decision: Decision, now: datetime) -> Moved | None:
         def decide(transaction: ShopTransaction, payments: Callable[[], OrderPayments]) -> Move:
-            # Also for the lock that it takes: the shop's order is locked before our checkouts, as in settlement. In the
-            # other order the two could deadlock.
+            # This also locks the shop's order before our checkouts, as settlement does. In the opposite order the two
+            # could deadlock.
             total = self.totals.total(transaction, checkout)
             return self._accepted(checkout, decision, now, total, payments())
 
         def decide_alone(transaction: ShopTransaction, payments: Callable[[], OrderPayments]) -> Move:
-            return self._accepted(checkout, decision, now, None, payments(), known=False)
+            return self._accepted(checkout, decision, now, None, payments(), total_known=False)
 
         with suppress(OrderTotalFailed):
             return self.moves.move(checkout, decide, now)
@@ -140,13 +140,13 @@ class Resolutions:
         total: Total | Free | None,
         payments: OrderPayments,
         *,
-        known: bool = True,
+        total_known: bool = True,
     ) -> Move:
-        """The move of an accepted payment: it pays its order, or is a part of that.
+        """The move of an accepted payment, which pays its order or a part of it.
 
-        :param total: what the order costs now; None where the shop wants no payment any more, so that the snapshot
-            counts.
-        :param known: whether the shop could say that.
+        :param total: the order's present total; None if the shop wants no payment any more, so that the checkout's
+            total counts.
+        :param total_known: whether the shop could give the total.
         """
         as_part, refund_excess = decision.as_part, decision.refund_excess
         plan = partial(_acceptance, checkout, decision, now, pays=not payments.is_paid)
@@ -156,8 +156,8 @@ class Resolutions:
         in_parts = as_part or payments.newest_part or is_in_parts(total) or is_in_parts(checkout.total)
         if not (in_parts or refund_excess):
             return plan(Evidence.ACCEPTED)
-        if not known:
-            # By an old total too much would be refunded, or too little asked for.
+        if not total_known:
+            # An old total could refund too much, or request too little.
             raise refusal("order_total could not say what the order costs now: decide again once it can")
         basis = total if isinstance(total, Pay) else checkout.total
         arrived = arrived_of(checkout.payment, "pay")
@@ -186,17 +186,19 @@ class Resolutions:
 
 
 def _acceptance(
-    held: CheckoutMixin, decision: Decision, now: datetime, evidence: Evidence, *, pays: bool, **more: Any
+    checkout: CheckoutMixin, decision: Decision, now: datetime, evidence: Evidence, *, pays: bool, **more: Any
 ) -> Move:
-    to = TRANSITIONS[held.status, evidence]
-    # Of a part, the time of the next look at what its order costs.
+    to = TRANSITIONS[checkout.status, evidence]
+    # For a part, the time when the shop is asked again for the order's total.
     values = {"next_read_at": now}
-    return accept(decision, held, to, _entry(decision, now, evidence), values, pays=pays and to is Status.PAID, **more)
+    return accept(
+        decision, checkout, to, _entry(decision, now, evidence), values, pays=pays and to is Status.PAID, **more
+    )
 
 
-def rejection(held: CheckoutMixin, decision: Decision, now: datetime) -> Move:
+def rejection(checkout: CheckoutMixin, decision: Decision, now: datetime) -> Move:
     """The move of a held payment that a person rejects."""
-    return reject(decision, held, _entry(decision, now, Evidence.REJECTED))
+    return reject(decision, checkout, _entry(decision, now, Evidence.REJECTED))
 
 
 def _entry(decision: Decision, now: datetime, evidence: Evidence) -> str:

@@ -1,7 +1,7 @@
-"""The reads of one reconcile round: claimed in portions, made by threads, and applied as their answers come.
+"""The reads of one reconcile round: claimed in batches, made by threads, and applied as their answers arrive.
 
-Each merchant account has a limit of its own, and they take turns, so that one whose service hangs or refuses its keys
-does not delay the others. An answer that is late leaves its place to them.
+Each merchant account has its own limit, and the accounts take turns, so that an account whose calls hang or whose keys
+are refused does not delay the others. A read whose answer is late gives up its slot to the others.
 """
 
 from __future__ import annotations
@@ -23,39 +23,39 @@ from flask_paycheckout.checkouts.stored import Checkouts
 from flask_paycheckout.client import Deposit, NotFound
 from flask_paycheckout.clock import Clock
 
-# Seconds after which an answer is late: others get its place, and what has become due meanwhile.
+# Seconds after which an answer is late: its slot goes to other reads, also to reads that have become due meanwhile.
 _LATE = 1.0
 Result = TypeVar("Result")
 Read = Future[Deposit | None]
 
-# One failure may concern a single checkout; failures of three different ones in a row are an outage.
+# One failure may concern a single checkout; consecutive failures of three different checkouts are an outage.
 _PROBES = 3
 # Each of several accounts may have a quarter of the reads under way, however many accounts there are.
 _SHARE = 4
-# The most accounts that the limits remember.
+# The maximum number of accounts that the limits remember.
 _MOST_KEPT = 10_000
 
 
 @dataclass
 class _Answers:
-    """How the reads of one account are answered."""
+    """The record of the answers to one account's reads."""
 
     failures: int = 0
-    """The reads in a row without a reliable answer."""
+    """The number of consecutive reads without a reliable answer."""
 
     answered: bool = False
-    """Whether one was answered in this round."""
+    """Whether a read was answered in this round."""
 
     window: int = 1
-    """The reads that may be under way: one more after each answer, and half after each failure, like TCP's window."""
+    """The number of reads that may be under way: one more after an answer, half after a failure, like TCP's window."""
 
 
 @dataclass(eq=False)
 class AccountLimits:
-    """The reads that one process may have under way, of each merchant account, and of all together.
+    """Limits the reads that one process may have under way, for each merchant account and for all together.
 
-    With several accounts, a read whose answer is late takes no place from the others: it counts for its own account
-    only. So a process has twice as many reads under way at most.
+    With several accounts, a read whose answer is late takes no slot from the others: it counts for its own account
+    only. So a process has at most twice as many reads under way.
 
     :param most: the upper limit for all accounts together.
     """
@@ -79,7 +79,7 @@ class AccountLimits:
         self.add(accounts)
 
     def add(self, accounts: Collection[str]) -> None:
-        """Let these accounts take part in the round too; one that failed begins with a single probe."""
+        """Add accounts to the round; an account that failed begins with a single probe."""
         for account in accounts:
             answers = self._answers.setdefault(account, _Answers())
             if account not in self._working and not self._late[account]:
@@ -90,14 +90,14 @@ class AccountLimits:
 
     @property
     def has_room(self) -> bool:
-        """Whether so many more reads of all accounts may begin now that it is worth a look at each."""
+        """Whether enough slots are free for all accounts together to look for reads of each."""
         return self._free >= max(1, self.most // _SHARE // 2)
 
     def room(self, account: str) -> int:
-        """How many more reads of an account may be claimed now, at most half of its limit.
+        """The number of reads of an account that may be claimed now, at most half of its limit.
 
-        0 while so few may begin that it is not worth a statement. If one claim took more than half, the places that are
-        free soon after would be too few for another one, and stay free.
+        It is 0 while the free slots are too few for a statement. If one claim took more than half, the slots that
+        become free soon after would be too few for another claim, and stay unused.
         """
         if self.closed(account):
             return 0
@@ -110,7 +110,7 @@ class AccountLimits:
         return self._answers[account].failures > 0
 
     def closed(self, account: str) -> bool:
-        """Whether no further read of an account is worth a try in this round, since it would fail as well.
+        """Whether further reads of an account are not tried in this round, because they would fail as well.
 
         After an answer in this round, as many failures are allowed as reads may be under way, so that a few checkouts
         that always fail do not delay the others.
@@ -134,8 +134,8 @@ class AccountLimits:
         """
         (self._late if late else self._under_way)[account] -= 1
 
-    def tell(self, account: str, *, answered: bool, late: bool) -> None:
-        """Record whether a read got a reliable answer; that there is no such deposit is one too.
+    def record(self, account: str, *, answered: bool, late: bool) -> None:
+        """Record whether a read got a reliable answer; `Deposit not found` counts as one.
 
         :param late: whether it was counted as late: a few more failures like it would hold up the round.
         """
@@ -149,7 +149,7 @@ class AccountLimits:
             self.finished(account)
 
     def finished(self, account: str) -> None:
-        """Leave an account's share of the reads to the others, since nothing more of it can be read now."""
+        """Give an account's share of the reads to the others, because nothing more of it can be read now."""
         self._working.discard(account)
 
     @property
@@ -158,7 +158,7 @@ class AccountLimits:
         return min(room, self.most + room - self._late.total())
 
     def _share_of(self, account: str) -> int:
-        """An equal share of the reads, at least a quarter, among this account and those whose answers are not late."""
+        """An equal share of the reads, at least a quarter, among this account and the accounts without late answers."""
         late = sum(1 for other, reads in self._late.items() if reads and other != account)
         return max(1, self.most // _SHARE, self.most // max(1, len(self._working) - late))
 
@@ -167,12 +167,12 @@ class AccountLimits:
 class DueRound(Generic[Result]):
     """One round over everything that was due when it began.
 
-    :param accounts: those with reads that are due.
+    :param accounts: the accounts with due reads.
     :param reads: the threads that read.
-    :param settles: the threads that apply what was read.
+    :param settles: the threads that apply the results.
     :param reading: returns the function that makes a checkout's read, to be run in a thread.
     :param settle: applies a finished read, given the time at which it was begun, and returns the result.
-    :param limit: the most checkouts to read; None for all.
+    :param limit: the maximum number of checkouts to read; None for all.
     :param now: a monotonic clock, in seconds.
     """
 
@@ -188,13 +188,13 @@ class DueRound(Generic[Result]):
     now: Callable[[], float] = time.monotonic
 
     def __post_init__(self) -> None:
-        # The account whose turn it is to claim comes first; an account of which nothing is left has none.
+        # The accounts in the order of their turns to claim; an account without further reads has no turn.
         self._turns = deque(self.accounts)
         self._left = sys.maxsize if self.limit is None else self.limit
         self._count_due()
         self._reading: dict[Read, tuple[CheckoutMixin, datetime]] = {}
         self._begun_at: dict[Read, float] = {}
-        """When the reads began whose answers are not late, the earliest first."""
+        """The start times of the reads whose answers are not late, the earliest first."""
 
         self._settling: dict[Future[Any], tuple[str, bool]] = {}
         """The account of each answer that is being applied, and whether it was late."""
@@ -232,7 +232,7 @@ class DueRound(Generic[Result]):
         # Claim when half of a limit is free, so that one statement claims many reads, but never more than can be read
         # at once: claims of a process that dies would have to expire first.
         self._note_late()
-        # Twice, since one claim takes half of a limit at most.
+        # Two turns for each account, because one claim takes at most half of a limit.
         for _ in range(2 * len(self._turns)):
             if not self._turns or not self.limits.has_room:
                 return
@@ -243,20 +243,20 @@ class DueRound(Generic[Result]):
             if self._left <= 0 or account in self._emptied:
                 self.limits.finished(account)
             else:
-                # Also when its reads fail: an answer to one that is under way may show that the others will not.
+                # The account keeps its turn even if its reads fail, because a read under way may still be answered.
                 self._turns.append(account)
 
     def _begin(self, checkouts: Iterable[CheckoutMixin]) -> None:
         for checkout in checkouts:
             at = self.clock()
-            begun = self.reads.submit(self.reading(checkout))
+            read = self.reads.submit(self.reading(checkout))
             self.limits.begun(checkout.account)
-            self._reading[begun] = checkout, at
-            self._begun_at[begun] = self.now()
-            begun.add_done_callback(self._finished.put)
+            self._reading[read] = checkout, at
+            self._begun_at[read] = self.now()
+            read.add_done_callback(self._finished.put)
 
     def _note_late(self) -> None:
-        """Leave the places of late answers to others."""
+        """Give the slots of late reads to others."""
         late = self.now() - _LATE
         while self._begun_at:
             read, at = next(iter(self._begun_at.items()))
@@ -269,9 +269,9 @@ class DueRound(Generic[Result]):
         """Let an idle settler apply an answer."""
         checkout, at = self._reading.pop(read)
         late = self._begun_at.pop(read, None) is None
-        # A 404 is no outage, also where it proves nothing about this checkout.
+        # A 404 is no outage, even if it proves nothing about this checkout.
         answered = read.exception() is None or isinstance(read.exception(), NotFound)
-        self.limits.tell(checkout.account, answered=answered, late=late)
+        self.limits.record(checkout.account, answered=answered, late=late)
         settling = self.settles.submit(self.settle, checkout, read, at)
         self._settling[settling] = checkout.account, late
         settling.add_done_callback(self._finished.put)
@@ -299,7 +299,7 @@ class DueRound(Generic[Result]):
     def _take(self, account: str, room: int) -> Sequence[CheckoutMixin]:
         """Claim up to `room` checkouts of an account; empty when none is left.
 
-        Those come first that did not fail last time, so that checkouts that always fail do not delay the others.
+        Checkouts whose last read succeeded come first, so that checkouts that always fail do not delay the others.
         """
         room = min(room, self._left)
         if room <= 0 or account in self._emptied:
@@ -307,21 +307,22 @@ class DueRound(Generic[Result]):
         failing = account in self._failing
         nothing_locked = all(settling.done() for settling in self._settling)
         # After a failure, claim from the other end, so that neighbouring checkouts that fail together do not count as
-        # an outage. Those that failed before take turns: otherwise a single probe would always be the same one.
+        # an outage. Checkouts that failed before take turns: otherwise a single probe would always read the same
+        # checkout.
         newest_first = self.limits.troubled(account) and not failing
         claimed = self.checkouts.claim_due(
             self._by, self.clock(), room, account=account, failing=failing, newest_first=newest_first
         )
         self._left -= len(claimed)
-        # Rows that a settler of this round has locked are not claimed, and not used up.
+        # If a settler of this round may have locked rows, more reads of the account may be left.
         if len(claimed) == room or not nothing_locked:
             return claimed
         (self._emptied if failing else self._failing).add(account)
         return claimed if claimed or failing else self._take(account, room)
 
     def _count_due(self) -> None:
-        """Count what is due by now."""
+        """Begin again with the reads that are due by now."""
         self._by: datetime = self.clock()
-        # The accounts whose other reads are all claimed, and the ones of which nothing is left.
+        # The accounts that have only failing reads left, and the accounts that have no reads left.
         self._failing: set[str] = set()
         self._emptied: set[str] = set()

@@ -21,9 +21,9 @@ from flask_paycheckout.text import first_line
 from flask_paycheckout.wiring import Wiring
 
 NO_PROBLEM = {"problem": None, "problem_since": None}
-"""The columns of a checkout that nobody looks at again, where a problem would stand for ever."""
+"""The columns that clear a problem that no later read would clear."""
 
-# The most characters of an error's text that are stored.
+# The maximum length of a stored error text.
 _MAX_PROBLEM = 500
 
 Values = dict[str, Any]
@@ -42,7 +42,7 @@ class FailedReads:
     ) -> CheckoutMixin:
         """Store a failure to read the deposit, or to apply the result, and the time of the next try.
 
-        :param columns: the columns that a read has set before the failure, and its webhook.
+        :param columns: the columns of the read before the failure, and of its webhook.
         :returns: the checkout as stored now, or as it was loaded when it has moved meanwhile.
         """
         if isinstance(error, ReceiverFailed):
@@ -53,12 +53,12 @@ class FailedReads:
             values = columns | failed | self._plan(checkout, error, columns, cause, now)
         else:
             values = columns | self._plan_of_arrived(checkout, error, failed, now)
-        # Only the first of several failures in a row, so that a long outage does not fill the history.
+        # Record only the first of several consecutive failures, so that a long outage does not fill the history.
         entry = cause.entry + (line(now, what, error=problem[:200]) if values["failed_reads"] == 1 else "")
-        noted = self.checkouts.note(checkout, entry or None, **values)
-        if noted is not None:
+        stored = self.checkouts.note(checkout, entry or None, **values)
+        if stored is not None:
             cause.webhook_at = None
-        return noted or checkout
+        return stored or checkout
 
     def _plan(
         self, checkout: CheckoutMixin, error: BaseException, columns: Values, cause: ReadCause, now: datetime
@@ -67,7 +67,8 @@ class FailedReads:
         status = checkout.status
         unheard = status == Status.CREATED and not (checkout.webhooks or cause.webhook_at)
         if unheard and isinstance(error, NotMadeByThisClient):
-            # The service answers, and these keys may never find it: it is watched like one that was abandoned.
+            # The service answers, but these keys may never find the deposit, so the checkout is watched like an
+            # abandoned one.
             status = Status.ABANDONED
         watched = self.schedule.next_read(status, checkout.created_at, checkout.moved_at, now)
         has_money = checkout.payment_paid_amount is not None or "payment_paid_amount" in columns
@@ -76,10 +77,10 @@ class FailedReads:
         return {"next_read_at": after_failures(checkout.failed_reads + 1, now)}
 
     def _plan_of_arrived(self, checkout: CheckoutMixin, error: BaseException, failed: Values, now: datetime) -> Values:
-        """Plan to look again at money that had arrived: until the service answers."""
+        """Plan the next read of a payment that had arrived, until the service answers."""
         is_here, due = checkout.taken_back is None, None
         values: Values = {"failed_reads": 0}
-        # Other keys may never find it.
+        # Other keys may never find the deposit.
         if not isinstance(error, NotMadeByThisClient):
             due = after_failures(failed["failed_reads"], now)
             values = failed if is_here else {"failed_reads": failed["failed_reads"]}

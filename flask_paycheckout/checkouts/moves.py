@@ -1,7 +1,7 @@
-"""Moves of checkouts: each is one conditional statement, with what it records and announces in the same transaction.
+"""Moves of checkouts: one conditional statement each, with its records and events in the same transaction.
 
-A verb says what a piece of evidence makes of a checkout: `await_money`, `take_part`, `confirm`, `hold`, `abandon`,
-`accept` and `reject`; of money that has arrived, `reverse` and `restore`.
+One function makes each kind of `Move`: `await_money`, `take_part`, `confirm`, `hold`, `abandon`, `accept` and `reject`;
+for a payment that had arrived, `reverse` and `restore`.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ from flask_paycheckout.totals import EXACT, Total, amount_of, whole_units
 Row = Mapping[Any, Any]
 Values = dict[str, Any]
 
-# The signals of a payment request, by the corresponding signal of an order; no other one fires for it.
+# The signals of a payment request, by the corresponding signal of an order; a request has no other signals.
 _OF_REQUEST = {"order_paid": "request_paid"}
-# The signals that are sent once for an order, and those that may be sent several times for a checkout.
+# The signals that are sent once for an order, and the signals that may be sent several times for a checkout.
 _OF_ORDER = {"order_paid", "request_paid"}
 _REPEATED = {"order_pending", "order_abandoned", "payment_reversed"}
 
@@ -46,14 +46,14 @@ class _MoneyArrived(Exception):
 
 
 class NewCheckout(NamedTuple):
-    """The money that a new checkout asks for."""
+    """The amount and account of a new checkout."""
 
     total: Total
     due: Total
-    """The amount that it asks for: the total, or a part of it."""
+    """The amount that it requests: the total, or a part of it."""
 
     account: str
-    """The name of the merchant account whose order it is; empty for the one of the settings."""
+    """The name of the order's merchant account; empty for the account of the settings."""
 
 
 class Decision(msgspec.Struct, frozen=True):
@@ -66,18 +66,18 @@ class Decision(msgspec.Struct, frozen=True):
     """Whether the payment is accepted as a part of what is left to pay."""
 
     refund_excess: bool = False
-    """Whether what came too much is refunded."""
+    """Whether the excess is refunded."""
 
 
 class Move(msgspec.Struct, frozen=True):
-    """A change of a checkout's state, to be stored; the verbs below make it."""
+    """A change of a checkout's state, to be stored; the functions below make it."""
 
     to: Status
     entry: str
     """The line for the history."""
 
     signals: tuple[str, ...]
-    """The signals that announce it, in this order; `order_abandoned` only where nothing of the order is live."""
+    """The signals that announce it, in this order; `order_abandoned` is left out while the order is live."""
 
     values: Values = {}
     """Further columns of the checkout with their values."""
@@ -88,43 +88,43 @@ class Move(msgspec.Struct, frozen=True):
 
     decision: Decision | None = None
     balance: Balance | None = None
-    """The sums that are paid and left after it; None unless the order is paid in parts."""
+    """The sums that are paid and left after the move; None unless the order is paid in parts."""
 
     excess: Decimal = Decimal(0)
-    """By how much the order is paid with more than it costs, negative for less; stored where `balance` is known."""
+    """The amount that is paid beyond the order's total, negative for less; stored if `balance` is known."""
 
     then: Callable[[], object] | None = None
-    """Called in the same transaction after it; its error rolls both back."""
+    """A function that is called after the move, in the same transaction; its error rolls both back."""
 
 
 Decide = Callable[[ShopTransaction, Callable[[], OrderPayments]], Move]
-"""Decides a move in its transaction, given a function that returns the order's payments, once the shop was asked."""
+"""Decides a move in its transaction; the second argument returns the order's payments, after the shop was asked."""
 
 
 def await_money(entry: str, values: Values) -> Move:
-    """The customer picked a payment method."""
+    """Move to `pending`: the customer picked a payment method."""
     return Move(Status.PENDING, entry, ("order_pending",), values)
 
 
 def abandon(entry: str, values: Values, reason: Reason) -> Move:
-    """No money arrived on it in time."""
+    """Move to `abandoned`: no money arrived in time."""
     return Move(Status.ABANDONED, entry, ("order_abandoned",), values, reason)
 
 
 def hold(entry: str, values: Values, reason: Reason | None) -> Move:
-    """Money arrived that a person must decide about."""
+    """Move to `held`: money arrived that a person must decide about."""
     return Move(Status.HELD, entry, ("payment_held",), values, reason)
 
 
 def take_part(entry: str, values: Values, balance: Balance | None) -> Move:
-    """A part of what the order costs arrived."""
+    """Move to `part`: a part of the order's total arrived."""
     return Move(Status.PART, entry, ("order_part_paid",), values, balance=balance)
 
 
 def confirm(entry: str, values: Values, balance: Balance | None, excess: Decimal = Decimal(0)) -> Move:
-    """It pays its order, alone or with the parts before.
+    """Move to `paid`: the payment pays its order, alone or with earlier parts.
 
-    :param excess: by how much more arrived than the order costs.
+    :param excess: the amount that arrived beyond the order's total.
     """
     too_much = excess > 0
     signals = ("order_paid", "payment_held") if too_much else ("order_paid",)
@@ -132,27 +132,27 @@ def confirm(entry: str, values: Values, balance: Balance | None, excess: Decimal
     return Move(Status.PAID, entry, signals, values, reason, pays=True, balance=balance, excess=excess)
 
 
-def accept(decision: Decision, held: CheckoutMixin, to: Status, entry: str, values: Values, **more: Any) -> Move:
-    """A person accepts a held payment: it pays its order, is a part of that, or stays beside what paid it."""
+def accept(decision: Decision, checkout: CheckoutMixin, to: Status, entry: str, values: Values, **more: Any) -> Move:
+    """A person accepts a held payment, which pays its order, pays a part of it, or is kept as a second payment."""
     announces = {Status.PART: ("order_part_paid",), Status.PAID: ("order_paid",) if more.get("pays") else ()}
-    return Move(to, entry, ("payment_resolved", *announces[to]), values, held.reason, decision=decision, **more)
+    return Move(to, entry, ("payment_resolved", *announces[to]), values, checkout.reason, decision=decision, **more)
 
 
-def reject(decision: Decision, held: CheckoutMixin, entry: str) -> Move:
+def reject(decision: Decision, checkout: CheckoutMixin, entry: str) -> Move:
     """A person rejects a held payment."""
     signals = ("payment_resolved", "order_abandoned")
-    return Move(Status.REJECTED, entry, signals, reason=held.reason, decision=decision)
+    return Move(Status.REJECTED, entry, signals, reason=checkout.reason, decision=decision)
 
 
 def reverse(checkout: CheckoutMixin, entry: str, values: Values) -> Move:
-    """The service took back what had arrived; the state stays."""
+    """The service took back a payment that had arrived; the state stays."""
     return Move(Status(checkout.status), entry, ("payment_reversed",), values | {"payback": None}, checkout.reason)
 
 
 def restore(checkout: CheckoutMixin, entry: str, values: Values, *, otherwise: bool) -> Move:
-    """What the service had taken back has arrived after all.
+    """A payment that the service had taken back has arrived after all.
 
-    :param otherwise: whether it is another amount than the one that had paid the order.
+    :param otherwise: whether the amount differs from the one that had paid the order.
     """
     paid = amount_of(values["payment_paid_amount"], values["payment_paid_currency"])
     payback = ANOTHER_AMOUNT if otherwise else None
@@ -190,13 +190,13 @@ class Moves:
         replaces: CheckoutMixin | None,
         client_id: str | None,
     ) -> Moved | None:
-        """Store a new current checkout with its event; None when another start, or money of the order, was first.
+        """Store a new current checkout with its event; None if another start, or a payment of the order, was first.
 
         The unique `current_order_id` decides between simultaneous starts, in any number of processes.
         """
         c, times = self.checkouts.table.c, self.events.wiring.settings.remind_after
         signals = _signals(order_id, ("checkout_created",))
-        # Reminders of a request are counted from its making.
+        # The reminders of a request are counted from its creation.
         reminds = times and replaces is None and request_of(order_id) is None
         row = {
             "checkout_id": checkout_id,
@@ -229,7 +229,7 @@ class Moves:
                         # Without an older checkout there is nothing to check, or the unique column refuses the row.
                         raise _MoneyArrived
                 stored = connection.execute(self._insert, row).mappings().one()
-                events = [self._tell(connection, shop, name, stored, now) for name in signals]
+                events = [self._store_event(connection, shop, name, stored, now) for name in signals]
                 return self._moved(stored, events)
             return None
         except _MoneyArrived:
@@ -244,7 +244,7 @@ class Moves:
             raise
 
     def _has_other_due(self, connection: Connection, order_id: str, new: NewCheckout) -> bool:
-        """Whether the order is settled, or parts of it leave something else to pay than a new checkout asks for."""
+        """Whether the order is settled, or its parts leave another amount to pay than the new checkout requests."""
         counts = self.checkouts.counts(order_id, connection)
         if Status.PAID in counts or Status.HELD in counts:
             return True
@@ -347,16 +347,16 @@ class Moves:
         now: datetime,
         leased: bool,
     ) -> list[HeldEvent]:
-        """Store the events of the move, each of the row as the receivers of the one before have left it."""
+        """Store the events of the move, each with the row as the receivers of the previous event left it."""
         events: list[HeldEvent] = []
         for name in _signals(row["order_id"], move.signals):
             if name == "order_abandoned" and self.checkouts.order_status(row["order_id"], connection) in LIVE:
                 continue
             after = self.checkouts.models.row_of(cast("CheckoutMixin", events[-1].subject)) if events else row
-            events.append(self._tell(connection, shop, name, after, now, move, leased=leased))
+            events.append(self._store_event(connection, shop, name, after, now, move, leased=leased))
         return events
 
-    def _tell(
+    def _store_event(
         self,
         connection: Connection,
         shop: ShopTransaction | None,
@@ -379,7 +379,7 @@ class Moves:
             extra = {"paid": f"{move.balance.paid:f}", "left": f"{move.balance.left:f}"}
         # Other receivers find the reason on the checkout.
         reason = row["reason"] if name == "payment_held" else None
-        # The same after a try that failed, although the revision may have changed by then.
+        # The event's key stays the same after a failed try, although the revision may have changed by then.
         once = f"{row['revision']}:{checkout_id}" if name in _REPEATED else f"{reason == Reason.EXCESS}:{checkout_id}"
         if name in _OF_ORDER:
             once = f"order:{order_id}"
@@ -391,7 +391,7 @@ class Moves:
         return Moved(cast("CheckoutMixin", events[-1].subject) if events else self.checkouts.made(row), (*events,))
 
     def _count_again(self, connection: Connection, before: CheckoutMixin, after: Row) -> None:
-        """Take a payment that was taken back, or has come after all, into account of what its order was overpaid."""
+        """Update the excess of an order one of whose payments was taken back, or has arrived after all."""
         paid = amount_of(after["payment_paid_amount"], after["payment_paid_currency"])
         if paid is not None and (before.status == Status.PART or before.paid_order_id is not None):
             kept = EXACT.subtract(paid.amount, Decimal(before.refunded_amount or 0))
@@ -399,9 +399,9 @@ class Moves:
             change_excess(connection, self.checkouts.table, before.order_id, gone)
 
     def _remind_again(self, connection: Connection, order_id: str, now: datetime) -> None:
-        """Make the reminder due whose time passed while a payment of the order was under way, if there is one.
+        """Make a reminder due if its time passed while a payment of the order was under way.
 
-        The event of a time that was told already is not stored again.
+        The event of a reminder that was sent already is not stored again.
         """
         times = self.events.wiring.settings.remind_after
         if not times:
@@ -420,8 +420,8 @@ class Moves:
     # Statements
 
     def _exists(self, condition: ColumnElement[bool]) -> bool:
-        ((found,),) = self.checkouts.rows(select(exists().select_from(self.checkouts.table).where(condition)))
-        return bool(found)
+        ((answer,),) = self.checkouts.rows(select(exists().select_from(self.checkouts.table).where(condition)))
+        return bool(answer)
 
     @cached_property
     def _insert(self) -> Any:
@@ -430,7 +430,7 @@ class Moves:
 
 
 def _signals(order_id: str, signals: tuple[str, ...]) -> tuple[str, ...]:
-    """The signals to send about an order: a payment request's where the order belongs to one."""
+    """The signals to send about an order; for the order of a payment request, the request's signals."""
     if not signals or request_of(order_id) is None:
         return signals
     return tuple(_OF_REQUEST[name] for name in signals if name in _OF_REQUEST)

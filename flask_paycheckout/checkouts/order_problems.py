@@ -1,7 +1,7 @@
 """Orders for which a function of the shop fails, whose checkout the service refuses, or whose customer could not pay.
 
-One row for each order and function. Reconcile asks again and removes the row once the cause is gone; a checkout of the
-order that was made later shows the same at once.
+There is one row for each order and function. Reconcile asks again and removes the row once the cause is gone; a later
+checkout of the order ends the problem at once.
 """
 
 from __future__ import annotations
@@ -45,13 +45,14 @@ _NAME = "paycheckout_order_problem"
 _MAX_TEXT = 500
 # The same problem of an order is stored once in this time by each process, however often its customer tries.
 _ONCE = timedelta(minutes=1)
-# The pauses between two looks of reconcile, which grow with the problem's age.
+# The shortest and the longest pause between two checks by reconcile; the pauses grow with the problem's age.
 _SOON, _SELDOM = timedelta(minutes=1), timedelta(minutes=10)
-# An outage may leave thousands of customers, of whom the shop can only say that their order is not payable any more.
+# The longest pause for customers who could not pay: an outage may leave thousands of them, and the shop can only say
+# whether their orders are still payable.
 _RARELY = timedelta(hours=6)
-# A customer who could not pay, and has not come back for so long, has bought elsewhere or in another order.
+# A customer who could not pay and has not come back for this time has bought elsewhere or in another order.
 _FORGOTTEN = timedelta(days=7)
-# The most problems that one query returns.
+# The maximum number of problems that one query returns.
 _MOST = 1000
 
 
@@ -63,11 +64,11 @@ class ProblemKind(StrEnum):
     ACCOUNT = "account"
     ORDER_URL = "order_url"
     PERMISSION = "permission"
-    """It is asked for no order."""
+    """It is called without an order."""
 
     DESCRIBE_ORDERS = "describe_orders"
     FIND_ORDERS = "find_orders"
-    """It is asked for no order."""
+    """It is called without an order."""
 
     REFUSED = "refused"
     UNAVAILABLE = "unavailable"
@@ -75,23 +76,23 @@ class ProblemKind(StrEnum):
 
 
 DESCRIBING = (ProblemKind.DESCRIBE_ORDERS, ProblemKind.FIND_ORDERS)
-"""Functions without which pages show less."""
+"""Functions whose failure only makes pages show less."""
 
 
 class OrderProblem(NamedTuple):
-    """Why an order cannot be paid, or which function of the shop fails for it."""
+    """The reason why an order cannot be paid, or the function of the shop that fails for it."""
 
     kind: str
     order_id: str
-    """Empty for a function that is asked for no order."""
+    """Empty for a function that is called without an order."""
 
     account: str
-    """The merchant account's name; "" where it is the account in the settings, or unknown."""
+    """The merchant account's name; "" for the account of the settings, or if it is unknown."""
 
     since: datetime
     last_at: datetime
     due: str | None
-    """The total that was asked for when the service refused it."""
+    """The total that the service refused."""
 
     error: str
 
@@ -102,7 +103,7 @@ class OrderProblem(NamedTuple):
 
 
 def order_problem_table(beside: Table) -> Table:
-    """The table in the metadata of another one of ours, defined by the first call, for migrations and `create_all`."""
+    """Define the table once, in the metadata of another table of ours, for migrations and `create_all`."""
     return Table(
         _NAME,
         beside.metadata,
@@ -133,9 +134,9 @@ class OrderProblems:
     def record(
         self, kind: ProblemKind, order_id: str, error: Exception | str, *, account: str = "", due: object = None
     ) -> None:
-        """Store a problem; an error of the database is logged, since a customer waits for the answer.
+        """Store a problem; an error of the database is only logged, because a customer waits for the answer.
 
-        :param error: its text, where its message may tell of a person.
+        :param error: the error; a text instead if its message may contain personal data.
         :param due: the total that the service refused.
         """
         now, key = self.wiring.clock(), {"kind": kind.value, "order_id": order_id}
@@ -148,8 +149,8 @@ class OrderProblems:
                 stored = insert_in(connection, self.table).values(key | {"since": now, "next_look_at": now} | values)
                 connection.execute(stored.on_conflict_do_update(index_elements=list(key), set_=values))
         except SQLAlchemyError as failure:
-            told = "that %s failed for order %s was not recorded: %s", kind.value, order_id, first_line(failure)
-            self.wiring.log.warning("problems of orders", *told, extra=about(order_id), error=failure)
+            message = "that %s failed for order %s was not recorded: %s", kind.value, order_id, first_line(failure)
+            self.wiring.log.warning("problems of orders", *message, extra=about(order_id), error=failure)
 
     def of_order(self, order_id: str) -> list[OrderProblem]:
         """An order's problems that are not over."""
@@ -157,7 +158,7 @@ class OrderProblems:
         return find_problems(self.wiring.engine(), self.wiring.models, *lasting)
 
     def look_again(self, ask: Callable[[OrderProblem], bool | None]) -> None:
-        """Look at the problems that are due, and remove those that are over.
+        """Check the problems that are due, and remove the ones that are over.
 
         :param ask: asks the shop whether the cause of a problem is gone; None where only a customer's try shows that.
         """
@@ -169,13 +170,13 @@ class OrderProblems:
             values |= {"last_at": now} if is_over is False else {}
             changing = delete(self.table) if is_over else update(self.table).values(values)
             same = c.kind == problem.kind, c.order_id == problem.order_id
-            # Not a row that was written since it was read.
+            # Leave a row alone that was written since it was read.
             self._change(changing.where(*same, c.last_at == problem.last_at))
 
     def works(self, kind: ProblemKind) -> None:
-        """Note that a function works again that is asked for no order."""
+        """Record that a function that is called without an order works again."""
         same = self.table.c.kind == kind
-        # A query first, since it mostly worked before.
+        # Query first, because it mostly worked before.
         if read_rows(self.wiring.engine(), select(self.table.c.kind).where(same).limit(1)):
             self._change(delete(self.table).where(same))
 
@@ -187,7 +188,7 @@ class OrderProblems:
         by, why = who_and_why(by, why)
         stopped = delete(self.table).filter_by(kind=ProblemKind.UNAVAILABLE.value, order_id=order_id)
         with begin_limited(self.wiring.engine()) as connection:
-            # Once, however often the form is sent.
+            # Record the deed once, however often the form is sent.
             if connection.execute(stopped).rowcount:
                 deeds, now = self.wiring.models.deeds, self.wiring.clock()
                 record_deed(connection, deeds, now, by, "settled", order_id, why, order_id)
@@ -200,7 +201,7 @@ class OrderProblems:
 def find_problems(engine: Engine, models: Models, *where: ColumnElement[bool]) -> list[OrderProblem]:
     """The problems that fulfil these conditions, the newest first; 1,000 at most.
 
-    Customers who could not pay come last, since an outage may leave so many that no room is left for other problems.
+    Customers who could not pay come last, because an outage may leave so many that no room is left for other problems.
     """
     c = models.order_problems.c
     columns = map(c.__getitem__, OrderProblem._fields)
@@ -211,9 +212,9 @@ def find_problems(engine: Engine, models: Models, *where: ColumnElement[bool]) -
 
 
 def lasts(models: Models, now: datetime) -> ColumnElement[bool]:
-    """Whether a problem is not over: no checkout of its order was made since.
+    """The condition that a problem is not over: no checkout of its order was created since.
 
-    An outage's is also over when an earlier checkout pays the order, and after a week.
+    A problem of kind `UNAVAILABLE` is also over when an earlier checkout pays the order, and after a week.
     """
     c, checkouts = models.order_problems.c, models.checkouts.c
     unpaid = ~exists().where(checkouts.paid_order_id == c.order_id)

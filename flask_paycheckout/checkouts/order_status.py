@@ -23,7 +23,7 @@ from flask_paycheckout.service.calls import READ, NotAsked, Service
 from flask_paycheckout.service.limits import SingleFlight
 from flask_paycheckout.wiring import Wiring
 
-# The least time between two reads that a waiting customer may cause, whatever the schedule says.
+# The minimum time between two reads that a waiting customer may cause, whatever the schedule says.
 _PAGE_COOLDOWN = timedelta(seconds=5)
 # Longer for an abandoned checkout, which is hardly ever paid.
 _ABANDONED_COOLDOWN = timedelta(seconds=20)
@@ -47,7 +47,7 @@ class OrderStatus(msgspec.Struct, frozen=True):
     """Whether the order has reached its limit of open payment pages."""
 
     unrecorded: bool = False
-    """Whether the database could not record just now what the service says of a payment."""
+    """Whether the database just failed to record the service's answer about a payment."""
 
     unread: bool = False
     """Whether a deposit cannot be read now, so that nobody here knows whether it was paid."""
@@ -76,7 +76,7 @@ class OrderStatus(msgspec.Struct, frozen=True):
 
     @property
     def has_part(self) -> bool:
-        """Whether a part of what the order costs has arrived."""
+        """Whether a part of the order's total has arrived."""
         return Status.PART in self.counts
 
     @property
@@ -89,7 +89,7 @@ class _Read(Enum):
     """The result of the read of one checkout."""
 
     LEFT = auto()
-    """Others make it."""
+    """Another request or process makes it."""
 
     REFUSED = auto()
     """The service may not be called now."""
@@ -119,11 +119,11 @@ class OrderStatuses:
         if stored.status in (Status.PAID, Status.HELD):
             return stored
         now = self.wiring.clock()
-        reads = [self._read(one, now) for one in stored.newest[:NEWEST] if self._is_due(one, now)]
+        reads = [self._read(checkout, now) for checkout in stored.newest[:NEWEST] if self._is_due(checkout, now)]
         if _Read.MADE in reads:
             stored = self.stored(order_id)
         crowded = is_crowded(self.checkouts, order_id, stored.counts, now)
-        fails = any(one.failed_reads and one.status in UNFINISHED for one in stored.newest[:NEWEST])
+        fails = any(checkout.failed_reads and checkout.status in UNFINISHED for checkout in stored.newest[:NEWEST])
         unread = (fails or _Read.REFUSED in reads) and stored.status in (*UNFINISHED, Status.PART)
         unrecorded = _Read.UNRECORDED in reads and not stored.final
         return replace(stored, crowded=crowded, unrecorded=unrecorded, unread=unread)
@@ -133,14 +133,14 @@ class OrderStatuses:
         newest = self.checkouts.newest(order_id)
         counts: Mapping[str, int] = Counter([checkout.status for checkout in newest])
         if len(newest) > NEWEST:
-            # There are older ones.
+            # Count the older checkouts, too.
             counts = self.checkouts.counts(order_id)
         return OrderStatus(newest, counts, best_of(counts))
 
     def refreshed(self, seen: CheckoutMixin) -> CheckoutMixin:
         """Read a checkout if a visit of its page may do so now, and return it as it is stored then.
 
-        The read leaves half of a web request's time to what follows.
+        The read leaves half of a web request's time for the rest of the request.
         """
         now = self.wiring.clock()
         if not self._is_due(seen, now) or self._read(seen, now, spare=self.service.web_timeout / 2) is _Read.REFUSED:
@@ -157,8 +157,9 @@ class OrderStatuses:
         if checkout.current_order_id is None or checkout.failed_reads:
             return False
         cooldown = _ABANDONED_COOLDOWN if checkout.status == Status.ABANDONED else _PAGE_COOLDOWN
-        # A read that is under way is planned again for the end of its claim. While the service is slow, visits must not
-        # pile up reads; a read that was only planned so makes a page wait for one cool-down.
+        # The next read of a claimed checkout is planned for the end of its claim. Visits must not pile up reads while
+        # the service is slow. A read that was planned for this time without a claim makes a page wait for one
+        # cool-down.
         if due is not None and now - cooldown < due - self.wiring.claim <= now:
             return False
         # A time in the future is from before the clock was set back.
@@ -170,7 +171,7 @@ class OrderStatuses:
             with self._reading.join(checkout.checkout_id) as (_, free):
                 if not free:
                     return _Read.LEFT
-                # Permission first, and then the claim, so that a read that is not allowed now stays due for reconcile.
+                # Get the permit before the claim, so that a read that is not allowed now stays due for reconcile.
                 with self.service.permit(READ, checkout.account) as permit:
                     reading = self.checkouts.claim_page_read(checkout, now)
                     if reading is None:

@@ -1,7 +1,7 @@
-"""Orders that several payments pay: what is left of them, and orders whose parts reach a total that was lowered.
+"""Orders that are paid in parts: their balance, and their completion when the parts reach a lowered total.
 
-A payment that completes its order is settled like any other one. Here the newest part pays the order without another
-payment, since the order became cheaper, or a refund of a part was cancelled.
+A payment that completes its order is settled like any other payment. Here the newest part pays the order without
+another payment, because the order became cheaper, or a refund of a part was cancelled.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class _NotReached(Exception):
 
 @dataclass(frozen=True, eq=False)
 class PartPayments:
-    """Tells what is left of one app's orders, and completes those whose parts reach their newest total."""
+    """Gives the balances of one app's orders, and completes the orders whose parts reach their newest total."""
 
     wiring: Wiring
     checkouts: Checkouts
@@ -45,12 +45,12 @@ class PartPayments:
     totals: OrderTotals
 
     def balance(self, order_id: str) -> Balance | None:
-        """How much of an order is paid and left, by what it costs now; None without a payment that counts.
+        """The sums of an order that are paid and left, by its present total; None without a payment that counts.
 
-        While the shop wants no payment, or cannot say what the order costs, what it cost last is left to pay. None also
-        where its payments cannot be set off against what it costs.
+        While the shop wants no payment, or cannot give the total, the last total counts. None also if the payments
+        cannot be set off against the total.
         """
-        # In a transaction of the shop, such as order_total's, another connection would wait for its locks.
+        # Use the shop's open transaction, such as order_total's, because another connection would wait for its locks.
         connection = self.wiring.sessions.open_connection()
         payments = self.checkouts.order_payments(order_id, connection)
         if not payments.has_payment:
@@ -64,7 +64,7 @@ class PartPayments:
     def due(self, order_id: str, total: Total) -> tuple[Total | None, Decimal]:
         """The total that the next checkout of an order in parts asks for, and all that is left to pay.
 
-        :returns: None for the first where nothing is left, or that cannot be reckoned.
+        :returns: the first is None if nothing is left, or if it cannot be computed.
         """
         if not isinstance(total, Pay):
             return None, total.amount
@@ -82,7 +82,8 @@ class PartPayments:
         if newest is None:
             return None
         if payments.is_paid:
-            # By a payment that is no part of its total, or in another process while this one planned the next look.
+            # A payment outside of the parts paid it, or another process completed it while this one planned the next
+            # check.
             self._look_again(order_id, None)
             return None
         part, now = self.checkouts.require(newest), self.wiring.clock()
@@ -97,7 +98,7 @@ class PartPayments:
             compared = [f"order_total now: {total}, parts: {payments.paid:f}"]
             rule = Evidence.TOTAL_REACHED
             entry = line(now, Entry.MOVED, to=Status.PAID, rule=rule, reason=reason, compared=compared)
-            # Earlier notes about this part alone are cleared: now it stands for the whole order.
+            # Clear earlier notes about this part alone, because it represents the whole order now.
             values = {"payback": None, **problem_columns(part, None, now)}
             return confirm(entry, values, balance, excess)
 
@@ -119,7 +120,7 @@ class PartPayments:
         return None if moved is None else self.outbox.deliver(moved.events)
 
     def try_to_complete(self, order_id: str) -> bool:
-        """Complete an order like `complete`; False also where an atomic receiver raised: reconcile tries again."""
+        """Complete an order like `complete`; False also if an atomic receiver raised: reconcile tries again."""
         try:
             return self.complete(order_id) is not None
         except ReceiverFailed:
@@ -129,7 +130,7 @@ class PartPayments:
 
     def _look_again(self, order_id: str, at: datetime | None, **failure: Any) -> None:
         with lost_races_ignored(), begin_limited(self.wiring.engine()) as connection:
-            # Another process may have let a payment pay the order meanwhile.
+            # A payment may have paid the order in another process meanwhile.
             if self.checkouts.lock_order(connection, order_id):
                 at, failure = None, {}
             self.checkouts.look_at_parts(connection, order_id, at, **failure)

@@ -1,7 +1,6 @@
 """The read of a checkout's deposit, and the money that it reports: stored as exact text, returned as a record.
 
-Each part may be missing, since the service may leave it out or send it malformed; that never hides that money
-arrived.
+Each field may be missing, because the service may leave it out or send it malformed; that never hides a payment.
 """
 
 from __future__ import annotations
@@ -74,7 +73,7 @@ class Payment:
     """The time when the deposit was first read as completed, as aware UTC."""
 
     token: Amount | None = None
-    """What a wallet was asked for in place of `paid`, where the deposit says it: a proposal for a refund, no more."""
+    """The token amount that a wallet was asked for in place of `paid`, if reported; only a proposal for a refund."""
 
     def __str__(self) -> str:
         """One line with the amounts, fee, method and rate, as far as they are known."""
@@ -108,7 +107,7 @@ PAYMENT_COLUMNS = (
 
 
 def arrived_of(payment: Payment | None, total_kind: str) -> Amount | None:
-    """The amount that arrived on the side that was asked for: what the customer paid, or what the shop receives."""
+    """The amount that arrived on the side that the total fixes: the customer's payment, or the shop's receipt."""
     if payment is None:
         return None
     return payment.received if total_kind == "receive" else payment.paid
@@ -163,15 +162,15 @@ def payment_of(columns: Mapping[Any, Any]) -> Payment | None:
 
 def _method(bank: Mapping[str, Any], crypto: object) -> str | None:
     """The payment method: the bank's code, else its name, else `crypto`; None while unknown."""
-    # The interface does not show what is in `paymentCrypto`, which may be nothing.
+    # The interface does not specify the content of `paymentCrypto`, which may be empty.
     wallet = None if crypto is None or (bank and not crypto) else "crypto"
     return (bank and (_text(bank["bank_code"]) or _text(bank["bank_name"]))) or wallet
 
 
 def _token(crypto: object) -> Amount | None:
-    """The token and the amount that a wallet was asked for, where they have the names that the sandbox gives them.
+    """The token and the amount that a wallet was asked for, if the fields have the same names as in the sandbox.
 
-    The interface does not show what is in `paymentCrypto`.
+    The interface does not specify the content of `paymentCrypto`.
     """
     if not isinstance(crypto, Mapping):
         return None
@@ -197,7 +196,7 @@ _NOT_FOUND = "deposit not found"
 
 
 class NotMadeByThisClient(NotFound):
-    """Another client id than the one that made the checkout does not find its deposit, which proves nothing."""
+    """A client id that did not create the checkout does not find its deposit, which proves nothing."""
 
 
 def says_absent(error: NotFound) -> bool:
@@ -206,9 +205,9 @@ def says_absent(error: NotFound) -> bool:
 
 
 def read_deposit(checkout_id: str, made_with: str | None, client: PaymentsClient) -> Deposit | None:
-    """Read a checkout's deposit; None when the service itself tells the client id that made it that there is none.
+    """Read a checkout's deposit; None if the service itself tells the creating client id that there is none.
 
-    :param made_with: the client id that made the checkout.
+    :param made_with: the client id that created the checkout.
     :raises NotMadeByThisClient: another client id does not find it.
     :raises flask_paycheckout.client.PaymentsError: there was no reliable answer.
     """
@@ -220,9 +219,9 @@ def read_deposit(checkout_id: str, made_with: str | None, client: PaymentsClient
         operation = error.operation
     read_with = client.client_id
     if read_with != made_with:
-        told = (
+        message = (
             f"it was made with client id {made_with!r}, and {read_with!r} does not find it;"
             f" read it with the keys of {made_with!r}"
         )
-        raise NotMadeByThisClient(operation, 404, "Not Found", told)
+        raise NotMadeByThisClient(operation, 404, "Not Found", message)
     return None

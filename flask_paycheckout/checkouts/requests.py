@@ -1,7 +1,7 @@
-"""Payment requests: something to pay that is no order of the shop, with a title, a deadline, and a page of its own.
+"""Payment requests: amounts to pay without an order of the shop, each with a title, a deadline, and a page of its own.
 
-A request is paid like an order, under the order id `request:` and its reference. Its row says what it costs and whose
-it is, so the shop's `order_total` and `account_of` are not asked.
+A request is paid like an order, under the order id `request:` and its reference. Its row has the total and the account,
+so the shop's `order_total` and `account_of` are not called.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ from flask_paycheckout.wiring import Wiring
 
 MAX_TITLE = 255
 MAX_NOTE = 1000
-"""The most characters of a request's title, and of its note."""
+"""The maximum lengths of a request's title and note."""
 
-# The states of an order that tell more of its request than that it is withdrawn or has expired.
+# The states of an order that its request shows even if it is withdrawn or has expired.
 _MONEY = UNREMINDED | {Status.PART}
 
 
@@ -53,7 +53,7 @@ class RequestMixin(TotalMixin, PaymentTable):
     """The name of the request, which cannot be guessed."""
 
     account: Mapped[str] = mapped_column(String(MAX_ID))
-    """The name of the merchant account that is paid; empty for the one of the settings."""
+    """The name of the merchant account that is paid; empty for the account of the settings."""
 
     title: Mapped[str] = mapped_column(String(MAX_TITLE))
     """The title on its page; empty once it is erased."""
@@ -62,16 +62,16 @@ class RequestMixin(TotalMixin, PaymentTable):
     """A sentence below the title; None without one."""
 
     asked_by: Mapped[str | None] = mapped_column(String(MAX_ID))
-    """The person who made it; None where nobody was named."""
+    """The person who created it; None if nobody was named."""
 
     created_at: Mapped[datetime] = mapped_column(MOMENT)
     """The time of creation; an aware UTC datetime, like every other time here."""
 
     expires_at: Mapped[datetime | None] = mapped_column(MOMENT)
-    """The time from which on it cannot be paid any more; None for no end."""
+    """The time after which it cannot be paid any more; None for no end."""
 
     withdrawn_at: Mapped[datetime | None] = mapped_column(MOMENT)
-    """The time when a person withdrew it; None while it stands."""
+    """The time when a person withdrew it; None if nobody did."""
 
     remind_at: Mapped[datetime | None] = mapped_column(MOMENT)
     """The time of its next reminder; NULL when there is none."""
@@ -93,7 +93,7 @@ class RequestMixin(TotalMixin, PaymentTable):
         return "expired" if self.expires_at is not None and self.expires_at <= now else of_order
 
     def __repr__(self) -> str:
-        # Without title and note, which tell of persons: reprs end up in logs.
+        # Without title and note, which may name persons: reprs end up in logs.
         return f"<{type(self).__name__} {self.reference!r}: {self.total}>"
 
 
@@ -133,7 +133,7 @@ class PaymentRequests(StateTable[RequestMixin]):
     ) -> RequestMixin:
         """Add a request to the shop's session; arguments and errors as for `PayCheckout.request`.
 
-        :param reference: a form's, which makes one request only; by default a new one.
+        :param reference: the reference of a form, which creates one request only; by default a new one.
         """
         now = self.wiring.clock()
         if not isinstance(total, (Pay, Receive)):
@@ -157,15 +157,17 @@ class PaymentRequests(StateTable[RequestMixin]):
             **total_columns(total),
         }
         session = self.wiring.sessions.of_context()
-        # Watched before the session makes the savepoint that the shop may have begun.
+        # Watch the engine before the session creates a savepoint that the shop may have begun.
         self.engine()
         model: Any = self.model
-        made = cast("RequestMixin", session.scalars(insert(model).values(values).returning(model)).one())
-        if made.asked_by is not None:
+        request = cast("RequestMixin", session.scalars(insert(model).values(values).returning(model)).one())
+        if request.asked_by is not None:
             connection = self.wiring.sessions.connection_of(session)
             deeds = self.models.deeds
-            record_deed(connection, deeds, now, made.asked_by, "requested", made.reference, order_id=made.order_id)
-        return made
+            record_deed(
+                connection, deeds, now, request.asked_by, "requested", request.reference, order_id=request.order_id
+            )
+        return request
 
     def make(
         self,
@@ -179,7 +181,7 @@ class PaymentRequests(StateTable[RequestMixin]):
     ) -> RequestMixin:
         """Make a request and commit it, for a form or a command; arguments and errors as for `add`.
 
-        :returns: the stored one where this form was sent before with the same content.
+        :returns: the stored request if this form was sent before with the same content.
         :raises ValueError: also for a form that was sent before with other content.
         """
         reference = reference or new_reference()
@@ -208,22 +210,22 @@ class PaymentRequests(StateTable[RequestMixin]):
         checkouts = self.models.checkouts.c
         this = table.c.reference == require_order_id(reference, "reference")
         with begin_limited(self.wiring.engine()) as connection:
-            # SQLite takes its one write lock, and a server the row's lock, before the order is looked at.
-            withdrawn = update(table).where(this, table.c.withdrawn_at.is_(None)).values(withdrawn_at=now)
-            changed = connection.execute(withdrawn).rowcount == 1
-            made = self.require(reference, connection)
+            # Take SQLite's write lock, or a server's row lock, before the order is read.
+            statement = update(table).where(this, table.c.withdrawn_at.is_(None)).values(withdrawn_at=now)
+            changed = connection.execute(statement).rowcount == 1
+            request = self.require(reference, connection)
             paid = select(checkouts.id).where(checkouts.paid_order_id == order_of_request(reference))
             if connection.execute(paid).first() is not None:
                 raise WithdrawalRefused(reference, Status.PAID)
             if not changed:
                 raise WithdrawalRefused(reference, "withdrawn")
-            record_deed(connection, self.models.deeds, now, by, "withdrawn", reference, why, made.order_id)
-            return made
+            record_deed(connection, self.models.deeds, now, by, "withdrawn", reference, why, request.order_id)
+            return request
 
     # Questions
 
     def titles(self, order_ids: Iterable[str]) -> dict[str, str]:
-        """The titles of requests by their order's id; without those that are none, or were erased."""
+        """The titles of requests by their order's id, without orders of the shop and erased titles."""
         references = {reference: order_id for order_id in order_ids if (reference := request_of(order_id))}
         if not references:
             return {}
@@ -232,7 +234,7 @@ class PaymentRequests(StateTable[RequestMixin]):
         return {references[row.reference]: row.title for row in read_rows(self.single, rows)}
 
     def of_an_order(self, order_id: str, connection: Connection | None = None) -> RequestMixin | None:
-        """The request whose order id this is; None for an order of the shop, and where there is none.
+        """The request whose order id this is; None for an order of the shop, or if there is no such request.
 
         :param connection: the connection of the caller's transaction; None for one of its own.
         """
@@ -241,24 +243,26 @@ class PaymentRequests(StateTable[RequestMixin]):
 
     def has_ended(self, order_id: str, connection: Connection | None) -> bool:
         """Whether the request whose order id this is has expired or was withdrawn; False for an order of the shop."""
-        found = self.of_an_order(order_id, connection)
-        return found is not None and found.status("unpaid", self.wiring.clock()) != "unpaid"
+        request = self.of_an_order(order_id, connection)
+        return request is not None and request.status("unpaid", self.wiring.clock()) != "unpaid"
 
     def payable_in(self, connection: Connection, order_id: str) -> Total | None:
-        """The total that a request asks for now; None where it cannot be paid.
+        """The total that a request asks for now; None if it cannot be paid.
 
-        The row is locked until the transaction ends, so that nobody withdraws what is just being paid.
+        The row is locked until the transaction ends, so that nobody withdraws a request that is being paid.
         """
         locked = select(self.table).where(self.table.c.reference == request_of(order_id)).with_for_update()
-        found = next(iter(self.loaded(locked, connection)), None)
-        return found.total if found is not None and found.status("unpaid", self.wiring.clock()) == "unpaid" else None
+        request = next(iter(self.loaded(locked, connection)), None)
+        if request is None or request.status("unpaid", self.wiring.clock()) != "unpaid":
+            return None
+        return request.total
 
     def require_order(self, order_id: object) -> str:
         """Return a valid order id unchanged: an order id of the shop, or of a request.
 
         :raises TypeError: it is not a string.
-        :raises ValueError: it is no order id, or begins with `request:` although there is no such request; one that the
-            shop's open transaction has just added counts.
+        :raises ValueError: it is no order id, or begins with `request:` although there is no such request. A request
+            that the shop's open transaction has just added counts.
         """
         checked = require_order_id(order_id)
         reference = request_of(checked)

@@ -1,6 +1,6 @@
-"""The evidence in one read of a deposit: its comparison with what the customer was asked for. Pure and exact.
+"""The evidence in one read of a deposit: its exact comparison with the amount that the customer was asked for.
 
-Of an order that is paid in parts, also what is left of it, and whether a payment is a part of that.
+For an order that is paid in parts, this includes the balance, and whether a payment is a part of it.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Comparison(msgspec.Struct, frozen=True):
 
 
 def compare(checkout_id: str, due: Total, sent: Mapping[str, Any]) -> tuple[Comparison, ...]:
-    """Compare the deposit's id, and currency and amount of the side that was asked for.
+    """Compare the deposit's id, and the currency and amount of the side that the total fixes.
 
     `Pay` fixes the customer's side (`inputAmount`), `Receive` the shop's (`outputAmount`). An amount that the
     service did not send as a JSON number arrives as None, and never agrees.
@@ -58,8 +58,8 @@ def compare(checkout_id: str, due: Total, sent: Mapping[str, Any]) -> tuple[Comp
     )
 
 
-def _same(field: str, asked: str, seen: str | None) -> Comparison:
-    return Comparison(field, asked, _shown(seen), seen == asked)
+def _same(field: str, expected: str, seen: str | None) -> Comparison:
+    return Comparison(field, expected, _shown(seen), seen == expected)
 
 
 def _shown(value: object) -> str:
@@ -74,7 +74,7 @@ _PENDING = "pending"
 
 
 def status_of(deposit: Deposit) -> str:
-    """A deposit's status in lower case, since statuses are compared without regard to case."""
+    """A deposit's status in lower case, because statuses are compared without regard to case."""
     return deposit.status.lower()
 
 
@@ -92,7 +92,7 @@ class Ruling(msgspec.Struct, frozen=True):
 
 
 class Balance(msgspec.Struct, frozen=True):
-    """How much of an order is paid, and how much is left."""
+    """The sums of an order that are paid and left."""
 
     paid: Decimal
     """The sum that its customers paid, less refunds that were not cancelled and did not fail."""
@@ -118,7 +118,7 @@ class OrderPayments(msgspec.Struct, frozen=True):
 
     paid: Decimal
     currency: str | None
-    """None while there is no payment that was not given back whole, or the service did not report its currency."""
+    """None while no payment is left after refunds, or the service did not report its currency."""
 
     newest_part: str | None
     """The checkout id of the part that came last; None without a part."""
@@ -128,18 +128,18 @@ class OrderPayments(msgspec.Struct, frozen=True):
     """Whether a payment has paid the order."""
 
     def excess(self, total: Total | Free | None, amount: Decimal = Decimal(0)) -> Decimal | None:
-        """By how much a further payment would exceed what is left of this total; negative where it does not.
+        """The amount by which a further payment would exceed the balance of this total; negative if it would not.
 
-        Less than the currency's smallest unit counts as nothing, because nobody can pay it or give it back.
+        An amount below the currency's smallest unit counts as nothing, because nobody can pay it or give it back.
 
-        None where the payments cannot be set off against it: it fixes the shop's side, or has another currency.
+        None if the total has another currency or fixes what the shop receives.
         """
         if not isinstance(total, (Pay, Free)) or self.currency not in (None, total.currency):
             return None
         return whole_units(EXACT.subtract(EXACT.add(self.paid, amount), total.amount), total.currency)
 
     def due(self, total: Total) -> Total | None:
-        """The total that the next checkout asks for; None where nothing is left, or that cannot be reckoned."""
+        """The total that the next checkout asks for; None if nothing is left, or if it cannot be computed."""
         excess = self.excess(total)
         if excess is None or excess >= 0 or not isinstance(total, Pay):
             return None
@@ -154,17 +154,17 @@ class OrderPayments(msgspec.Struct, frozen=True):
 
 
 def _is_exact(amount: Amount | None) -> bool:
-    """Whether an amount that arrived is a part without a person: positive, and in whole units of its currency."""
+    """Whether an amount counts as a part without a person's decision: positive, and in whole units of its currency."""
     return amount is not None and 0 < amount.amount == whole_units(amount.amount, amount.currency)
 
 
 def rule_on_part(
     paid: Amount | None, total: Total, payments: OrderPayments, compared: tuple[Comparison, ...]
 ) -> Ruling:
-    """Rule on a payment of an order that is paid in parts: it may be less than what is left, and never more.
+    """Rule on a payment of an order that is paid in parts: it may be less than the balance, but not more.
 
-    :param paid: what the customer paid.
-    :param total: what the order costs now.
+    :param paid: the amount that the customer paid.
+    :param total: the order's present total.
     :param compared: the comparisons so far.
     """
     excess = payments.excess(total, Decimal(0) if paid is None else paid.amount)
@@ -183,10 +183,10 @@ class ReadCause(msgspec.Struct):
 
     via: FoundBy
     at: datetime
-    """A time before the service was asked: the answer proves nothing about what came later."""
+    """A time before the service was asked: the answer proves nothing about later events."""
 
     webhook_at: datetime | None = None
-    """The time at which the webhook came that caused it, until that is stored with the result; else None."""
+    """The time of the webhook that caused it, until that is stored with the result; otherwise None."""
 
     @property
     def columns(self) -> dict[str, Any]:
@@ -217,7 +217,7 @@ class Reading(msgspec.Struct):
     """Deposit statuses that end a deposit without a payment, in lower case."""
 
     pays_order: bool = False
-    """Whether its money is decided, and is all or a part of what has paid its order."""
+    """Whether its payment is decided, and has paid its order, alone or with other parts."""
 
     columns: dict[str, Any] = {}
     """The columns that the read sets, whether it moves the checkout or not."""
@@ -259,12 +259,12 @@ class Reading(msgspec.Struct):
 
     @property
     def arrived(self) -> Amount | None:
-        """The amount that arrived on the side that was asked for."""
+        """The amount that arrived on the side that the total fixes."""
         return self._amount("received" if self.checkout.total_kind == "receive" else "paid")
 
     @property
     def paid(self) -> Amount | None:
-        """What the customer paid; None where another amount was read first, which the books keep."""
+        """The amount that the customer paid; None if another amount was read first, which the books keep."""
         return self._amount("paid") if self.read_first is None or self.read_first == self.arrived else None
 
     def _amount(self, side: str) -> Amount | None:
@@ -272,7 +272,7 @@ class Reading(msgspec.Struct):
 
     @property
     def is_in_doubt(self) -> bool:
-        """Whether a decided payment is not found for the first time: one moment's error is not proof."""
+        """Whether a decided payment is not found for the first time, which may be a passing error."""
         if self.deposit is not None or self.checkout.status in OPEN or self.checkout.payment_completed_at is None:
             return False
         since = self.checkout.not_found_since
@@ -280,7 +280,7 @@ class Reading(msgspec.Struct):
 
     @property
     def look_back(self) -> Evidence | None:
-        """The evidence about money that had arrived for a decided checkout; None where nothing has changed."""
+        """The evidence about money that had arrived for a decided checkout; None if nothing has changed."""
         was_here, is_here = self.checkout.payment_completed_at is not None, self.status == COMPLETED
         if was_here is is_here or self.is_in_doubt:
             return None
@@ -324,7 +324,7 @@ class Reading(msgspec.Struct):
         if self.status is not None:
             columns["deposit_status"] = self.status[:64]
             if self.status == COMPLETED:
-                # Also when the move fails, as it must always be visible that the money has arrived.
+                # Store the money even if the move fails, because it must always be visible that it has arrived.
                 columns |= self.money | {"payment_completed_at": checkout.payment_completed_at or now}
             columns["payment_method"] = self.method
         return columns | self.cause.columns | problem_columns(checkout, self.problem, now)

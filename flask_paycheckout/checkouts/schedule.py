@@ -1,4 +1,4 @@
-"""The time of a checkout's next read: soon at first, then with growing intervals. Pure."""
+"""The time of a checkout's next read: soon at first, then with growing intervals."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PAGE_GONE = PAGE_VALID + timedelta(seconds=60)
 """From this age on "Deposit not found" means that nobody picked a payment method while the page was valid."""
 
 BETWEEN_MISSES = timedelta(seconds=60)
-"""The least time between the two reads "Deposit not found" that abandon a checkout: one moment's error is not proof."""
+"""The minimum time between the two reads "Deposit not found" that abandon a checkout: one may be a passing error."""
 
 SELDOM = timedelta(hours=12)
 """The longest time between two reads of a deposit."""
@@ -57,7 +57,7 @@ class Schedule(msgspec.Struct, frozen=True):
     ) -> datetime | None:
         """The time of the next read after one at `now`; None when only a webhook causes another one.
 
-        Of a part, the time at which the shop is asked again what the order costs.
+        For a part, the time when the shop is asked again for the order's total.
         """
         if status == Status.CREATED:
             return self._created(created_at, now)
@@ -91,13 +91,14 @@ class Schedule(msgspec.Struct, frozen=True):
 
 
 def next_look(moved_at: datetime, now: datetime) -> datetime:
-    """The time at which an order with a part is looked at again: in each round at first, when it is likely to change.
+    """The time when the shop is asked again for the total of an order with a part.
 
-    Later that is every half hour, however old the part is.
+    The shop is asked in each round at first, when the total is likely to change, and later every half hour, however old
+    the part is.
     """
     return now + min((now - moved_at) / 60, _LOOK)
 
 
 def after_failures(failures: int, now: datetime) -> datetime:
-    """The time of the next try after this many failed reads in a row: 5 s later, doubled each time, 10 min at most."""
+    """The time of the retry after this many consecutive failed reads: 5 s later, doubled each time, 10 min at most."""
     return now + doubled(failures, timedelta(seconds=5), timedelta(minutes=10))

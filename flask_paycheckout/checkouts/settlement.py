@@ -82,8 +82,8 @@ class Settlement:
     def settle(self, checkout_id: str, via: FoundBy = FoundBy.SETTLE, *, again: bool = False) -> CheckoutMixin:
         """Read the deposit now, apply the result, and deliver the events.
 
-        Idempotent, and safe to call concurrently. A deposit whose money has arrived is read only after a webhook. Of a
-        part the shop is asked what the order costs now: the parts may reach it without another payment.
+        Idempotent, and safe to call concurrently. A deposit whose money has arrived is read only after a webhook. For a
+        part, the shop is asked for the order's present total, which the parts may reach without another payment.
 
         :param again: read it in any case.
 
@@ -105,7 +105,7 @@ class Settlement:
 
         :param permit: the permission to read.
         :param cause: its webhook is stored with the result, also when that is an error.
-        :returns: what was stored; the receivers have run since then.
+        :returns: the stored result; the receivers have run since then.
         :raises flask_paycheckout.client.PaymentsError: there was no usable answer; nothing changed.
         """
         read = partial(read_deposit, checkout.checkout_id, checkout.client_id)
@@ -116,7 +116,7 @@ class Settlement:
     def reading(self, checkout: CheckoutMixin) -> Callable[[], Deposit | None]:
         """A function that reads a deposit with the keys of its account; it may run in a thread of its own.
 
-        It uses neither the database nor the shop's code, which is asked for the keys here.
+        The function uses neither the database nor the shop's code, because the keys are fetched here.
         """
         try:
             accounts = self.service.accounts
@@ -234,7 +234,7 @@ class Settlement:
         return Settled(checkout, False, ())
 
     def _next_look(self, checkout: CheckoutMixin, now: datetime) -> datetime | None:
-        """The time to ask the shop again what a part's order costs; None for money that is no part."""
+        """The time to ask the shop again for the total of a part's order; None for a payment that is no part."""
         return self.schedule.next_read(checkout.status, checkout.created_at, checkout.moved_at, now)
 
     # The statements
@@ -247,7 +247,7 @@ class Settlement:
         moved_at = columns.get("moved_at", checkout.moved_at)
         due = self.schedule.next_read(checkout.status, checkout.created_at, moved_at, now, reading.method)
         if due is None and checkout.payment_paid_amount is not None and reading.status not in reading.closed_statuses:
-            # Money was seen: it is asked for until it can be applied, or the service says that it failed.
+            # Money was seen: the deposit is read until the money can be applied, or the service says that it failed.
             due = now + SELDOM
         elif due is None:
             columns |= NO_PROBLEM

@@ -1,4 +1,4 @@
-"""The shop's answers about its orders and accounts, and what follows for a payment that has come."""
+"""The shop's answers about its orders and accounts, and the resulting rulings on payments."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from flask_paycheckout.checkouts.requests import PaymentRequests
 
 
-# The orders about which order_total is being called: it may itself ask what is left of its order, or of another one.
+# The orders for which order_total is running: it may itself ask for the balance of its order, or of another order.
 _asking: ContextVar[frozenset[str]] = ContextVar("flask_paycheckout_asking", default=frozenset())
 
 
@@ -47,8 +47,8 @@ class ShopFailed(Exception):
 class ShopAnswers:
     """Calls the callbacks of one app's shop, each in a transaction of the shop's session that is not committed.
 
-    `order_total`, `account_of` and `account` see no request: they are also asked when a webhook comes, and by
-    reconcile, and must not give another answer then.
+    `order_total`, `account_of` and `account` see no web request: webhooks and reconcile call them as well, and must not
+    get another answer.
     """
 
     wiring: Wiring
@@ -57,7 +57,7 @@ class ShopAnswers:
     problems: OrderProblems
 
     def total_in(self, transaction: ShopTransaction, order_id: str) -> Total | None:
-        """The order's present total, asked in this transaction; None: it cannot be paid."""
+        """The order's present total, asked in this transaction; None if it cannot be paid."""
         if request_of(order_id) is not None:
             return self.requests.payable_in(transaction.connection, order_id)
         asking = _asking.set(_asking.get() | {order_id})
@@ -79,7 +79,7 @@ class ShopAnswers:
         return isinstance(self.total_or_free_in(transaction, order_id), (Pay, Receive))
 
     def total_or_free_in(self, transaction: ShopTransaction, order_id: str) -> Total | Free | None:
-        """The order's present total like `total_in`, or that it costs nothing."""
+        """The order's present total like `total_in`; `Free` if it costs nothing."""
         try:
             return self.total_in(transaction, order_id)
         except NothingToPay as nothing:
@@ -88,7 +88,7 @@ class ShopAnswers:
     def total_now(self, order_id: str) -> Total | Free | None:
         """The order's present total, as a running transaction of the shop's session sees it.
 
-        None where it cannot be paid, or the shop cannot say what it costs, or is just being asked.
+        None if it cannot be paid, or if `order_total` fails or is already running for this order.
         """
         if order_id in _asking.get():
             return None
@@ -107,11 +107,11 @@ class ShopAnswers:
         :raises NothingToPay: it costs nothing.
         :raises ShopFailed: a function of the shop failed, and trying again is not known to help.
         """
-        asked = ProblemKind.ORDER_TOTAL
+        function = ProblemKind.ORDER_TOTAL
         try:
             with self.transactions.open() as transaction:
                 total = self.total_in(transaction, order_id)
-                asked = ProblemKind.ACCOUNT_OF
+                function = ProblemKind.ACCOUNT_OF
                 # The shop may know no account of an order that cannot be paid, or no such order at all.
                 return total, "" if total is None else self.account_of(order_id)
         except NothingToPay:
@@ -119,26 +119,26 @@ class ShopAnswers:
         except Exception as error:
             if is_passing(error):
                 raise
-            raise ShopFailed(asked, error) from error
+            raise ShopFailed(function, error) from error
 
     def account_of(self, order_id: str) -> str:
-        """The name of the order's merchant account; "" is the one of the settings."""
+        """The name of the order's merchant account; "" for the account of the settings."""
         if request_of(order_id) is not None:
-            found = self.requests.of_an_order(order_id, self.wiring.sessions.open_connection())
-            return "" if found is None else found.account
+            request = self.requests.of_an_order(order_id, self.wiring.sessions.open_connection())
+            return "" if request is None else request.account
         account_of = self.wiring.callbacks.account_of
         return require_account_name("" if account_of is None else self._ask(account_of, order_id))
 
     def account(self, name: str) -> Account | None:
-        """The keys of a merchant account; None: there is no such account."""
-        account = self.wiring.callbacks.account
-        found: Account | None = None if account is None else self._ask(account, name)
-        return found
+        """The keys of a merchant account; None if there is no such account."""
+        find = self.wiring.callbacks.account
+        account: Account | None = None if find is None else self._ask(find, name)
+        return account
 
     def _ask(self, function: Callable[..., Any], name: str) -> Any:
         """Call a function in the running transaction of `db.session`, if there is one.
 
-        A second one would not see an order that the shop is just making, and may wait for its locks.
+        Another transaction would not see an order that the shop is just creating, and may wait for its locks.
         """
         if self.wiring.sessions.open_connection() is not None:
             return without_request(self.wiring.call_shop, function, name)
@@ -150,7 +150,7 @@ class ShopAnswers:
         try:
             return self.ask_order_url(order_id)
         except Exception as error:
-            # The customer has paid, or must learn what to do: a link is not worth that.
+            # The customer has paid, or must learn what to do, which is more important than a link.
             self.wiring.log.exception("order_url", "order_url failed for order %s", order_id, extra=about(order_id))
             self.problems.record(ProblemKind.ORDER_URL, order_id, error)
             return None
@@ -167,8 +167,9 @@ class ShopAnswers:
         return url
 
 
-# When an error of `order_total` that may come from elsewhere counts as the shop's: an unknown one of the database after
-# this time since the payment arrived, and one of whatever ends a worker that takes too long after these tries.
+# The limits after which an error of `order_total` counts as the shop's although it may have another cause: the time
+# since the payment arrived, for unknown errors of the database, and the number of tries, for exceptions that end a slow
+# worker.
 _UNKNOWN, _TRIES = timedelta(hours=1), 2
 
 
@@ -187,7 +188,7 @@ class OrderTotalFailed(Exception):
 
 @dataclass(frozen=True, eq=False)
 class OrderTotals:
-    """Asks one app's shop what its orders cost now, when their money has come."""
+    """Asks one app's shop for the present totals of orders whose money has arrived."""
 
     checkouts: Checkouts
     answers: ShopAnswers
@@ -209,7 +210,7 @@ class OrderTotals:
             raise OrderTotalFailed(error) from error
 
     def _may_pass(self, checkout: CheckoutMixin, error: BaseException) -> bool:
-        """Whether an unknown error is too new to be taken for the shop's own; until then the payment is not held."""
+        """Whether an unknown error is too recent to count as the shop's own; the payment is not held meanwhile."""
         if checkout.status not in OPEN:
             return False
         arrived_at = checkout.payment_completed_at
@@ -238,17 +239,17 @@ class OrderTotals:
 
         :param paid: the amount that the customer paid; None where that is unknown.
         :param payments_now: returns the order's payments.
-        :raises OrderTotalFailed: the shop could not say it.
+        :raises OrderTotalFailed: `order_total` failed.
         """
         total = self.total(transaction, checkout)
         payments = payments_now()
-        asked = checkout.total
-        in_parts = payments.newest_part or is_in_parts(total) or is_in_parts(asked)
-        reason = None if in_parts or total == asked else Reason.ORDER_CHANGED
+        requested = checkout.total
+        in_parts = payments.newest_part or is_in_parts(total) or is_in_parts(requested)
+        reason = None if in_parts or total == requested else Reason.ORDER_CHANGED
         if not isinstance(total, (Pay, Receive)):
             reason = Reason.ORDER_NOT_PAYABLE
-        found = "not payable" if total is None else str(total)
-        compared = (*ruling.compared, Comparison("order_total now", str(asked), found, not reason))
+        answer = "not payable" if total is None else str(total)
+        compared = (*ruling.compared, Comparison("order_total now", str(requested), answer, not reason))
         # The move itself refuses a second payment of the order; this gives the reason to hold it.
         reason = Reason.DUPLICATE if payments.is_paid else reason
         if reason or not isinstance(total, (Pay, Receive)):
@@ -258,8 +259,10 @@ class OrderTotals:
         return msgspec.structs.replace(ruling, compared=compared)
 
     def rule_without(self, checkout: CheckoutMixin, agrees: Ruling, failure: OrderTotalFailed) -> Ruling:
-        """The decision to hold a payment, while the shop cannot say what the order costs now."""
+        """The ruling that holds a payment because the shop cannot give the order's present total."""
         is_paid = self.checkouts.order_status(checkout.order_id) == Status.PAID
         reason = Reason.DUPLICATE if is_paid else Reason.ORDER_TOTAL_FAILED
-        asked = Comparison("order_total now", str(checkout.total), f"raised {failure.text.partition(':')[0]}", False)
-        return Ruling(Evidence.DEPOSIT_DISAGREES, reason, (*agrees.compared, asked), failure.text)
+        comparison = Comparison(
+            "order_total now", str(checkout.total), f"raised {failure.text.partition(':')[0]}", False
+        )
+        return Ruling(Evidence.DEPOSIT_DISAGREES, reason, (*agrees.compared, comparison), failure.text)

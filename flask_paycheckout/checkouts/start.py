@@ -53,23 +53,23 @@ from flask_paycheckout.text import MAX_ID, request_of, require_order_id
 from flask_paycheckout.totals import NothingToPay, Total
 from flask_paycheckout.wiring import Wiring
 
-# The least time that a payment page must still be valid for a customer to be sent to it.
+# The minimum time that a payment page must still be valid for a customer to be sent to it.
 _USEFUL = timedelta(seconds=30)
-# The most by which the clock of the host that made a page may be ahead of this one's. A page from later is from before
-# the clock was set back, and nobody knows how long it is valid.
+# The maximum by which the clock of the host that created a page may be ahead of this host's. A page from a later time
+# was created before the clock was set back, and its remaining validity is not known.
 _AHEAD = timedelta(minutes=2)
 _MAX_ROUNDS = 4
-# A read so short ago shows whether a page that is over was paid; longer than the cool-down of reads for pages.
+# The maximum age of a read that shows whether an expired page was paid; longer than the cool-down of reads for pages.
 _FRESH = timedelta(seconds=30)
-# The most valid payment pages of an order: each change of its total makes one. Of one total there is one at a time, so
-# that nobody who presses the button again and again keeps the customer out.
+# The maximum number of valid payment pages of an order: each change of its total creates one. A total has only one page
+# at a time, so that nobody can use up the limit by pressing the button repeatedly.
 _MOST_OPEN = 20
-# Seconds after which an order at that limit may be tried again, since pages expire.
+# Seconds after which an order at that limit may be tried again, because pages expire.
 _CROWDED = 300.0
-# The time for which what the service refused is not sent again, and the most of which a process remembers that.
+# The time for which a refused checkout is not sent again, and the maximum number of refusals that a process remembers.
 _REFUSED, _MOST_REFUSALS = timedelta(seconds=5), 1000
 
-# Why an order is not payable.
+# The reasons why an order is not payable.
 _NOT_WANTED = (
     "order_total returned None for it."
     " Return Pay or Receive while a payment of the order is wanted, and offer no payment otherwise."
@@ -95,7 +95,7 @@ def is_crowded(checkouts: Checkouts, order_id: str, counts: Mapping[str, int], n
 
 
 class EarlierUnread(NotAsked):
-    """No page is made while the deposit of the one before, whose time is over, cannot be read."""
+    """No page is created while the deposit of the order's expired page cannot be read."""
 
 
 class Started(NamedTuple):
@@ -128,7 +128,7 @@ class Starter:
     _refusals: Guarded[dict[str, tuple[datetime, RequestRefused]]] = field(
         default_factory=lambda: Guarded(dict), init=False
     )
-    """By order and total, the service's last refusals, the earliest first."""
+    """The service's last refusals by order and total, the earliest first."""
 
     def start(self, order_id: str) -> Started:
         """Return the order's usable checkout for its present total, or make one.
@@ -139,7 +139,7 @@ class Starter:
         :raises ShopFailed: a function of the shop failed.
         :raises AmountRefused: the service refuses this very checkout.
         :raises UnsafeCheckoutUrl: the service's URL is outside the allowed origins.
-        :raises StartContended: other starts of this order were always faster.
+        :raises StartContended: concurrent starts of this order were always faster.
         :raises TooManyAttempts: the order has reached its limit of open payment pages.
         :raises flask_paycheckout.client.PaymentsError: the service refused or could not be reached.
         """
@@ -160,47 +160,47 @@ class Starter:
             ended_before = self._starting.last_ended
             counts = self.checkouts.counts(order_id)
             _refuse_settled(order_id, counts)
-            asked = self._asked(order_id, counts)
-            # Without any checkout, no one is current.
+            new = self._new_checkout(order_id, counts)
+            # An order without checkouts has no current one.
             current = self.checkouts.current(order_id) if counts else None
-            if current is not None and self._usable(current, asked):
+            if current is not None and self._usable(current, new):
                 return Started(current, False)
             if is_crowded(self.checkouts, order_id, counts, self.wiring.clock()):
                 raise TooManyAttempts(order_id, _MOST_OPEN, _CROWDED)
             try:
-                started = self._started(order_id, asked, current, ended_before)
+                started = self._started(order_id, new, current, ended_before)
             except (AmountRefused, AccountUnavailable):
-                # Problems of their own.
+                # These errors are recorded as problems of other kinds.
                 raise
             except FAILURES as error:
-                self.problems.record(ProblemKind.UNAVAILABLE, order_id, error, account=asked.account, due=asked.due)
+                self.problems.record(ProblemKind.UNAVAILABLE, order_id, error, account=new.account, due=new.due)
                 raise
             if started is not None:
                 return started
         raise StartContended(order_id)
 
     def _started(
-        self, order_id: str, asked: NewCheckout, current: CheckoutMixin | None, ended_before: object
+        self, order_id: str, new: NewCheckout, current: CheckoutMixin | None, ended_before: object
     ) -> Started | None:
         """Make the order's checkout, or wait until another thread has made it; None to look again.
 
         :param ended_before: the last start of this process that had ended when `current` was read.
         """
-        self._repeat_refusal(f"{order_id} {asked.due}")
+        self._repeat_refusal(f"{order_id} {new.due}")
         with self._starting.join(order_id) as (ongoing, mine):
             if not (mine or ongoing.thread == get_ident()):
-                self._wait_for(ongoing, asked.account)
+                self._wait_for(ongoing, new.account)
                 return None
             if self._starting.last_ended is not ended_before:
-                # Another thread may have made it meanwhile. What another process has made, the unique column tells.
+                # Another thread may have created it meanwhile. If another process has, the unique column shows that.
                 current = self.checkouts.current(order_id)
-                if current is not None and self._usable(current, asked):
+                if current is not None and self._usable(current, new):
                     return Started(current, False)
-            made = self._make(order_id, asked, current)
-        return None if made is None else Started(made, True)
+            checkout = self._make(order_id, new, current)
+        return None if checkout is None else Started(checkout, True)
 
-    def _asked(self, order_id: str, counts: Mapping[str, int]) -> NewCheckout:
-        """The money that the order's next checkout asks for; errors as for `start`."""
+    def _new_checkout(self, order_id: str, counts: Mapping[str, int]) -> NewCheckout:
+        """The amount and account of the order's next checkout; errors as for `start`."""
         try:
             total, account = self.answers.order(order_id)
         except NothingToPay:
@@ -221,7 +221,7 @@ class Starter:
         return NewCheckout(total, due, account)
 
     def _complete(self, order_id: str, counts: Mapping[str, int]) -> None:
-        """Let the parts of an order that became cheaper pay it, if they reach what it costs now.
+        """Let the parts of an order that became cheaper pay it, if they reach its present total.
 
         :raises OrderSettled: they did.
         """
@@ -233,22 +233,22 @@ class Starter:
         """The total that the order's next checkout would ask for; errors as for `start`."""
         counts = self.checkouts.counts(order_id)
         _refuse_settled(order_id, counts)
-        asked = self._asked(order_id, counts)
-        self.service.accounts.client_of(asked.account)
-        return asked.due
+        new = self._new_checkout(order_id, counts)
+        self.service.accounts.client_of(new.account)
+        return new.due
 
-    def _usable(self, current: CheckoutMixin, asked: NewCheckout) -> bool:
-        # Also while a method is picked: a second page would only be a second way to pay.
+    def _usable(self, current: CheckoutMixin, new: NewCheckout) -> bool:
+        # A page on which a method is picked is usable, too: a second page would only be a second way to pay.
         if self._is_over(current) or current.status not in UNFINISHED:
             return False
-        if (current.total, current.due, current.account) != asked:
+        if (current.total, current.due, current.account) != new:
             return False
-        if current.client_id != self.service.accounts.client_of(asked.account, CREATE).client_id:
+        if current.client_id != self.service.accounts.client_of(new.account, CREATE).client_id:
             # The present keys may not find its deposit.
             return False
         try:
             # The settings may be stricter now, and other programs may write to the shop's database.
-            require_allowed(current.url, self.origins_of(asked.account))
+            require_allowed(current.url, self.origins_of(new.account))
         except UnsafeCheckoutUrl:
             return False
         return True
@@ -256,16 +256,17 @@ class Starter:
     def _is_over(self, current: CheckoutMixin) -> bool:
         return not -_AHEAD < self.wiring.clock() - current.created_at < PAGE_VALID - _USEFUL
 
-    def _make(self, order_id: str, asked: NewCheckout, replaces: CheckoutMixin | None) -> CheckoutMixin | None:
+    def _make(self, order_id: str, new: NewCheckout, replaces: CheckoutMixin | None) -> CheckoutMixin | None:
         """Make the order's checkout; called by one thread of the process at a time."""
-        if replaces and replaces.status in UNFINISHED and self._is_over(replaces) and self._has_moved(replaces, asked):
+        if replaces and replaces.status in UNFINISHED and self._is_over(replaces) and self._has_moved(replaces, new):
             return None
         # The permit comes first: a call that was not allowed must not be recorded as a failure.
-        with self.service.permit(CREATE, asked.account) as permit, self.service.record.call(START, asked.account):
-            link, client_id = self._create(permit, order_id, asked)
+        with self.service.permit(CREATE, new.account) as permit, self.service.record.call(START, new.account):
+            link, client_id = self._create(permit, order_id, new)
             now = self.wiring.clock()
-            # What an atomic receiver refuses keeps customers from paying as much as what the service refuses.
-            stored = self.moves.store(order_id, link.id, link.url, asked, now, replaces, client_id)
+            # An atomic receiver that raises stops customers as much as a refusal by the service, so it is recorded as
+            # well.
+            stored = self.moves.store(order_id, link.id, link.url, new, now, replaces, client_id)
         if stored is None:
             return None
         self.outbox.deliver(stored.events)
@@ -274,7 +275,7 @@ class Starter:
         # A receiver that ran after the commit may have changed the row.
         return self.checkouts.find(link.id)
 
-    def _has_moved(self, replaces: CheckoutMixin, asked: NewCheckout) -> bool:
+    def _has_moved(self, replaces: CheckoutMixin, new: NewCheckout) -> bool:
         """Whether a new read shows that an expired payment page was paid, or has ended.
 
         :raises EarlierUnread: it cannot be read, so that the customer may have paid there.
@@ -284,33 +285,33 @@ class Starter:
             return True
         now, read_at = self.wiring.clock(), checkout.last_read_at
         if checkout.failed_reads or read_at is None or not now - _FRESH < read_at <= now:
-            client = self.service.accounts.client_of(asked.account, CREATE)
-            # What the present keys cannot find would keep the customer from paying for ever.
+            client = self.service.accounts.client_of(new.account, CREATE)
+            # A deposit that the present keys cannot find must not keep the customer from paying for ever.
             if client.client_id == checkout.client_id:
                 raise EarlierUnread(READ, "the deposit of an earlier page, where the customer may have paid", 10.0)
         return False
 
-    def _create(self, permit: Permit, order_id: str, asked: NewCheckout) -> tuple[CheckoutLink, str | None]:
+    def _create(self, permit: Permit, order_id: str, new: NewCheckout) -> tuple[CheckoutLink, str | None]:
         """Create a checkout at the service, and name the client id that made it; it is not stored yet."""
         try:
-            link, client_id = permit.ask(lambda client: (client.checkouts.create(asked.due), client.client_id))
+            link, client_id = permit.ask(lambda client: (client.checkouts.create(new.due), client.client_id))
         except (Unauthorized, ServiceFault):
-            # Not about this order. The shop may have replaced refused keys by the next try.
+            # These errors are not about this order. The shop may have replaced refused keys by the next try.
             raise
         except RequestRefused as error:
-            refusal = error if isinstance(error, RateLimited) else AmountRefused(order_id, asked.due, error)
+            refusal = error if isinstance(error, RateLimited) else AmountRefused(order_id, new.due, error)
             with self._refusals.held() as refusals:
-                refusals[f"{order_id} {asked.due}"] = self.wiring.clock(), refusal
+                refusals[f"{order_id} {new.due}"] = self.wiring.clock(), refusal
             if refusal is not error:
-                self.problems.record(ProblemKind.REFUSED, order_id, error, account=asked.account, due=asked.due)
+                self.problems.record(ProblemKind.REFUSED, order_id, error, account=new.account, due=new.due)
             raise refusal from None
         if not 0 < len(link.id) <= MAX_ID or not link.id.isprintable():
             raise TransportFailed(CREATE, "the answer's id cannot be stored")
-        require_allowed(link.url, self.origins_of(asked.account))
+        require_allowed(link.url, self.origins_of(new.account))
         return link, client_id
 
-    def _repeat_refusal(self, asked: str) -> None:
-        """Give the service's refusal again, if it came a moment ago.
+    def _repeat_refusal(self, key: str) -> None:
+        """Raise the service's refusal again, if it came a moment ago.
 
         :raises flask_paycheckout.client.RequestRefused: it did.
         """
@@ -320,7 +321,7 @@ class Starter:
                 # A time in the future is from before the clock was set back.
                 if not now - _REFUSED < at <= now or len(refusals) > _MOST_REFUSALS:
                     del refusals[earlier]
-            _, refusal = refusals.get(asked, (now, None))
+            _, refusal = refusals.get(key, (now, None))
         if refusal is not None:
             raise copy.copy(refusal)
 

@@ -1,4 +1,4 @@
-"""The states of a checkout, and the table of evidence that moves it between them. Pure."""
+"""The states of a checkout, and the table of evidence that moves it between them."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ _OF_MONEY = {
 TRANSITIONS: dict[tuple[str, Evidence | None], Status] = {
     **{(status, evidence): to for status in OPEN for evidence, to in _OF_MONEY.items()},
     (Status.CREATED, Evidence.DEPOSIT_OPEN): Status.PENDING,
-    # When the first read already sees a closed deposit, the checkout was pending in between, though no read saw that.
+    # A deposit that is closed at the first read was pending in between, though no read saw that.
     (Status.CREATED, Evidence.DEPOSIT_CLOSED): Status.PENDING,
     (Status.CREATED, Evidence.NEVER_PICKED): Status.ABANDONED,
     (Status.PENDING, Evidence.DEPOSIT_CLOSED): Status.ABANDONED,
@@ -77,7 +77,7 @@ class Reason(StrEnum):
     ORDER_NOT_PAYABLE = "order_not_payable"
     ORDER_TOTAL_FAILED = "order_total_failed"
     EXCESS = "excess"
-    """The order is paid, and with more than it costs."""
+    """The order is paid with more than it costs."""
 
     NEVER_PICKED = "never_picked"
     DEPOSIT_CLOSED = "deposit_closed"
@@ -101,7 +101,7 @@ REASON_OF: dict[Evidence | None, Reason] = {
 """The reason that is stored when this evidence abandons a checkout."""
 
 COUNTED = frozenset({Status.PART, Status.PAID})
-"""States of which the money counts for the order, but for an accepted second payment of a paid one."""
+"""States whose money counts for the order, except for an accepted second payment of a paid order."""
 
 LIVE = frozenset({Status.CREATED, Status.PENDING, Status.PART, Status.HELD, Status.PAID})
 """The statuses of orders that are not abandoned."""
@@ -117,7 +117,7 @@ BEST_FIRST = (Status.PAID, Status.HELD, Status.PENDING, Status.PART, Status.CREA
 
 
 def best_of(statuses: Container[str]) -> str:
-    """An order's status: the best of its checkouts', or `unpaid` without any; a rejected one counts as none."""
+    """An order's status: the best state of its checkouts, or `unpaid` without any; rejected checkouts do not count."""
     for status in BEST_FIRST:
         if status in statuses:
             return status.value

@@ -42,20 +42,20 @@ NEWEST = 3
 """The number of an order's newest checkouts whose deposits a visit of its page may read; reconcile reads the others."""
 
 MOST_PAYMENTS = 100
-"""More payments than an order has; anybody with its link may have them read."""
+"""A limit above the payments of any order, because anybody with the order's link can cause the query."""
 
 
 class Arrival(NamedTuple):
-    """A payment that arrived, with its checkout and that one's status."""
+    """A payment that arrived, with the id and the status of its checkout."""
 
     checkout_id: str
     status: str
     payment: Payment
 
 
-# The most orders in one query; every database accepts so many parameters.
+# The maximum number of orders in one query; every database accepts so many parameters.
 _MOST_AT_ONCE = 500
-# The orders with parts that one query returns.
+# The maximum number of orders with parts that one query returns.
 _PAGE = 100
 
 
@@ -74,7 +74,7 @@ class Checkouts(StateTable[CheckoutMixin]):
     unmoved = ("id", "status", "revision")
 
     def planned(self, columns: frozenset[str]) -> dict[str, Any]:
-        """The new values of these columns; the earlier read that a newer webhook asked for is kept.
+        """The new values of these columns; a read that a newer webhook has planned is kept.
 
         The deposit may have been read before the change that a webhook beyond `of_webhooks` announced. `webhooks` is
         the number of webhooks to add. The columns of a payment keep what was stored first, because the books of a
@@ -86,14 +86,14 @@ class Checkouts(StateTable[CheckoutMixin]):
             values[name] = case((c.payment_completed_at.is_(None), values[name]), else_=c[name])
         hinted = c.webhooks != bindparam("of_webhooks", type_=c.webhooks.type)
         if "moved_at" in values:
-            # The second move of one read was loaded after a webhook that came during the read.
+            # For the second move of one read, the row was loaded after a webhook that came during the read.
             hinted |= c.webhook_due_at > values["moved_at"]
         if "next_read_at" in values:
-            planned, wanted = values["next_read_at"], func.coalesce(c.webhook_due_at, c.next_read_at)
-            sooner = or_(planned.is_(None), wanted < planned)
-            values["next_read_at"] = case((hinted & sooner, wanted), else_=planned)
+            planned, requested = values["next_read_at"], func.coalesce(c.webhook_due_at, c.next_read_at)
+            sooner = or_(planned.is_(None), requested < planned)
+            values["next_read_at"] = case((hinted & sooner, requested), else_=planned)
         if "webhooks" in values:
-            # The webhook that caused the read; newer ones keep what they have set.
+            # Count the webhook that caused the read; newer webhooks keep the times that they have set.
             values["webhooks"] = c.webhooks + values["webhooks"]
             later = c.webhook_read_at > values["webhook_read_at"]
             values["webhook_read_at"] = case((later, c.webhook_read_at), else_=values["webhook_read_at"])
@@ -113,24 +113,24 @@ class Checkouts(StateTable[CheckoutMixin]):
         return self.loaded(self._select_newest, of_order_id=order_id)
 
     def arrivals(self, order_id: str) -> tuple[list[Arrival], list[bool]]:
-        """The newest payments of an order, and for each one that was taken back whether it had paid the order.
+        """The newest payments of an order, and for each payment that was taken back, whether it had paid the order.
 
         Newest first; at most `MOST_PAYMENTS` together.
         """
         c = self.table.c
         arrived = c.payment_completed_at.is_not(None)
-        known = select(c.checkout_id, c.status, c.paid_order_id, *(c[name] for name in PAYMENT_COLUMNS))
-        here = c.order_id == order_id, arrived | (c.payment_paid_amount.is_not(None) & c.status.not_in(OPEN))
-        rows = self.rows(known.where(*here).order_by(c.id.desc()).limit(MOST_PAYMENTS))
+        query = select(c.checkout_id, c.status, c.paid_order_id, *(c[name] for name in PAYMENT_COLUMNS))
+        conditions = c.order_id == order_id, arrived | (c.payment_paid_amount.is_not(None) & c.status.not_in(OPEN))
+        rows = self.rows(query.where(*conditions).order_by(c.id.desc()).limit(MOST_PAYMENTS))
         paid = ((row, payment_of(row._mapping)) for row in rows)
         arrivals = [Arrival(row.checkout_id, row.status, payment) for row, payment in paid if payment is not None]
         return arrivals, [row.paid_order_id is not None for row in rows if row.payment_completed_at is None]
 
     def rejected(self, order_id: str) -> dict[str, str | None]:
-        """The ids of an order's rejected payments, with what was recorded of paying them back."""
+        """The `payback` of an order's rejected payments, by checkout id."""
         c = self.table.c
-        here = c.order_id == order_id, c.status == Status.REJECTED.value, c.payment_completed_at.is_not(None)
-        return dict(self.rows(select(c.checkout_id, c.payback).where(*here)))
+        conditions = c.order_id == order_id, c.status == Status.REJECTED.value, c.payment_completed_at.is_not(None)
+        return dict(self.rows(select(c.checkout_id, c.payback).where(*conditions)))
 
     def counts(self, order_id: str, connection: Connection | None = None) -> dict[str, int]:
         """The number of an order's checkouts in each status.
@@ -142,21 +142,21 @@ class Checkouts(StateTable[CheckoutMixin]):
     def count_pages(self, order_id: str, since: datetime) -> int:
         """The number of an order's unfinished checkouts that were made after a time."""
         c = self.table.c
-        made = select(func.count()).where(c.order_id == order_id, c.status.in_(UNFINISHED), c.created_at > since)
-        return int(self.rows(made)[0][0])
+        query = select(func.count()).where(c.order_id == order_id, c.status.in_(UNFINISHED), c.created_at > since)
+        return int(self.rows(query)[0][0])
 
     def order_statuses(self, order_ids: Sequence[str], connection: Connection | None = None) -> dict[str, str]:
-        """The status of each of these orders, `unpaid` where nothing of it is stored.
+        """The status of each of these orders; `unpaid` if no checkout of it is stored.
 
         :param connection: the connection of the caller's transaction; None for one of its own.
         """
-        c, found = self.table.c, {order_id: set[str]() for order_id in order_ids}
-        wanted = list(found)
-        for first in range(0, len(wanted), _MOST_AT_ONCE):
-            some = c.order_id.in_(wanted[first : first + _MOST_AT_ONCE])
-            for order_id, status in self.rows(select(c.order_id, c.status).where(some).distinct(), connection):
-                found[order_id].add(status)
-        return {order_id: best_of(statuses) for order_id, statuses in found.items()}
+        c, statuses_of = self.table.c, {order_id: set[str]() for order_id in order_ids}
+        distinct_ids = list(statuses_of)
+        for first in range(0, len(distinct_ids), _MOST_AT_ONCE):
+            condition = c.order_id.in_(distinct_ids[first : first + _MOST_AT_ONCE])
+            for order_id, status in self.rows(select(c.order_id, c.status).where(condition).distinct(), connection):
+                statuses_of[order_id].add(status)
+        return {order_id: best_of(statuses) for order_id, statuses in statuses_of.items()}
 
     def order_status(self, order_id: str, connection: Connection | None = None) -> str:
         """The status of one order; otherwise like `order_statuses`."""
@@ -173,10 +173,10 @@ class Checkouts(StateTable[CheckoutMixin]):
         return _payments_of(self.rows(self._select_order_payments[lock], connection, of_order_id=order_id))
 
     def payments_in(self, connection: Connection, order_id: str) -> Callable[[], OrderPayments]:
-        """A function that gives an order's payments, to be called once the shop was asked, in this transaction.
+        """A function that returns an order's payments, to be called in this transaction after the shop was asked.
 
-        They cannot change until it ends. On SQLite they are read at once, by the statement that takes the one write
-        lock before the shop reads its order; a server locks the checkouts after the shop's order.
+        The payments cannot change until the transaction ends. On SQLite they are read at once, by the statement that
+        takes the one write lock before the shop reads its order; a server locks the checkouts after the shop's order.
         """
         if connection.dialect.name != "sqlite":
             return lambda: self.order_payments(order_id, connection, lock=True)
@@ -188,20 +188,21 @@ class Checkouts(StateTable[CheckoutMixin]):
         c = self.table.c
         due = select(c.order_id).where(c.next_read_at <= due_by, c.status == Status.PART.value)
         page = due.distinct().order_by(c.order_id).limit(_PAGE)
-        found = self.rows(page)
-        while found:
-            yield from chain.from_iterable(found)
-            found = self.rows(page.where(c.order_id > found[-1].order_id))
+        rows = self.rows(page)
+        while rows:
+            yield from chain.from_iterable(rows)
+            rows = self.rows(page.where(c.order_id > rows[-1].order_id))
 
     def look_at_parts(
         self, connection: Connection, order_id: str, at: datetime | None, **failure: str | datetime | int | None
     ) -> None:
-        """Set the time of the next look at what an order with parts costs; None once it is paid.
+        """Set the time when the shop is asked again for the total of an order with parts; None once it is paid.
 
-        :param failure: the columns that tell why its parts could not pay it; without them it is forgotten.
+        :param failure: the columns for the problem that kept its parts from paying it; without them the problem is
+            cleared.
         """
         c = self.table.c
-        # A part that was taken back is not looked at again, and keeps its problem, for the alarm about it.
+        # A part that was taken back is not checked again, and keeps its problem, for the alarm about it.
         is_part = c.status == Status.PART.value, c.payment_completed_at.is_not(None)
         parts = update(self.table).where(c.order_id == order_id, *is_part)
         no_failure = {"problem": None, "problem_since": None, "failed_reads": 0}
@@ -220,7 +221,7 @@ class Checkouts(StateTable[CheckoutMixin]):
         before, after = checkout.payment_completed_at, values.get("payment_completed_at", checkout.payment_completed_at)
         moves_money = (before is None) is not (after is None)
         if moves_money:
-            # A read or a move that began before must not be stored as if nobody had seen this.
+            # An earlier read or move must not be stored as if this change had not been seen.
             values["revision"] = checkout.revision + 1
         loaded = self.models.row_of(checkout)
         with lost_races_ignored(), begin_limited(self.engine()) as connection:
@@ -233,15 +234,16 @@ class Checkouts(StateTable[CheckoutMixin]):
         return None
 
     def bring_forward(self, now: datetime) -> None:
-        """Make reads due that a host whose clock is ahead by hours has planned or claimed, or kept the others from.
+        """Make reads due that a host whose clock is ahead by hours has planned, claimed or prevented.
 
-        They are planned for later than any read of their state, or of what it abandoned were read in the future.
+        Such reads are planned for later than any read of their state, or their abandoned checkouts were read in the
+        future.
         """
         c = self.table.c
         planned = and_(c.status.in_([Status.CREATED, Status.PENDING]), c.next_read_at > now + self.claim + HOURLY)
         abandoned = and_(c.status == Status.ABANDONED, c.moved_at > now, c.last_read_at > now)
         misplanned = select(c.id).where(or_(planned, abandoned))
-        # A query first, as SQLite has one writer.
+        # Query first, because SQLite has one writer.
         if self.rows(misplanned.limit(1)):
             self.claimed(misplanned, {"next_read_at": now})
 
@@ -272,8 +274,8 @@ class Checkouts(StateTable[CheckoutMixin]):
 
         :param due_by: claim reads that were due at this time.
         :param account: claim only reads of this merchant account.
-        :param failing: claim only those whose last read failed; otherwise only the others.
-        :param newest_first: claim those that became due last, instead of the longest overdue.
+        :param failing: claim only reads of checkouts whose last read failed; otherwise only the other reads.
+        :param newest_first: claim the reads that became due last, instead of the longest overdue ones.
         """
         c = self.table.c
         failed = c.failed_reads > 0 if failing else c.failed_reads == 0
@@ -285,7 +287,7 @@ class Checkouts(StateTable[CheckoutMixin]):
         """Claim the read of a checkout for a status page.
 
         :returns: the checkout as it is now; None when it was read or claimed since `seen` was loaded, or another
-            transaction holds it, for which no page waits.
+            transaction has locked it, because no page waits for that.
         """
         c = self.table.c
         unread = (c[name].is_not_distinct_from(getattr(seen, name)) for name in ("next_read_at", "last_read_at"))
@@ -304,20 +306,20 @@ class Checkouts(StateTable[CheckoutMixin]):
         :returns: the checkout as it is now if this webhook may cause a read at once, else None.
         """
         at_once, later = self._noting
-        noted = {"of_id": checkout.id, "now": now, "entry": line(now, Entry.WEBHOOK)}
+        parameters = {"of_id": checkout.id, "now": now, "entry": line(now, Entry.WEBHOOK)}
         with begin_limited(self.engine()) as connection:
             if read_at is None or not now - cooldown < read_at <= now:
-                cooled = noted | {"cooled_at": now - cooldown}
+                cooled = parameters | {"cooled_at": now - cooldown}
                 row = connection.execute(at_once, cooled).mappings().one_or_none()
                 if row is not None:
                     return self.made(row)
                 read_at = now
-            connection.execute(later, noted | {"due": read_at + cooldown})
+            connection.execute(later, parameters | {"due": read_at + cooldown})
         return None
 
     @cached_property
     def _noting(self) -> tuple[Any, Any]:
-        """Note a webhook whose read may begin at once, and one whose read becomes due.
+        """The statements for a webhook whose read may begin at once, and for a webhook whose read becomes due later.
 
         The conditions are on the row as it is now: a move since it was loaded must not lose the webhook.
         """
@@ -331,7 +333,7 @@ class Checkouts(StateTable[CheckoutMixin]):
             history=history, next_read_at=now, webhook_read_at=now, webhook_due_at=hint
         )
         later = counting.values(
-            # The first one shows that webhooks arrive.
+            # Record the first webhook only, which shows that webhooks arrive.
             history=case((c.webhooks == 0, history), else_=c.history),
             next_read_at=case((c.next_read_at <= due, c.next_read_at), else_=due),
             # A time in the past belongs to an earlier webhook, whose deposit has been read since then.
@@ -341,7 +343,8 @@ class Checkouts(StateTable[CheckoutMixin]):
 
     def _is_due(self, due_by: datetime) -> tuple[ColumnElement[bool], ...]:
         c = self.table.c
-        # Of a part it is the time to ask what its order costs, unless a webhook came; see `PartPayments`.
+        # For a part, `next_read_at` is the time to ask for the order's total, unless a webhook came; see
+        # `PartPayments`.
         return c.next_read_at <= due_by, or_(c.status.in_(OPEN), c.webhook_due_at <= due_by)
 
     def _claim_reads(self, ids: Any, now: datetime) -> list[CheckoutMixin]:
@@ -370,7 +373,7 @@ class Checkouts(StateTable[CheckoutMixin]):
 
     @cached_property
     def _select_order_payments(self) -> dict[bool, Any]:
-        """The statement by whether it locks; every row of the order then, since each of them may become a part."""
+        """The statements by whether they lock. The locking one selects all rows, because each may become a part."""
         c = self.table.c
         columns = c.id, c.checkout_id, c.status, c.paid_order_id, c.refunded_amount, c.payment_completed_at
         paid = c.payment_paid_amount, c.payment_paid_currency
@@ -379,10 +382,10 @@ class Checkouts(StateTable[CheckoutMixin]):
 
     @cached_property
     def _lock_order_payments(self) -> Any:
-        """A change of nothing, which takes the write lock also where it finds no payment."""
+        """An update that changes nothing, which takes the write lock even if it finds no payment."""
         c, select_payments = self.table.c, self._select_order_payments[False]
         changing = update(self.table).where(is_of(self.table, "order_id"), c.status.in_(COUNTED))
-        # Also not of a column of the shop's own that SQLAlchemy would set at each update.
+        # It keeps the shop's own columns, too, that SQLAlchemy would set at each update.
         same = {column: column for column in self.table.c if column.key == "revision" or column.onupdate is not None}
         return changing.values(same).returning(*select_payments.selected_columns)
 
@@ -406,9 +409,9 @@ def _payments_of(rows: Sequence[Any]) -> OrderPayments:
         for row in counted
         if (arrived := amount_of(row.payment_paid_amount, row.payment_paid_currency))
     ]
-    # The first part of which money is left decides the currency; one that was given back whole decides it only where
+    # The first part that has money left decides the currency. A part that was refunded completely decides it only if
     # the order is paid and no other part does.
-    for kept, paid_in in sorted(sums, key=lambda one: not whole_units(*one)):
+    for kept, paid_in in sorted(sums, key=lambda each: not whole_units(*each)):
         if (whole_units(kept, paid_in) or is_paid) and currency in (None, paid_in):
             paid, currency = EXACT.add(paid, kept), paid_in
     newest = max(parts, key=lambda row: (row.payment_completed_at, row.id), default=None)
@@ -416,7 +419,7 @@ def _payments_of(rows: Sequence[Any]) -> OrderPayments:
 
 
 def change_excess(connection: Connection, checkouts: Table, order_id: str, gone: Decimal) -> None:
-    """Count money that went from an order with parts against what exceeds its total; negative for what came back."""
+    """Subtract money that left an order with parts from its excess; negative for money that came back."""
     c = checkouts.c
     paid = c.paid_order_id == order_id, c.excess.is_not(None)
     row = connection.execute(select(c.excess, c.reason, c.payback).where(*paid)).one_or_none()

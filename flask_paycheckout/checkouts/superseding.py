@@ -41,12 +41,13 @@ class OrderSuperseding:
             return events
         order_id, c = events[0].order_id, self.checkouts.table.c
         if connection is not None:
-            # A separate statement, since only the next one sees checkouts that were stored while this one waited.
+            # Lock by a separate statement, because only the next one sees checkouts that were stored while this one
+            # waited.
             self.checkouts.lock_order(connection, order_id)
-        # By name only those that the events are about: an order may have very many.
+        # Select the ids of those checkouts only that the events are about: an order may have very many.
         named = case((c.checkout_id.in_([event.checkout_id for event in events]), c.checkout_id))
-        found = self.checkouts.rows(select(named, c.status).where(c.order_id == order_id).distinct(), connection)
-        statuses, status = dict(found), best_of([row.status for row in found])
+        rows = self.checkouts.rows(select(named, c.status).where(c.order_id == order_id).distinct(), connection)
+        statuses, status = dict(rows), best_of([row.status for row in rows])
 
         def is_over(event: HeldEvent | EventMixin) -> bool:
             if event.name == _ABANDONED:

@@ -52,7 +52,7 @@ class Webhooks:
         result is stored, other processes do not know of the read; so each process makes at most one read of a deposit
         in a cool-down.
 
-        :returns: what became of it: `useless`, `queued`, `read`, or `later` for a read that is left to reconcile.
+        :returns: the outcome: `useless`, `queued`, `read`, or `later` for a read that is left to reconcile.
         :raises sqlalchemy.exc.SQLAlchemyError: the hint could not be stored; the sender should try again.
         """
         checkout = self.checkouts.find(checkout_id)
@@ -101,7 +101,7 @@ class Webhooks:
         return not failed
 
     def _may_read(self, checkout: CheckoutMixin, now: datetime) -> bool:
-        """Whether no webhook caused a read within the cool-down, in another process as far as it is stored."""
+        """Whether no webhook caused a read within the cool-down; a read of another process counts once it is stored."""
         stored = checkout.webhook_read_at
         lately = self._read_lately
         return (stored is None or stored <= now - lately.length) and lately.begin(checkout.checkout_id, now)
