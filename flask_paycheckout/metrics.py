@@ -290,7 +290,7 @@ class _Database(Collector):
     def _read(self, state: _Kept) -> None:
         began, state.gauges = time.perf_counter(), None
         try:
-            state.gauges = read_gauges(self._shop.look(), self._accounts)
+            state.gauges = read_gauges(self._shop.alarm_context(), self._accounts)
         except Exception:
             self._shop.log.exception(
                 "reads of metrics", "the gauges could not be read from the database", extra=about()

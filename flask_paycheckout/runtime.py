@@ -16,7 +16,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from flask_paycheckout.books.account_names import Merchants
 from flask_paycheckout.books.accounting import require_line_kinds
-from flask_paycheckout.books.alarms import Alarm, Look
+from flask_paycheckout.books.alarms import Alarm, AlarmContext
 from flask_paycheckout.books.audit.months import MonthAudits
 from flask_paycheckout.books.customers import Customers
 from flask_paycheckout.books.erasing import Erasing
@@ -308,7 +308,7 @@ class Runtime(Wiring):
 
     @made_once
     def owner_telling(self) -> OwnerTelling:
-        return self.make(OwnerTelling, look=self.look, url_of=self.owner_url)
+        return self.make(OwnerTelling, context=self.alarm_context, url_of=self.owner_url)
 
     month_audits = made_once(MonthAudits)
     refused_keys = made_once(RefusedKeys)
@@ -322,12 +322,12 @@ class Runtime(Wiring):
     erasing = made_once(Erasing)
     explain = made_once(Explain)
 
-    def look(self, account: str | None = None) -> Look:
+    def alarm_context(self, account: str | None = None) -> AlarmContext:
         """The tables and the time with which alarms are found.
 
         :param account: only alarms about this merchant account; None for all.
         """
-        return Look(self.engine(), self.models, self.clock(), account, self.merchants)
+        return AlarmContext(self.engine(), self.models, self.clock(), account, self.merchants)
 
     # Money out
 

@@ -9,7 +9,7 @@ from tests.scripted import Shop
 
 def told(shop: Shop, account: str | None = None) -> Report:
     with shop.app.app_context():
-        return report(shop.runtime.look(account))
+        return report(shop.runtime.alarm_context(account))
 
 
 def alarms_of(shop: Shop, account: str | None = None) -> dict[str, Alarm]:

@@ -1,4 +1,4 @@
-"""The merchant accounts that checkouts and payouts are stored with, found along an index however many rows each has."""
+"""The merchant accounts of checkouts and payouts, found by an index scan however many rows each has."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ _LISTED = 1000
 
 @dataclass(frozen=True)
 class Merchants:
-    """The merchant accounts of one app: those that are stored, and those that the shop gives keys for."""
+    """The merchant accounts of one app: stored ones, and ones that the shop gives keys for."""
 
     wiring: Wiring
     accounts: Accounts
 
     def names(self, limit: int | None = _LISTED) -> list[str]:
-        """The names that checkouts or payouts are stored with, sorted; `limit` at most, where that is not None."""
+        """The names that checkouts or payouts are stored with, sorted; at most `limit`, unless that is None."""
         models = self.wiring.models
         return self._names(limit, _walk(models.checkouts), _walk(models.payouts))
 
     def open(self, limit: int) -> list[str]:
-        """The accounts with checkouts that are still read, or payouts that have not ended, sorted; `limit` at most."""
+        """The accounts with checkouts that are still read, or payouts that have not ended, sorted; at most `limit`."""
         checkouts, payouts = self.wiring.models.checkouts, self.wiring.models.payouts
         read = _walk(checkouts, checkouts.c.next_read_at.is_not(None))
         return self._names(limit, read, _walk(payouts, payouts.c.status.in_(LIVE)))
@@ -55,7 +55,7 @@ class Merchants:
     def payer_of(self, name: str) -> tuple[str, bool]:
         """The account whose money pays an account's payouts, and whether it has no access token to send them with.
 
-        It is the account in the settings where the shop says so.
+        It is the account of the settings if the shop says so.
         """
         try:
             token = self.accounts.access_token_of(name)
@@ -72,14 +72,14 @@ class Merchants:
 
 
 def _walk(table: Table, *having: ColumnElement[bool]) -> Select[Any]:
-    """Select each account of a table once, by one search of the index for each.
+    """Select each account of a table once, by one index lookup per account.
 
-    :param having: only accounts with a row for which this holds.
+    :param having: select only accounts with a row for which this holds.
     """
     c = table.c
-    found = select(func.min(c.account).label("account")).cte("found", recursive=True)
-    following = select(func.min(c.account)).where(c.account > found.c.account).scalar_subquery()
-    found = found.union_all(select(following).where(found.c.account.is_not(None)))
+    walked = select(func.min(c.account).label("account")).cte("found", recursive=True)
+    following = select(func.min(c.account)).where(c.account > walked.c.account).scalar_subquery()
+    walked = walked.union_all(select(following).where(walked.c.account.is_not(None)))
     # The walk ends with NULL, for which `exists` alone could read the whole table.
-    among = [exists().where(c.account == found.c.account, *having)] if having else []
-    return select(found.c.account).where(found.c.account.is_not(None), *among)
+    among = [exists().where(c.account == walked.c.account, *having)] if having else []
+    return select(walked.c.account).where(walked.c.account.is_not(None), *among)

@@ -30,7 +30,7 @@ def require_line_kinds(codes: Mapping[str, str]) -> None:
 def accounting_cells(
     line: Line, zone: tzinfo, codes: Mapping[str, str], orders: Mapping[str, Described], decimal_mark: str
 ) -> list[str]:
-    """The cells of a line, in the order of `COLUMNS`.
+    """The cells of a line of the books, in the order of `COLUMNS`.
 
     :param zone: the time zone of the date.
     :param codes: the code of each kind of line.
@@ -48,7 +48,7 @@ def accounting_cells(
 
 
 def _text(line: Line, orders: Mapping[str, Described]) -> str:
-    """What a line is about, for people."""
+    """The subject of a line, for people."""
     if line.order_id is None:
         return f"Payout {line.reference}"
     request, described = request_of(line.order_id), orders.get(line.order_id)

@@ -1,14 +1,14 @@
-"""The list of alarms: everything that is wrong, or that a person has to decide, found in the stored rows alone.
+"""The list of alarms: everything that is wrong, or that a person must decide, found in the stored rows alone.
 
 Report, doctor, metrics and the owner's page show this list. A new alarm is one function:
 
     @alarm(Severity.TODAY)
-    def held_payments(look: Look) -> Waiting:
+    def held_payments(context: AlarmContext) -> Waiting:
         ...
 
-The name of the function is the kind, `held-payments`. It returns alarms, and none while all is well; or the rows that
-wait, which are counted together with all other kinds. `since` comes from the rows, never from the clock, so
-that it stays the same while the trouble lasts; so does `key`.
+The name of the function is the kind, `held-payments`. It returns alarms, and none while all is well; or the waiting
+rows, which one statement counts for all kinds. `since` comes from the rows, never from the clock, so that it stays the
+same while the trouble lasts, as `key` does.
 """
 
 from __future__ import annotations
@@ -34,24 +34,22 @@ from flask_paycheckout.service.record import ALL_TRIED, KEYS, PAYOUT, REFUSED, W
 from flask_paycheckout.text import Show, account_text, plain, plain_sum
 
 PATIENCE = timedelta(minutes=5)
-"""In a healthy shop webhooks, reconcile rounds and second deliveries have happened by then."""
+"""The time within which webhooks, reconcile rounds and second deliveries happen in a healthy shop."""
 
 WEEK = timedelta(days=7)
-"""A customer who has not said by then where a refund goes has not seen the link, and a bank transfer without news, or a
-part whose rest nobody has paid, is worth a question.
-"""
+"""The time after which unclaimed refunds, bank transfers without news, and parts of unpaid orders need a question."""
 
 RECONCILE = "Keep this running beside the shop: flask paycheckout reconcile --watch"
-"""The remedy for what only reconcile finds."""
+"""The remedy for rows that wait for reconcile."""
 
 _GOES_ON = "It goes on by itself once its cause is over, which has an alarm of its own."
 
 EXAMPLES = 100
-"""The most examples of an alarm; its count covers all."""
+"""The maximum number of examples of an alarm; its count covers all rows."""
 
 
 class Severity(StrEnum):
-    """How soon somebody has to act, the most urgent first."""
+    """The urgency of an alarm, the most urgent first."""
 
     NOW = "now"
     """Money or sales stand still."""
@@ -64,13 +62,13 @@ class Severity(StrEnum):
 
     @property
     def rank(self) -> int:
-        """Its place among all, the most urgent first."""
+        """Its position among the severities; 0 is the most urgent."""
         return list(Severity).index(self)
 
 
 @dataclass(frozen=True)
 class Example:
-    """One of the things that an alarm counts, in one line, with the page that tells more."""
+    """One row that an alarm counts, as a line of text, with the page about it."""
 
     text: str
     order_id: str | None = None
@@ -78,13 +76,13 @@ class Example:
     """The reference of a payout or refund."""
 
     problem: str | None = None
-    """The error, which may have words of the shop's own code."""
+    """The error, which may contain text of the shop's own code."""
 
     name: str = ""
-    """Its name on the owner's page; `text` where that is empty."""
+    """Its name on the owner's page; `text` if this is empty."""
 
     checkout_id: str = ""
-    """The payment of the order that it is about, to which the owner's page leads; empty for none."""
+    """The checkout that the owner's page links to; empty for none."""
 
     is_postponed: bool = False
     """Whether it is a payout that goes on by itself on the next day."""
@@ -94,14 +92,14 @@ class Example:
 
 
 class OwnerPage(NamedTuple):
-    """The owner's page that lists what an alarm counts, and says what to do about it."""
+    """The owner's page that lists the rows of an alarm, and says what to do about them."""
 
     endpoint: str
     words: str
-    """The words of the link."""
+    """The text of the link."""
 
     status: str | None = None
-    """The state to which the page is limited."""
+    """The state that the page is limited to."""
 
 
 @dataclass(frozen=True)
@@ -112,31 +110,31 @@ class Alarm:
     """The trouble in one sentence, without a full stop."""
 
     since: datetime
-    """The time since when it lasts, from the stored rows."""
+    """The time when it began, from the stored rows."""
 
     count: int = 1
     account: str | None = ""
-    """The merchant account's name; "" is the one of the settings, None stands for several."""
+    """The merchant account's name; "" for the account of the settings, None for several accounts."""
 
     examples: tuple[Example, ...] = ()
     remedies: tuple[str, ...] = ()
     """Instructions, each a sentence or a command."""
 
     of: str = ""
-    """The difference from other alarms of its kind, such as an account's name; part of `key`."""
+    """The part of `key` that tells it from other alarms of its kind, such as an account's name."""
 
     kind: str = ""
     """The function's name; the decorator sets it, and the severity."""
 
     severity: Severity = Severity.NOTE
     customers: int = 0
-    """How many customers could not pay because of this trouble; the last of `examples` name their orders."""
+    """The number of customers who could not pay because of it; the last of `examples` name their orders."""
 
     until: datetime | None = None
-    """When the trouble last happened; None for alarms that do not show it."""
+    """The time when the trouble last happened; None for alarms that do not show it."""
 
     is_note: bool = False
-    """Whether this alarm of a more severe kind is a mere note: it may have passed, or an alarm tells its cause."""
+    """Whether its severity is lowered to a note, because it may be over, or another alarm names its cause."""
 
     page: OwnerPage | None = None
     """The owner's page about it; the decorator sets it."""
@@ -146,12 +144,12 @@ class Alarm:
 
     @property
     def remedy(self) -> str:
-        """The first of the remedies; empty without any."""
+        """The first remedy; empty without any."""
         return self.remedies[0] if self.remedies else ""
 
     @property
     def key(self) -> str:
-        """The name of this trouble, the same while it lasts."""
+        """The name of this alarm, which stays the same while it lasts."""
         return f"{self.kind}:{self.of}" if self.of else self.kind
 
     def as_dict(self) -> dict[str, Any]:
@@ -165,14 +163,14 @@ class Alarm:
 
 
 @dataclass(frozen=True)
-class Look:
-    """The database and the moment in which alarms are looked for."""
+class AlarmContext:
+    """The database, the time and the merchant account for which alarms are found."""
 
     engine: Engine
     models: Models
     now: datetime
     account: str | None
-    """Only what is about this merchant account; None: all."""
+    """The merchant account whose alarms are found; None for all accounts."""
 
     merchants: Merchants
     """The merchant accounts; asks the shop for their keys."""
@@ -193,7 +191,7 @@ class Look:
     @cached_property
     def failing_calls(self) -> Sequence[FailingCalls]:
         """The calls that have all failed, or were refused, since the last one that succeeded."""
-        # The account of the settings may pay for this one.
+        # The account of the settings may pay for this account.
         of = None if self.account is None else {self.account, self.merchants.payer_of(self.account)[0]}
         return [
             replace(calls, since=since)
@@ -202,10 +200,10 @@ class Look:
         ]
 
     def _failing_since(self, calls: FailingCalls) -> datetime | None:
-        """The time since when calls fail; None where other calls show that they are possible again.
+        """The time since when calls fail; None if other calls show that they are possible again.
 
-        Any signed call that is answered shows that service and keys work, unless these fail all the time. Sends are
-        tried again after pauses. An answer of the same operation ends the series in the record itself.
+        Any signed call that is answered shows that the service and the keys work, unless the calls fail all the time.
+        Sends of payouts are retried after pauses. An answer of the same operation ends the series in the record itself.
         """
         operation, since, last = calls.operation, calls.since, calls.last_failure_at
         if operation in (WEB_CALL, PAYOUT + KEYS) or operation.endswith(REFUSED):
@@ -218,35 +216,37 @@ class Look:
         return since
 
     def _answered_at(self, account: str) -> datetime:
-        """When the service last answered a call with the keys of an account, whichever process has made it."""
+        """The time when the service last answered a call with an account's keys, by any process."""
         c = self.checkouts
         times = (
             select(c.created_at).order_by(c.id.desc()).limit(1),
             select(func.max(c.last_read_at)).where(c.next_read_at >= EPOCH, c.failed_reads == 0),
             select(func.max(c.moved_at)).where(c.status == Status.PAID),
         )
-        found = (at for latest in times for (at,) in read_rows(self.engine, latest.where(c.account == account)))
-        return max((as_utc(at) for at in found if at), default=EPOCH)
+        times_of_answers = (
+            at for latest in times for (at,) in read_rows(self.engine, latest.where(c.account == account))
+        )
+        return max((as_utc(at) for at in times_of_answers if at), default=EPOCH)
 
     @cached_property
     def order_problems(self) -> Sequence[OrderProblem]:
-        """The orders that cannot be paid, or could not, the newest first."""
+        """The orders that cannot or could not be paid, the newest first."""
         of_account = self.of_account(self.models.order_problems.c.account)
         return find_problems(self.engine, self.models, lasts(self.models, self.now), *of_account)
 
     @cached_property
     def failed_starts(self) -> Sequence[OrderProblem]:
-        """The orders whose customers could not pay because of an outage, and have not begun since."""
+        """The orders whose customers could not pay because of an outage, and have not tried again since."""
         return [problem for problem in self.order_problems if problem.kind == ProblemKind.UNAVAILABLE]
 
     @cached_property
     def payer(self) -> ColumnElement[str]:
-        """The account that must pay a payout: the one whose money may have paid it already, or its own."""
+        """The account that must pay a payout: the account that may have paid it already, or its own."""
         return func.coalesce(self.payouts.paid_by, self.payouts.account)
 
     @cached_property
     def payers(self) -> Mapping[str, tuple[str, bool]]:
-        """The accounts that must pay the ready payouts, each as `Merchants.payer_of` tells of it."""
+        """The accounts that must pay the ready payouts, each with the result of `Merchants.payer_of`."""
         ready = self.payouts.status == PayoutStatus.READY, *self.of_account(self.payouts.account)
         names = read_rows(self.engine, select(self.payer).where(*ready).distinct().order_by(self.payer))
         return {name: self.merchants.payer_of(name) for (name,) in names}
@@ -257,49 +257,49 @@ class Look:
         return is_stopped(self.models)
 
     def of_account(self, column: ColumnElement[Any]) -> list[ColumnElement[bool]]:
-        """The condition that limits a statement to the wanted account, if any."""
+        """The condition that limits a statement to the context's account, if there is one."""
         return [] if self.account is None else [column == self.account]
 
 
 @dataclass(frozen=True)
 class Waiting:
-    """Rows that wait for something, which make one alarm together; none without any."""
+    """Rows that wait for something, which make one alarm together; no rows make no alarm."""
 
     rows: Select[Any]
-    """Selects what `example` needs, `account`, and the time since when each row waits."""
+    """Selects the columns for `example`, `account`, and the time since when each row waits."""
 
     since: str
-    """The name of that time."""
+    """The column of that time."""
 
     what: tuple[str, str]
-    """The words for one row and for many, which stand behind a number."""
+    """The texts after the number, for one row and for several."""
 
     example: Callable[[Any], Example]
     remedies: Callable[[Sequence[Any]], Iterable[str]]
     """The advice about some of the rows; each sentence is shown once."""
 
     note: ColumnElement[bool] | None = None
-    """The condition of rows that are a mere note, where there are no others."""
+    """The condition of rows that make the alarm a mere note, if there are no other rows."""
 
     outage: Callable[[], ColumnElement[bool]] | None = None
-    """Gives the condition of rows whose cause, an outage, has its own alarm; they are a mere note, too."""
+    """Returns the condition of rows whose cause, an outage, has its own alarm; they make the alarm a note, too."""
 
     def of(self, account: str) -> Waiting:
-        """Only the rows of a merchant account."""
-        # Not by the plain column: along an index of accounts, SQLite could read all abandoned checkouts of this one.
+        """These rows, limited to a merchant account."""
+        # Do not compare the plain column: SQLite could then read all abandoned checkouts of the account by an index.
         of_account = func.coalesce(self.rows.selected_columns.account, "") == account
         return replace(self, rows=self.rows.where(of_account))
 
-    def alarm(self, look: Look, count: int, first: datetime, lowest: str, highest: str) -> Alarm:
+    def alarm(self, context: AlarmContext, count: int, first: datetime, lowest: str, highest: str) -> Alarm:
         """The alarm about these rows.
 
-        :param first: the time since when the oldest one waits.
-        :param lowest: the first of their accounts by name, and the last one.
+        :param first: the time since when the oldest row waits.
+        :param lowest: the first of the rows' accounts by name; `highest` is the last.
         """
         rows = self.rows
-        oldest = read_rows(look.engine, rows.order_by(rows.selected_columns[self.since]).limit(EXAMPLES))
+        oldest = read_rows(context.engine, rows.order_by(rows.selected_columns[self.since]).limit(EXAMPLES))
         is_note, is_outage = (
-            condition is not None and not read_rows(look.engine, rows.where(~condition).limit(1))
+            condition is not None and not read_rows(context.engine, rows.where(~condition).limit(1))
             for condition in (self.note, self.outage and self.outage())
         )
         return Alarm(
@@ -316,7 +316,8 @@ class Waiting:
 def count_waiting(engine: Engine, waiting: Mapping[str, Waiting]) -> Sequence[Any]:
     """Count the rows of several kinds by one statement.
 
-    :returns: for each the name, the number of rows, the time since when the oldest one waits, and the outmost accounts.
+    :returns: for each kind its name, the number of rows, the time of the oldest row, and the first and last account by
+        name.
     """
     counts = []
     for name, each in waiting.items():
@@ -327,7 +328,7 @@ def count_waiting(engine: Engine, waiting: Mapping[str, Waiting]) -> Sequence[An
 
 
 Found = Waiting | Iterable[Alarm]
-_Find = Callable[[Look], Found]
+_Find = Callable[[AlarmContext], Found]
 
 
 class AlarmKind(NamedTuple):
@@ -339,7 +340,7 @@ class AlarmKind(NamedTuple):
 
 
 REGISTERED: dict[str, AlarmKind] = {}
-"""By name; the modules of alarms fill it when they are imported."""
+"""All kinds of alarms by name; the modules of alarms add theirs when they are imported."""
 
 
 def alarm(severity: Severity, page: OwnerPage | None = None) -> Callable[[_Find], _Find]:
@@ -353,7 +354,7 @@ def alarm(severity: Severity, page: OwnerPage | None = None) -> Callable[[_Find]
 
 
 def number(count: int, one: str, many: str) -> str:
-    """A count with the noun, and verb, that belong to it."""
+    """A count with its noun, and perhaps verb, in singular or plural."""
     return f"{count} {one if count == 1 else many}"
 
 

@@ -15,9 +15,9 @@ _NUMBER = String(255)
 
 
 class BookingMixin(PaymentTable):
-    """One movement of money, as a line of the books. Rows are inserted in the transaction of what they tell of.
+    """One movement of money, as a line of the books; inserted in the transaction of the change that it records.
 
-    Amounts are exact text with their sign, and NULL where the service reported none.
+    Amounts are exact text with their sign, and NULL if the service reported none.
     """
 
     __tablename__ = "paycheckout_booking"
@@ -45,7 +45,7 @@ class BookingMixin(PaymentTable):
     kind: Mapped[str] = mapped_column(String(16))
     order_id: Mapped[str | None] = mapped_column(String(MAX_ID))
     checkout_id: Mapped[str | None] = mapped_column(String(MAX_ID))
-    """The id of the checkout that the money arrived for; of a refund, the one whose money it pays back."""
+    """The id of the checkout that the money arrived for; for a refund, the checkout whose money it pays back."""
 
     reference: Mapped[str | None] = mapped_column(String(MAX_ID), index=True)
     """The payout's reference in the shop."""
@@ -54,7 +54,7 @@ class BookingMixin(PaymentTable):
     """The service's id of the payout, if it was known then."""
 
     account: Mapped[str] = mapped_column(String(MAX_ID))
-    """The name of the merchant account whose money moved; empty for the one of the settings."""
+    """The name of the merchant account whose money moved; empty for the account of the settings."""
 
     currency: Mapped[str | None] = mapped_column(_NUMBER)
     gross: Mapped[str | None] = mapped_column(_NUMBER)

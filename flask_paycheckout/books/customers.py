@@ -1,7 +1,7 @@
-"""The shop's own words about its orders: who has ordered, what, and where the shop's page of the order is.
+"""The shop's descriptions of its orders: the customer, the ordered items, and the shop's page of the order.
 
-The shop is asked when a page or a file needs them, for many orders at once. Nothing of its answer is stored, or stands
-in a log or a `repr`.
+The shop is asked when a page or a file needs them, for many orders at once. Its answer is neither stored nor logged,
+and no `repr` shows it.
 """
 
 from __future__ import annotations
@@ -26,22 +26,23 @@ from flask_paycheckout.wiring.logs import about
 PATIENCE = 0.3
 """The seconds that a page waits for the shop's answer."""
 
-# The seconds that reconcile waits for it.
+# The seconds that reconcile waits for the answer.
 _PATIENT = 5.0
-# The most calls of the shop's functions at once in one process. More threads would not help when the shop hangs.
+# The maximum number of concurrent calls of the shop's functions in one process. More threads would not help when the
+# shop hangs.
 _AT_ONCE = threading.BoundedSemaphore(8)
 
 
 @dataclass(frozen=True, repr=False)
 class Line:
-    """One line of what was ordered.
+    """One line of an order: an item with its price.
 
-    :raises TypeError: the text is no text, or the amount is no text, `Decimal` or `int`.
+    :raises TypeError: the text is not a string, or the amount is not a string, `Decimal` or `int`.
     """
 
     text: str
     amount: Decimal | int | str | None = None
-    """The price of all of it, in the order's currency."""
+    """The price of the whole line, in the order's currency."""
 
     quantity: Decimal | int | str = 1
 
@@ -53,9 +54,9 @@ class Line:
 
 @dataclass(frozen=True, repr=False)
 class Described:
-    """The shop's description of one order; every part may be left out.
+    """The shop's description of one order; every field may be left out.
 
-    :raises TypeError: a part is of another type.
+    :raises TypeError: a field has another type.
     """
 
     customer: str | None = None
@@ -63,13 +64,13 @@ class Described:
 
     email: str | None = None
     url: str | None = None
-    """The shop's own page of the order, as http(s) address or path; the owner's pages link to no other address."""
+    """The shop's own page of the order, as an http(s) address or a path; the owner's pages link to no other address."""
 
     lines: Sequence[Line] = ()
-    """What was ordered; customers see it on their receipt, too."""
+    """The ordered items; customers see them on their receipt, too."""
 
     note: str | None = None
-    """Anything else that whoever looks after the money should read."""
+    """Further text for the people who handle the money."""
 
     def __post_init__(self) -> None:
         for name in ("customer", "email", "url", "note"):
@@ -80,12 +81,12 @@ class Described:
 
     @property
     def link(self) -> str | None:
-        """The address of the shop's own page, where it can be linked to."""
+        """The address of the shop's own page, if it can be linked to."""
         return self.url if self.url is not None and is_address(self.url) else None
 
 
 class WrongAnswer(TypeError):
-    """The shop gave something else; the message tells only of its type."""
+    """The shop's answer has another type; the message names only the type."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,17 +97,17 @@ class Customers:
     problems: OrderProblems
 
     def described(self, order_ids: Sequence[str], patience: float = PATIENCE) -> Mapping[str, Described]:
-        """The shop's descriptions of orders that it knows, by id; none where it fails or is late.
+        """The shop's descriptions of orders that it knows, by id; empty if it fails or is late.
 
-        Whoever is at the page is recorded as having seen them.
+        The person at the page is recorded as their viewer.
 
-        :param order_ids: asked at once; payment requests, which the shop does not know, are left out.
+        :param order_ids: the orders, in one call; payment requests are left out, because the shop does not know them.
         """
         if self.wiring.callbacks.describe_orders is None:
             return {}
-        asked = [order_id for order_id in dict.fromkeys(order_ids) if request_of(order_id) is None]
-        known = self._describe(asked, patience) if asked else None
-        return personal(known) if known else {}
+        own_ids = [order_id for order_id in dict.fromkeys(order_ids) if request_of(order_id) is None]
+        descriptions = self._describe(own_ids, patience) if own_ids else None
+        return personal(descriptions) if descriptions else {}
 
     def describes(self, order_id: str) -> bool:
         """Whether the shop can describe an order, of which it may know nothing."""
@@ -116,26 +117,28 @@ class Customers:
         describe = self.wiring.callbacks.describe_orders
         if describe is None:
             return {}
-        found: Mapping[str, Described] | None
-        known = partial(_known, order_ids)
-        found = self._ask(ProblemKind.DESCRIBE_ORDERS, order_ids[0], patience, known, describe, [*order_ids])
-        return found
+        descriptions: Mapping[str, Described] | None
+        checked = partial(_checked_descriptions, order_ids)
+        descriptions = self._ask(ProblemKind.DESCRIBE_ORDERS, order_ids[0], patience, checked, describe, [*order_ids])
+        return descriptions
 
     def lines_of(self, order_id: str) -> Sequence[Line]:
-        """What the customer of an order has ordered, for the receipt; empty where the shop does not say."""
+        """The ordered items of an order, for the receipt; empty if the shop does not give them."""
         described = self.described([order_id]).get(order_id)
         return () if described is None else described.lines
 
     def find(self, text: str, limit: int) -> Sequence[str]:
-        """The ids of the orders that the shop finds for a text, the best first; none where it fails or is late."""
+        """The ids of the orders that the shop finds for a text, the best first; empty if it fails or is late."""
         find = self.wiring.callbacks.find_orders
         if find is None:
             return ()
-        found: Sequence[str] | None = self._ask(ProblemKind.FIND_ORDERS, "", PATIENCE, _ids, find, text, limit)
-        if found is None:
+        order_ids: Sequence[str] | None = self._ask(
+            ProblemKind.FIND_ORDERS, "", PATIENCE, _checked_ids, find, text, limit
+        )
+        if order_ids is None:
             return ()
         self.problems.works(ProblemKind.FIND_ORDERS)
-        return [each for each in found if is_order_id(each)][:limit]
+        return [each for each in order_ids if is_order_id(each)][:limit]
 
     def _ask(
         self,
@@ -146,17 +149,17 @@ class Customers:
         function: Callable[..., Any],
         *arguments: object,
     ) -> Any:
-        """Call a function of the shop in a thread of its own, with a request of nobody, by which `url_for` works.
+        """Call a function of the shop in a thread of its own, with an anonymous request, so that `url_for` works.
 
-        :param kind: recorded as the order's problem when it raises.
-        :param checked: returns the answer as it is used, or raises `WrongAnswer`.
-        :returns: the checked answer; None where it fails or is late.
+        :param kind: the problem to record for the order when the function raises.
+        :param checked: returns the checked answer, or raises `WrongAnswer`.
+        :returns: the checked answer; None if the function fails or is late.
         """
         name = name_of(function)
         if not _AT_ONCE.acquire(blocking=False):
             self._log_late(name)
             return None
-        # At the address of this page, so that a path has the prefix under which the shop is served.
+        # Use the address of this page, so that a path has the prefix under which the shop is served.
         base_url = request.root_url if has_request_context() else self.wiring.settings.public_url
         answers, faults = list[Any](), list[str]()
 
@@ -165,7 +168,7 @@ class Customers:
                 with self.wiring.app.test_request_context(base_url=base_url):
                     answers.append(checked(self.wiring.call_shop(function, *arguments)))
             except BaseException as error:
-                # A time limit of gevent's is no Exception, and nothing but this thread would end by it.
+                # A timeout of gevent is no Exception, and would end nothing but this thread.
                 faults.append(self._logged(name, error))
             finally:
                 _AT_ONCE.release()
@@ -184,7 +187,7 @@ class Customers:
         self.wiring.log.warning("descriptions of orders", line, name, PATIENCE, extra=about())
 
     def _logged(self, name: str, error: BaseException) -> str:
-        """Log where a function failed, without its message, which may have words about a customer; the text of that."""
+        """Log where a function failed, without its message, which may name a customer; return the logged text."""
         place = extract_tb(error.__traceback__)[-1]
         where = f"{type(error).__name__} in {place.filename}, line {place.lineno}"
         fault = str(error) if isinstance(error, WrongAnswer) else where
@@ -193,8 +196,8 @@ class Customers:
         return fault
 
 
-def _known(order_ids: Sequence[str], answer: Any) -> Mapping[str, Described]:
-    """The shop's answer of `describe_orders`, which may be None."""
+def _checked_descriptions(order_ids: Sequence[str], answer: Any) -> Mapping[str, Described]:
+    """Check the shop's answer to `describe_orders`, which may be None."""
     _require("describe_orders must return a dict", answer, Mapping, NoneType)
     for key, each in (answer or {}).items():
         _require("describe_orders must have ids of orders as strings", key, str)
@@ -202,20 +205,20 @@ def _known(order_ids: Sequence[str], answer: Any) -> Mapping[str, Described]:
     return {order_id: answer[order_id] for order_id in order_ids if answer and answer.get(order_id) is not None}
 
 
-def _ids(answer: Any) -> Sequence[str]:
-    """The shop's answer of `find_orders`, which may be None."""
+def _checked_ids(answer: Any) -> Sequence[str]:
+    """Check the shop's answer to `find_orders`, which may be None."""
     _require("find_orders must return a list of order ids", answer, Iterable, NoneType, but=(str, bytes))
-    found = list(answer or ())
-    for each in found:
+    order_ids = list(answer or ())
+    for each in order_ids:
         _require("find_orders must return ids of orders as strings", each, str)
-    return found
+    return order_ids
 
 
-def _require(told: str, value: object, *kinds: type, but: type | tuple[type, ...] = bool) -> None:
-    """Require that a value of the shop's is of one of these types.
+def _require(message: str, value: object, *kinds: type, but: type | tuple[type, ...] = bool) -> None:
+    """Require that a value from the shop has one of these types.
 
-    :param told: the beginning of the error, which says so.
-    :param but: the types among them that are refused.
+    :param message: the beginning of the error message.
+    :param but: subtypes that are refused.
     """
     if isinstance(value, but) or not isinstance(value, kinds):
-        raise WrongAnswer(f"{told}, not {type(value).__name__}")
+        raise WrongAnswer(f"{message}, not {type(value).__name__}")

@@ -1,4 +1,4 @@
-"""Erasure of what is stored about the persons of an order, or of a payout; the money and its proof stay.
+"""Erasure of stored personal data about an order or a payout; the money and its proof stay.
 
 Recipients are deleted at the service first, outside of any transaction; then one transaction empties the rows. A call
 that ended between the two is repeated safely.
@@ -34,18 +34,18 @@ from flask_paycheckout.wiring import Wiring
 
 T = TypeVar("T")
 
-# The facts in a history that nobody typed: times, states, amounts, ids, and the names of staff.
+# The facts of a history that are kept, because no customer typed them: times, states, amounts, ids, and staff names.
 _FACTS = frozenset(
     {"at", "what", "to", "rule", "by", "total", "counts", "replaces", "via", "deposit", "reason", "gone"}
     | {"compared", "revision", "result", "missed", "received", "fee", "disbursement_id"}
 )
 _CHANGED = "it changed at the same moment; erase again"
 _ERASED = "erased"
-# Of one name; the service's pages may have so many.
+# The maximum number of recipients of one name; the service's pages may have this size.
 _MOST_SEARCHED = 100
-# The answers about a recipient that is gone.
+# The status codes for a recipient that is gone.
 _NOT_THERE = (400, 404)
-# Calls that name persons.
+# The operations whose stored errors may name persons.
 _OF_PERSONS = CLAIM, PAYOUT
 
 
@@ -54,16 +54,16 @@ class Erased:
     """The result of an erasure; for a dry run, the result that it would have had."""
 
     order_id: str | None
-    """The order whose persons were erased; None where it was a single payout's."""
+    """The order whose persons were erased; None for a single payout."""
 
     reference: str | None
-    """The reference of the payout whose person was erased; None where it was an order's."""
+    """The reference of the payout whose person was erased; None for an order."""
 
     checkouts: int
-    """The number of checkouts of which nothing about persons is left."""
+    """The number of checkouts without personal data now."""
 
     payouts: int
-    """The number of payouts and refunds of which nothing about persons is left."""
+    """The number of payouts and refunds without personal data now."""
 
     recipients: int
     """The number of recipients that were deleted at the service."""
@@ -72,7 +72,7 @@ class Erased:
     """The records that could not be erased yet, with the reasons; a later call erases them."""
 
     found: bool = True
-    """Whether anything is stored about it. If not, nothing was done, and no deed recorded."""
+    """Whether anything is stored about the order or payout. If not, nothing was done, and no deed recorded."""
 
     dry_run: bool = False
 
@@ -90,12 +90,12 @@ class Erasing:
     def erase(self, order_id: str | None, reference: str | None, by: str, why: str, *, dry_run: bool = False) -> Erased:
         """Erase the persons of an order, or of a payout; arguments and result as for `PayCheckout.erase`."""
         by, why = who_and_why(by, why)
-        about = self._about(order_id, reference)
-        if not any(self._rows(name, mine) for name, mine in about.items()):
+        conditions = self._conditions(order_id, reference)
+        if not any(self._rows(name, condition) for name, condition in conditions.items()):
             return Erased(order_id, reference, 0, 0, 0, found=False, dry_run=dry_run)
         checkouts = self.checkouts.of_order(order_id) if order_id is not None else ()
         table = self.payouts.table
-        payouts = self.payouts.loaded(select(table).where(about["payouts"]).order_by(table.c.id))
+        payouts = self.payouts.loaded(select(table).where(conditions["payouts"]).order_by(table.c.id))
         ended = [payout for payout in payouts if _ended(payout)]
         kept = {
             payout.reference: f"the {payout.kind} {payout_status_text(payout.status)}"
@@ -103,21 +103,23 @@ class Erasing:
             if payout not in ended
         }
         if dry_run:
-            known = sum(id_in(line) is not None for payout in ended for line in _lines(payout))
-            return Erased(order_id, reference, len(checkouts), len(ended), known, kept, dry_run=True)
+            recipients = sum(id_in(line) is not None for payout in ended for line in _lines(payout))
+            return Erased(order_id, reference, len(checkouts), len(ended), recipients, kept, dry_run=True)
         deleted: list[str] = []
         left = {payout.id: self._delete_recipients(payout, deleted, kept) for payout in ended}
         with _begin_erasing(self.wiring.engine()) as connection:
-            emptied = {one.checkout_id: self._empty(connection, self.checkouts.table, one) for one in checkouts}
-            wiped = {one.reference: self._empty(connection, table, one, **_columns(one, left[one.id])) for one in ended}
-            self._empty_others(connection, about, payouts)
+            emptied = {each.checkout_id: self._empty(connection, self.checkouts.table, each) for each in checkouts}
+            wiped = {
+                each.reference: self._empty(connection, table, each, **_columns(each, left[each.id])) for each in ended
+            }
+            self._empty_others(connection, conditions, payouts)
             now, deeds, subject = self.wiring.clock(), self.wiring.models.deeds, order_id or reference or ""
             record_deed(connection, deeds, now, by, "erased", subject, why, order_id)
         kept |= {name: _CHANGED for name, is_empty in (emptied | wiped).items() if not is_empty}
         return Erased(order_id, reference, sum(emptied.values()), sum(wiped.values()), len(deleted), kept)
 
-    def _about(self, order_id: str | None, reference: str | None) -> dict[str, ColumnElement[bool]]:
-        """By table, the condition of the rows about an order, or about one payout, exactly one of which is given.
+    def _conditions(self, order_id: str | None, reference: str | None) -> dict[str, ColumnElement[bool]]:
+        """The condition of the rows about an order, or about a payout, by table; exactly one of the two is given.
 
         :raises TypeError: both are given, or none.
         """
@@ -136,80 +138,82 @@ class Erasing:
             raise TypeError("give the order_id of an order, or the reference of a payout, and not both")
         require_order_id(reference, "reference")
         mine = payouts.reference == reference
-        # The deeds of asking for a refund, and of rejecting a held payment by it, name the payment; all are stored with
-        # one time, and so is the event.
-        asked = exists().where(mine, payouts.refund_of == deeds.subject, payouts.created_at == deeds.at)
+        # The deeds of requesting a refund, and of rejecting a held payment by it, name the payment. The refund, its
+        # deeds and its event are stored with the same time.
+        requested = exists().where(mine, payouts.refund_of == deeds.subject, payouts.created_at == deeds.at)
         moved = exists().where(mine, payouts.refund_of == events.checkout_id, payouts.created_at == events.occurred_at)
         return {
             "payouts": mine,
             "events": (events.payout_reference == reference) | moved,
-            "deeds": (deeds.subject == reference) | asked,
+            "deeds": (deeds.subject == reference) | requested,
         }
 
-    def _rows(self, name: str, mine: ColumnElement[bool]) -> list[dict[str, Any]]:
+    def _rows(self, name: str, condition: ColumnElement[bool]) -> list[dict[str, Any]]:
         table: Table = getattr(self.wiring.models, name)
-        rows = select(table).where(mine).order_by(*table.primary_key)
+        rows = select(table).where(condition).order_by(*table.primary_key)
         return [_plain(row._mapping) for row in read_rows(self.wiring.engine(), rows)]
 
     def stored_about(self, order_id: str) -> dict[str, Any]:
         """Everything that is stored about an order, as plain data, by table."""
-        rows = {name: self._rows(name, mine) for name, mine in self._about(order_id, None).items()}
+        rows = {name: self._rows(name, condition) for name, condition in self._conditions(order_id, None).items()}
         return {"order_id": order_id} | rows
 
     def _empty_others(
-        self, connection: Connection, about: Mapping[str, ColumnElement[bool]], payouts: Sequence[PayoutMixin]
+        self, connection: Connection, conditions: Mapping[str, ColumnElement[bool]], payouts: Sequence[PayoutMixin]
     ) -> None:
-        """Take what people typed out of events, requests, deeds and failing calls."""
+        """Remove typed text from events, requests, deeds and failing calls."""
         models = self.wiring.models
         events, services = models.events, models.services
-        for number, extra in connection.execute(select(events.c.id, events.c.extra).where(about["events"])).all():
+        for number, extra in connection.execute(select(events.c.id, events.c.extra).where(conditions["events"])).all():
             facts = json.loads(extra or "{}")
-            told = json.dumps(facts | {"why": ""}) if "why" in facts else extra
-            connection.execute(update(events).filter_by(id=number).values(last_error=None, extra=told))
-        for refund in (one for one in payouts if one.refund_of is not None):
-            # Its reason stands in the history of the payment, if it rejected that.
+            emptied = json.dumps(facts | {"why": ""}) if "why" in facts else extra
+            connection.execute(update(events).filter_by(id=number).values(last_error=None, extra=emptied))
+        for refund in (payout for payout in payouts if payout.refund_of is not None):
+            # If the refund rejected its payment, the payment's history contains the reason.
             of_payment, c = self.checkouts.table.c.checkout_id == refund.refund_of, self.checkouts.table.c
             history = connection.execute(select(c.history).where(of_payment).with_for_update()).scalar_one()
             emptied = reduced(history, _FACTS, refund.created_at)
             connection.execute(update(self.checkouts.table).where(of_payment).values(history=emptied))
-        if "requests" in about:
-            connection.execute(update(models.requests).where(about["requests"]).values(title="", note=None))
-            # An error of the shop may name a person; where it lasts, it is stored again.
-            connection.execute(delete(models.order_problems).where(about["order_problems"]))
-        connection.execute(update(models.deeds).where(about["deeds"]).values(why=""))
-        # The service may have repeated what a customer typed, and no row there tells of whose order.
-        told = map(services.c.operation.startswith, _OF_PERSONS)
-        connection.execute(update(services).where(or_(*told)).values(words=""))
+        if "requests" in conditions:
+            connection.execute(update(models.requests).where(conditions["requests"]).values(title="", note=None))
+            # An error of the shop may name a person; if it lasts, it is stored again.
+            connection.execute(delete(models.order_problems).where(conditions["order_problems"]))
+        connection.execute(update(models.deeds).where(conditions["deeds"]).values(why=""))
+        # The service's errors may repeat a customer's input, and these rows do not name the order.
+        of_persons = map(services.c.operation.startswith, _OF_PERSONS)
+        connection.execute(update(services).where(or_(*of_persons)).values(words=""))
 
     # Recipients
 
     def _delete_recipients(self, payout: PayoutMixin, deleted: list[str], kept: dict[str, str]) -> str:
-        """Delete the recipients that the service keeps of a customer's bank account.
+        """Delete the recipients that the service stores for a customer's bank account.
 
-        :param deleted: gets their ids.
-        :param kept: gets those that the service keeps, with the reasons.
-        :returns: the lines of these.
+        :param deleted: receives the ids of deleted recipients.
+        :param kept: receives the recipients that the service keeps, with the reasons.
+        :returns: the lines of the recipients that the service keeps.
         """
-        # The account that pays has made them.
+        # The recipients belong to the account that pays.
         payer, left = self.service.accounts.payer_of(payout.account), ""
         for line in _lines(payout):
-            made = id_in(line)
+            stored_id = id_in(line)
             try:
-                for recipient_id in self._search(payer, payout.reference, name_in(line)) if made is None else [made]:
+                for recipient_id in (
+                    self._search(payer, payout.reference, name_in(line)) if stored_id is None else [stored_id]
+                ):
                     self._delete(payer, recipient_id)
                     deleted.append(recipient_id)
             except PaymentsError as error:
                 left += line
-                kept[made or f"recipients of {payout.reference}"] = visible(str(error))
+                kept[stored_id or f"recipients of {payout.reference}"] = visible(str(error))
         return left
 
     def _search(self, account: str, reference: str, name: str) -> Sequence[str]:
-        """The ids of the recipients of this name that were made for a payout: the service's answer was lost."""
+        """The ids of a payout's recipients with this name; for recipients whose creation the service did not answer."""
         page = self._ask(account, lambda client: client.recipients.list(search=name, limit=_MOST_SEARCHED))
-        return [one.id for one in page if one.reference == reference]
+        return [recipient.id for recipient in page if recipient.reference == reference]
 
     def _delete(self, account: str, recipient_id: str) -> None:
-        """Delete a recipient; one that is gone already is none.
+        """Delete a recipient; one that is gone already causes no error.
 
         :raises flask_paycheckout.client.PaymentsError: the service keeps it, or did not answer.
         """
@@ -235,30 +239,30 @@ class Erasing:
 
     @staticmethod
     def _empty(connection: Connection, table: Table, subject: Any, **columns: Any) -> bool:
-        """Take out of a row what people typed; False when the row has changed since it was loaded."""
-        # That there is a problem stays, since an alarm may tell of it.
-        told = None if subject.problem is None else _ERASED
-        values = {"history": reduced(subject.history, _FACTS), "problem": told} | columns
+        """Remove typed text from a row; False if the row has changed since it was loaded."""
+        # Keep the fact that there is a problem, because an alarm may show it.
+        problem = None if subject.problem is None else _ERASED
+        values = {"history": reduced(subject.history, _FACTS), "problem": problem} | columns
         same = update(table).filter_by(id=subject.id, status=subject.status, history=subject.history)
         return connection.execute(same.values(values)).rowcount == 1
 
 
 @contextmanager
 def _begin_erasing(engine: Engine) -> Iterator[Connection]:
-    """A transaction of our own, of whose old values SQLite leaves nothing in its file."""
+    """A transaction of our own; SQLite keeps none of the old values in its file."""
     sqlite = engine.dialect.name == "sqlite"
     with begin_limited(engine) as connection:
         if sqlite:
             connection.exec_driver_sql("PRAGMA secure_delete = ON").close()
         yield connection
     if sqlite:
-        # Old pages stay in a write-ahead log until it is emptied. Somebody who reads keeps it from that.
+        # Old pages stay in a write-ahead log until it is emptied, which a concurrent reader prevents.
         with suppress(OperationalError), engine.connect() as connection:
             connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)").close()
 
 
 def _ended(payout: PayoutMixin) -> bool:
-    """Whether a payout is at its end; one in tokens that was sent is, since the service does not show it again."""
+    """Whether a payout has ended; a token payout has once it is sent, because the service does not show it again."""
     return payout.status in ENDED or (payout.status == PayoutStatus.SENT and payout.is_token)
 
 
@@ -267,9 +271,9 @@ def _lines(payout: PayoutMixin) -> list[str]:
 
 
 def _columns(payout: PayoutMixin, recipients: str) -> dict[str, Any]:
-    """The columns of a payout without what they tell of persons.
+    """The columns of a payout without personal data.
 
-    :param recipients: those that the service keeps, which a later call deletes.
+    :param recipients: the lines of the recipients that the service keeps, which a later call deletes.
     """
     values: dict[str, Any] = {
         "note": None,
@@ -279,12 +283,12 @@ def _columns(payout: PayoutMixin, recipients: str) -> dict[str, Any]:
     }
     if payout.destination is not None:
         values["destination"] = ERASED
-    # A recipient whom the shop has named is stored as an id only.
+    # A recipient that the shop has named is stored as an id only, which stays.
     is_shops = payout.to_kind == "recipient" and not payout.is_claimed
     return values if is_shops else values | {"to_details": None}
 
 
 def _plain(row: Row) -> dict[str, Any]:
     """A row as plain data, its history as a list."""
-    told = {"history": lines(row["history"])} if "history" in row else {}
-    return dict(plain({**row, **told}))
+    history = {"history": lines(row["history"])} if "history" in row else {}
+    return dict(plain({**row, **history}))

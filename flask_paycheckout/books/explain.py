@@ -34,7 +34,7 @@ from flask_paycheckout.shop_functions import personal
 from flask_paycheckout.text import PRUNED_EVENTS_TEXT, amount_text, plain, visible
 from flask_paycheckout.wiring import Wiring
 
-# The attributes of each record that programs get.
+# The attributes of each record in the JSON output.
 _OF_ATTEMPT = (
     *("checkout_id", "account", "status", "reason", "created_at", "deposit_status", "next_read_at", "webhooks"),
     *("reads", "found_by", "problem", "problem_since", "pruned_at"),
@@ -76,13 +76,13 @@ class Explanation:
     """The order's events, oldest first."""
 
     request: RequestMixin | None
-    """The payment request, where this is the order of one."""
+    """The payment request, if the order belongs to one."""
 
     problems: tuple[OrderProblem, ...]
-    """Why the order cannot be paid, or could not: functions of the shop that fail, the service's refusal, an outage."""
+    """The reasons why the order cannot or could not be paid: failing functions of the shop, a refusal, an outage."""
 
     ways: Mapping[str, Collection[str]]
-    """By the id of each held checkout, the ways to accept it: `accept`, `part` and `excess`."""
+    """The ways to accept each held checkout, by its id: `accept`, `part` and `excess`."""
 
     @property
     def meaning(self) -> str:
@@ -183,7 +183,7 @@ class Explain:
 
 
 def payout_facts(payout: PayoutMixin) -> dict[str, Any]:
-    """What programs get of a payout or refund, without its account number."""
+    """The JSON facts of a payout or refund, without its account number."""
     amounts = {"amount": payout.exact_amount, "counts": payout.exact_counts, "fee": payout.exact_fee}
     texts = {name: None if stored is None else amount_text(stored) for name, stored in amounts.items()}
     destination = {"destination": shown(payout.destination)}
@@ -191,7 +191,7 @@ def payout_facts(payout: PayoutMixin) -> dict[str, Any]:
 
 
 def request_facts(request: RequestMixin) -> dict[str, Any]:
-    """What programs get of a payment request."""
+    """The JSON facts of a payment request."""
     return _named(_OF_REQUEST, request)
 
 

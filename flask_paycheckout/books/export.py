@@ -1,8 +1,7 @@
 """The books of a period: every movement of money once, oldest first, with sums, as records, CSV or JSON lines.
 
-Pages are short read-only transactions, each of which begins where the page before ended, so that an export of any
-length holds no snapshot, no lock and only one page of rows. A closed period gives the same lines however often it is
-read.
+Each page is a short read-only transaction that begins where the page before ended. An export of any length therefore
+holds no snapshot, no lock and only one page of rows. A closed period gives the same lines however often it is read.
 """
 
 from __future__ import annotations
@@ -39,26 +38,26 @@ from flask_paycheckout.totals import EXACT
 from flask_paycheckout.wiring import Wiring
 
 PAGE = 1000
-"""The most rows that are in memory at once."""
+"""The maximum number of rows in memory at once."""
 
 COLUMNS = Line._fields
 """The columns of an export, in this order."""
 
 ACCOUNTING_DELIMITER = ";"
-"""Stands between the columns of a file for bookkeepers; spreadsheets of many countries expect it."""
+"""The default delimiter of a file for bookkeepers, which spreadsheets of many countries expect."""
 
 _OPEN_FOR = timedelta(minutes=5)
-"""A transaction books with the time at which it began; by then it has ended, where the database does not say more."""
+"""The time after which a transaction counts as ended, if the database does not show it; it books with its begin."""
 
 _COMMITS_WITHIN = timedelta(minutes=1)
-"""The time between the moment that is booked and the begin of the transaction that books it, at most."""
+"""The maximum time between the booked time and the begin of the transaction that books it."""
 
 _OLDEST_WRITE = text(
     "SELECT extract(epoch FROM clock_timestamp() - min(xact_start)) FROM pg_stat_activity"
     " WHERE datname = current_database() AND backend_xid IS NOT NULL AND pid <> pg_backend_pid()"
 )
 _NAMED = 10
-# The seconds for which a file waits for the shop's descriptions of `PAGE` orders.
+# The seconds that a file waits for the shop's descriptions of `PAGE` orders.
 _FILE = 10.0
 _ZERO = Decimal(0)
 _SUMMED = ("account", "kind", "reference", "currency", "gross", "fee", "net", "received", "received_currency")
@@ -82,7 +81,7 @@ class Format(StrEnum):
 
 TOTALS = ("payments", "held", "fees", "refunds", "payouts", "net", "received")
 """The sums of one merchant account and currency: `held` is money that paid no order; refunds and payouts are negative,
-without those that came back; `received` is what the shop receives of payments, in this currency."""
+less the ones that came back; `received` is the amount that the shop receives of payments, in this currency."""
 
 SALES_FEES, OTHER_FEES = "fees of sales", "other fees"
 """Two more sums: the fees of payments, and all other fees that lower the net amount."""
@@ -106,10 +105,10 @@ class Sums:
     """For each account and currency, the sums named in `TOTALS`, and `SALES_FEES` and `OTHER_FEES`."""
 
     incomplete: int = 0
-    """The number of lines without an amount or its currency, as the service reported none, or that cannot be read."""
+    """The number of lines that cannot be read, or lack an amount or currency because the service reported none."""
 
     def add(self, line: Line, times: int) -> None:
-        """Count so many lines that are equal but for what is not summed."""
+        """Add a number of lines that are equal in all summed columns."""
         self.lines += times
         if line.gross is None or line.fee is None:
             self.incomplete += times
@@ -117,7 +116,7 @@ class Sums:
         if line.kind is LineKind.PAYMENT:
             counted[SALES_FEES] = counted["fees"]
         elif line.gross is not None and line.net is not None:
-            # Not those of payouts that are included in what was sent.
+            # Fees of payouts that are included in the sent amount are not counted.
             counted[OTHER_FEES] = EXACT.subtract(line.gross, line.net), line.currency
         if line.kind is not LineKind.FEE:
             counted[_COUNTED_AS[line.kind.base]] = line.gross, line.currency
@@ -135,23 +134,23 @@ class Month:
     """One month of the books."""
 
     name: str
-    """Like `2026-01`."""
+    """The month, like `2026-01`."""
 
     period: Period
     sums: Sums
     closed: bool
-    """Whether no movement can be added to it any more."""
+    """Whether no movement can be added to the month any more."""
 
     audit: MonthResult | None
-    """The last comparison with the service that came to its end; None when none did."""
+    """The last finished comparison with the service; None without one."""
 
 
 class UnreadableBookings(ValueError):
-    """Some bookings of a period hold what another program wrote; all others were read."""
+    """Some bookings of a period cannot be read, because another program changed them; all others were read."""
 
     def __init__(self, ids: Sequence[int]) -> None:
         self.ids = ids
-        # Pickle calls the class with it.
+        # Pickle calls the class with these arguments.
         super().__init__(ids)
 
     def __str__(self) -> str:
@@ -165,14 +164,14 @@ class Books:
 
     wiring: Wiring
     zone_of: Callable[[str | None], tzinfo]
-    """Returns the time zone of a merchant account's days and months; of all accounts, the shop's."""
+    """Returns the time zone of a merchant account's days and months; for None, the shop's."""
 
     customers: Customers
 
     def lines(self, period: Period) -> Iterator[Line]:
         """The lines of a period, oldest first.
 
-        :raises UnreadableBookings: some bookings cannot be read; raised after all others.
+        :raises UnreadableBookings: some bookings cannot be read; raised after all others are returned.
         """
         return chain.from_iterable(self._pages(period))
 
@@ -184,11 +183,11 @@ class Books:
         delimiter: str | None = None,
         decimal_mark: str = ".",
     ) -> Iterator[str]:
-        """An export of a period as text, in parts of some lines.
+        """An export of a period as text, in chunks of lines.
 
-        :param progress: called now and then with the number of lines that were read since its last call.
-        :param delimiter: the character between two columns, where `form` is for bookkeepers.
-        :param decimal_mark: the mark before decimals, where `form` is for bookkeepers.
+        :param progress: called after each chunk with its number of lines.
+        :param delimiter: the character between two columns, if `form` is for bookkeepers.
+        :param decimal_mark: the mark before decimals, if `form` is for bookkeepers.
         :raises UnreadableBookings: as for `lines`.
         """
         begin, written = self._form(period, form, delimiter, decimal_mark)
@@ -201,7 +200,7 @@ class Books:
     def _form(
         self, period: Period, form: Format, delimiter: str | None, decimal_mark: str
     ) -> tuple[str, Callable[[Sequence[Line]], str]]:
-        """The beginning of a file, and the function that writes some lines of it."""
+        """The beginning of a file, and the function that formats lines of it."""
         if form is Format.JSONL:
             return "", _as_json
         if form is Format.CSV:
@@ -262,23 +261,23 @@ class Books:
         return sums
 
     def given_back(self, period: Period) -> dict[tuple[str, str], Decimal]:
-        """By account and currency, the sum of the refunds of money that paid no order, negative like their lines."""
+        """The sums of refunds of money that paid no order, by account and currency; negative like their lines."""
         c, paid = self.wiring.models.bookings.c, self.wiring.models.checkouts.c
         unpaid = paid.status.in_([Status.PAID, Status.REJECTED]) & paid.paid_order_id.is_(None)
         rows = select(c.account, c.currency, listed(c.gross)).join(paid.id.table, paid.checkout_id == c.checkout_id)
         refunds = rows.where(c.kind.in_(REFUNDS), c.currency.is_not(None), unpaid, *self._within(period))
-        found = read_rows(self._reading, refunds.group_by(c.account, c.currency))
-        return {(account, currency): sum_of(amounts) for account, currency, amounts in found}
+        rows_of_sums = read_rows(self._reading, refunds.group_by(c.account, c.currency))
+        return {(account, currency): sum_of(amounts) for account, currency, amounts in rows_of_sums}
 
     def is_closed(self, period: Period, at: datetime) -> bool:
-        """Whether, at a time, everything that could add a movement to the period has ended."""
+        """Whether all transactions that could add a movement to the period have ended at a time."""
         if period.end is None:
             return False
         oldest = self._oldest_write()
         return period.end <= at - max(_OPEN_FOR, oldest and oldest + _COMMITS_WITHIN)
 
     def _oldest_write(self) -> timedelta:
-        """How long the oldest transaction that wrote has been open; zero where the database does not say."""
+        """The age of the oldest open transaction that has written; zero if the database does not show it."""
         if self._reading.dialect.name != "postgresql":
             return timedelta(0)
         return timedelta(seconds=float(self._value(_OLDEST_WRITE) or 0))
@@ -286,7 +285,7 @@ class Books:
     def _pages(self, period: Period) -> Iterator[list[Line]]:
         # Bookings of the same moment come in the order in which they were stored.
         rows = select(self.wiring.models.bookings).where(*self._within(replace(period, start=None)))
-        # A booking that cannot be read keeps no other one from being read.
+        # A booking that cannot be read must not stop the others.
         unreadable: list[int] = []
         after = None if period.start is None else (period.start, 0)
         for page in pages(self._reading, rows, ["booked_at", "id"], PAGE, after):
@@ -313,23 +312,23 @@ class Books:
 
 
 def line_of(row: Row) -> Line:
-    """The line that a booking's row stores, every column by its name."""
+    """The line in a booking's row, which maps columns by name."""
     values = {**row, "booked_at": as_utc(row["booked_at"])}
     return msgspec.convert([values[name] for name in COLUMNS], Line)
 
 
 def csv_cells(line: Line) -> list[str]:
-    """The cells of a line. No text begins like a formula: such a text, and one with an apostrophe, gets an apostrophe.
+    """The cells of a line. A text that begins like a formula, or with an apostrophe, gets an apostrophe before it.
 
-    Control characters are escaped, so that no text of a stranger breaks a line or changes a terminal.
+    Control characters are escaped, so that no stranger's text breaks a line or changes a terminal.
     """
     cells = zip(line, _exact(line).values(), strict=True)
     return [csv_text(value) if isinstance(value, str) else cell or "" for value, cell in cells]
 
 
 def _exact(line: Line) -> dict[str, str | None]:
-    """A line for JSON, with amounts as exact text and None for what the service did not report."""
-    # Times always have as many digits, so that lines can be sorted as text.
+    """A line for JSON, with amounts as exact text, and None for values that the service did not report."""
+    # Times always have the same number of digits, so that lines can be sorted as text.
     return {**plain(line._asdict()), "booked_at": line.booked_at.isoformat(timespec="microseconds")}
 
 

@@ -1,6 +1,6 @@
-"""Figures of a time, by currency: what was taken and refunded, and what was begun and not paid.
+"""Figures of a period, by currency: payments, refunds, and checkouts that were started but not paid.
 
-Amounts are exact text in the database, so they are summed here, as fast as Python sums decimals.
+Amounts are exact text in the database, so Python sums them as decimals.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Figures:
 
     currency: str
     taken: Decimal = _ZERO
-    """The sum of the payments of the books."""
+    """The sum of the payments in the books."""
 
     payments: int = 0
     """The number of these payments."""
@@ -41,24 +41,24 @@ class Figures:
     """The sum of their fees in this currency."""
 
     refunded: Decimal = _ZERO
-    """The sum that refunds take of payments, less those that came back."""
+    """The sum that refunds take of payments, less refunds that came back."""
 
     begun: int = 0
-    """The number of checkouts that were made."""
+    """The number of checkouts that were created."""
 
     unpaid: int = 0
-    """The number of these for which no money came, and none is on its way."""
+    """The number of these checkouts for which no money came, and none is on its way."""
 
     unpaid_amount: Decimal = _ZERO
     on_its_way: int = 0
-    """The number of these whose customer picked a payment method."""
+    """The number of these checkouts whose customer picked a payment method."""
 
     on_its_way_amount: Decimal = _ZERO
     by_method: dict[str, tuple[int, Decimal]] = field(default_factory=dict)
-    """The number and the sum of the payments by method; "" where that is unknown."""
+    """The number and the sum of the payments by method; "" for an unknown method."""
 
     by_day: dict[date, Decimal] = field(default_factory=dict)
-    """The sum of the payments of each day with one."""
+    """The sum of the payments of each day with a payment."""
 
     payments_by_day: dict[date, int] = field(default_factory=dict)
     """The number of these payments."""
@@ -69,23 +69,23 @@ def figures_of(engine: Engine, models: Models, period: Period, zone: tzinfo) -> 
 
     :param zone: the time zone of the days.
     """
-    found: dict[str, Figures] = {}
-    _add_lines(engine, models, period, zone, found)
-    _add_checkouts(engine, models, period, found)
-    return sorted(found.values(), key=attrgetter("currency"))
+    by_currency: dict[str, Figures] = {}
+    _add_lines(engine, models, period, zone, by_currency)
+    _add_checkouts(engine, models, period, by_currency)
+    return sorted(by_currency.values(), key=attrgetter("currency"))
 
 
 def payments_in(engine: Engine, models: Models, period: Period) -> dict[str, Figures]:
-    """The payments of a period, and nothing else of it, by currency: sums and numbers, also by method."""
-    c, found = models.bookings.c, dict[str, Figures]()
+    """The payments of a period by currency, without other figures: sums and numbers, also by method."""
+    c, by_currency = models.bookings.c, dict[str, Figures]()
     within = c.kind == LineKind.PAYMENT, *period.conditions(models.bookings, c.booked_at)
     payments = select(c.currency, c.method, listed(c.gross), func.count()).where(*within)
     for currency, method, gross, number in read_rows(engine, payments.group_by(c.currency, c.method)):
-        _add_payments(_of(found, currency), sum_of(gross), method or "", number)
-    return found
+        _add_payments(_of(by_currency, currency), sum_of(gross), method or "", number)
+    return by_currency
 
 
-def _add_lines(engine: Engine, models: Models, period: Period, zone: tzinfo, found: dict[str, Figures]) -> None:
+def _add_lines(engine: Engine, models: Models, period: Period, zone: tzinfo, by_currency: dict[str, Figures]) -> None:
     c = models.bookings.c
     kinds = c.kind.in_((LineKind.PAYMENT, *REFUNDS))
     of_account = [] if period.account is None else [c.account == period.account]
@@ -94,7 +94,7 @@ def _add_lines(engine: Engine, models: Models, period: Period, zone: tzinfo, fou
     same = c.kind, c.currency, c.method, c.received_currency
     amounts = listed(c.gross), listed(c.fee), listed(c.received)
     lines = select(*same, *amounts, func.count()).where(kinds, *within).group_by(*same)
-    # Each by itself, which SQLite finds along an index.
+    # Two subqueries, because SQLite finds each by an index.
     ends = [select(end(c.booked_at)).where(*of_account).scalar_subquery() for end in (func.min, func.max)]
     with engine.connect() as connection:
         first, last = connection.execute(select(*ends)).one()
@@ -102,13 +102,13 @@ def _add_lines(engine: Engine, models: Models, period: Period, zone: tzinfo, fou
             rows = connection.execute(lines, {"start": start, "end": end})
             for kind, currency, method, other, gross, fees, counts, number in rows:
                 if kind == LineKind.PAYMENT:
-                    figures, amount = _of(found, currency), sum_of(gross)
+                    figures, amount = _of(by_currency, currency), sum_of(gross)
                     _add_payments(figures, amount, method or "", number)
                     figures.fees = EXACT.add(figures.fees, sum_of(fees))
                     figures.by_day[day] = EXACT.add(figures.by_day.get(day, _ZERO), amount)
                     figures.payments_by_day[day] = figures.payments_by_day.get(day, 0) + number
                 else:
-                    figures = _of(found, other or currency)
+                    figures = _of(by_currency, other or currency)
                     figures.refunded = EXACT.subtract(figures.refunded, sum_of(counts if other else gross))
 
 
@@ -119,17 +119,17 @@ def _add_payments(figures: Figures, amount: Decimal, method: str, payments: int)
     figures.by_method[method] = count + payments, EXACT.add(before, amount)
 
 
-def _add_checkouts(engine: Engine, models: Models, period: Period, found: dict[str, Figures]) -> None:
+def _add_checkouts(engine: Engine, models: Models, period: Period, by_currency: dict[str, Figures]) -> None:
     c = models.checkouts.c
-    # By its name: pg8000 sends the value twice, and PostgreSQL takes the two for different conditions.
+    # Group by the label: pg8000 sends the value twice, and PostgreSQL takes the two for different conditions.
     is_pending = (c.status == Status.PENDING).label("is_pending")
     same = c.total_currency, c.payment_completed_at.is_not(None)
-    asked = listed(func.coalesce(c.due_amount, c.total_amount))
+    amounts_due = listed(func.coalesce(c.due_amount, c.total_amount))
     within = period.conditions(models.checkouts, c.created_at)
-    made = select(*same, is_pending, asked, func.count()).where(*within).group_by(*same, "is_pending")
+    query = select(*same, is_pending, amounts_due, func.count()).where(*within).group_by(*same, "is_pending")
     with engine.connect() as connection:
-        for currency, paid, pending, amounts, number in connection.execute(made):
-            figures, total = _of(found, currency), sum_of(amounts)
+        for currency, paid, pending, amounts, number in connection.execute(query):
+            figures, total = _of(by_currency, currency), sum_of(amounts)
             figures.begun += number
             if not paid and pending:
                 figures.on_its_way += number
@@ -140,12 +140,12 @@ def _add_checkouts(engine: Engine, models: Models, period: Period, found: dict[s
 
 
 def listed(column: ColumnElement[Any]) -> ColumnElement[Any]:
-    """The amounts of a group, one after the other; to make a row of each takes longer than all the rest."""
+    """The amounts of a group as one text, because a row for each amount would take longer than all the rest."""
     return func.aggregate_strings(column, " ")
 
 
 def sum_of(amounts: str | None) -> Decimal:
-    """The exact sum of amounts that `listed` gave, without what is no number; None for no amounts."""
+    """The exact sum of amounts from `listed`, without texts that are no numbers; None stands for no amounts."""
     with localcontext(EXACT):
         try:
             total = sum(map(Decimal, (amounts or "").split()), _ZERO)
@@ -154,15 +154,15 @@ def sum_of(amounts: str | None) -> Decimal:
         return total if total.is_finite() else sum(filter(None, map(number_of, (amounts or "").split())), _ZERO)
 
 
-def _of(found: dict[str, Figures], currency: str | None) -> Figures:
-    """The figures of a currency; the figures of a line without one count nowhere."""
-    return Figures("") if currency is None else found.setdefault(currency, Figures(currency))
+def _of(by_currency: dict[str, Figures], currency: str | None) -> Figures:
+    """The figures of a currency; for a line without one, figures that are not kept."""
+    return Figures("") if currency is None else by_currency.setdefault(currency, Figures(currency))
 
 
 def _days(period: Period, first: datetime, last: datetime, zone: tzinfo) -> Iterator[tuple[date, datetime, datetime]]:
-    """Each day of a period with its beginning and end, as far as there are lines.
+    """Each day of a period with its beginning and end, between the first and the last line.
 
-    :param first: the time of the first line, and of the last one.
+    :param first: the time of the first line; `last` likewise.
     """
     start = first if period.start is None else max(period.start, first)
     until = last if period.end is None else min(period.end - timedelta(microseconds=1), last)

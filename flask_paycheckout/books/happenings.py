@@ -15,7 +15,7 @@ from flask_paycheckout.payouts.payout_model import PayoutMixin
 
 Facts = Mapping[str, Any]
 Texts = Mapping[str, str | Callable[[Facts], str]]
-"""The wording of each kind of entry: a form that its facts fill, or a function of them."""
+"""The wording of each kind of entry: a format string for its facts, or a function of them."""
 
 REASON_TEXT = {
     "amount_mismatch": "the payment is not what was asked for",
@@ -34,7 +34,7 @@ REASON_WORDS = {
     "order_total_failed": "the shop could not say what the order costs",
     "excess": "more than the order costs",
 }
-"""The few words about a reason that an owner reads in a list."""
+"""The short texts for reasons in the owner's lists."""
 
 _MOVE_TEXT = {
     "pending": "The customer picked a payment method; waiting for the money",
@@ -64,7 +64,7 @@ class Happening:
 
 
 def happenings_of(row: CheckoutMixin | PayoutMixin) -> tuple[Happening, ...]:
-    """The entries of a history, oldest first, also of a kind that this version does not know."""
+    """The entries of a history, oldest first, including kinds that this version does not know."""
     texts = _PAYOUT_TEXT if isinstance(row, PayoutMixin) else _CHECKOUT_TEXT
     happenings = []
     for facts in lines(row.history):
@@ -81,13 +81,13 @@ def happenings_of(row: CheckoutMixin | PayoutMixin) -> tuple[Happening, ...]:
 
 def _moved_text(facts: Facts) -> str:
     reason = f" because {REASON_TEXT.get(facts['reason'], facts['reason'])}" if "reason" in facts else ""
-    # No deposit is read for an order whose total falls to what was paid.
+    # No deposit is read when an order's total falls to the amount that was paid.
     read = _if_any(". Deposit read ({via}): {deposit}", facts)
     return f"{_MOVE_TEXT[facts['to']]}{reason}{_if_any(': {error}', facts)}{read}; {facts['rule']}"
 
 
 def person_text(facts: Facts) -> str:
-    """What a person did to a payout, with name and reason; empty for a move that nobody made."""
+    """The decision of a person in a move of a payout, with name and reason; empty for other moves."""
     rule = str(facts["rule"])
     if not rule.startswith(_PERSON) or "by" not in facts:
         return ""
@@ -95,8 +95,8 @@ def person_text(facts: Facts) -> str:
 
 
 def _payout_moved_text(facts: Facts) -> str:
-    told = person_text(facts) or f"{facts['rule']}{'' if 'destination' in facts else _answer_text(facts)}"
-    return f"{str(facts['to']).capitalize()}: {told}"
+    text = person_text(facts) or f"{facts['rule']}{'' if 'destination' in facts else _answer_text(facts)}"
+    return f"{str(facts['to']).capitalize()}: {text}"
 
 
 def _answer_text(facts: Facts) -> str:
@@ -105,7 +105,7 @@ def _answer_text(facts: Facts) -> str:
 
 
 def _if_any(form: str, facts: Facts) -> str:
-    """A form filled with facts; empty where they are not all there."""
+    """A format string filled with facts; empty if one of them is missing."""
     try:
         return form.format(**facts)
     except KeyError:
@@ -122,7 +122,7 @@ _CHECKOUT_TEXT: Texts = {
     "resolved": lambda facts: (
         f"{facts['by']} {_RESOLVED_TEXT.get(facts['to'], 'rejected the held payment')}{_if_any(': {why}', facts)}"
     ),
-    # A reason that was erased is not there.
+    # An erased reason is missing.
     "payback": lambda facts: (
         f"{facts['by']} says that"
         f" {'it is dealt with' if 'gone' in facts else 'the money is kept'}{_if_any(': {why}', facts)}"

@@ -1,6 +1,6 @@
-"""The ledger: each movement of money is one row, inserted in the transaction of the change that it tells of.
+"""The ledger: each movement of money is one row, inserted in the transaction of the change that it records.
 
-The rows follow from the checkout or payout before and after its change, so a caller has nothing to decide.
+The rows are computed from the checkout or payout before and after its change, so a caller has nothing to decide.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ class LineKind(StrEnum):
     """Money of a customer that paid an order, or a part of it."""
 
     HELD = "held"
-    """Money of a customer that paid no order; a second line takes it back once it has paid one after all."""
+    """Money of a customer that paid no order; a second line takes it back once the money pays an order after all."""
 
     FEE = "fee"
-    """A fee that no other line has, such as one in another currency than the payment."""
+    """A fee that no other line has, such as a fee in another currency than the payment."""
 
     REFUND = "refund"
     PAYOUT = "payout"
@@ -53,7 +53,7 @@ class LineKind(StrEnum):
 
     @property
     def base(self) -> LineKind:
-        """The kind of the line that one of this kind takes back, if it takes one back; else this kind."""
+        """The kind of line that a line of this kind takes back; this kind if it takes none back."""
         return LineKind(self.removesuffix("_returned"))
 
 
@@ -72,7 +72,7 @@ class Line(NamedTuple):
 
     disbursement_id: str | None
     account: str
-    """The name of the merchant account whose money moved; "" is the one of the settings."""
+    """The name of the merchant account whose money moved; "" for the account of the settings."""
 
     currency: str | None
     """The currency of gross, fee and net: an ISO 4217 code, or a token id."""
@@ -84,7 +84,7 @@ class Line(NamedTuple):
     """The payment method: the bank's code, else its name, else `crypto`."""
 
     received: Decimal | None
-    """The amount that the shop receives of a payment; of a refund in another currency, the amount that it counts."""
+    """The amount that the shop receives of a payment; for a refund in another currency, the amount that it counts."""
 
     received_currency: str | None
 
@@ -94,7 +94,7 @@ MONEY_OUT = frozenset({PayoutStatus.SENT, PayoutStatus.COMPLETED})
 
 
 def money_out(payout: Row) -> LineKind | None:
-    """The kind of line that tells of a payout's money; None while the money is in the account.
+    """The kind of line for a payout's money; None while the money is in the account.
 
     :param payout: its row.
     """
@@ -114,8 +114,8 @@ class Bookings:
     def book_checkout(self, connection: Connection, before: Row, after: Row, now: datetime) -> None:
         """Book the money that a change of a checkout moves, if any, in the transaction of that change.
 
-        Money that arrived is `held` until it pays the order. Where the change takes the payment's columns away, because
-        the service does not report it as completed any more, the books take the money back.
+        Money that arrived is `held` until it pays the order. If the change clears the time of the payment, because the
+        service does not report it as completed any more, the books take the money back.
 
         :param before: the checkout's row before the change, every column by its name.
         :param after: the row after it, with a higher revision.
@@ -135,8 +135,8 @@ class Bookings:
     def book_payout(self, connection: Connection, before: Row, after: Row, now: datetime) -> None:
         """Book the money that a change of a payout moves, if any, in the transaction of that change.
 
-        Money that was out and is not any more is booked as returned. An amount that is corrected is booked as returned
-        and out again; a fee that becomes known later has a line of its own.
+        Money that had left the account and came back is booked as returned. A corrected amount is booked as returned
+        and sent again; a fee that becomes known later has a line of its own.
 
         :param before: the payout's row before the change.
         :param after: the row after it, with a higher number of changes.
@@ -147,7 +147,7 @@ class Bookings:
             fee = _fee_of(after)
             is_again = before["disbursement_id"] or before["service_reference"] != after["service_reference"]
             if after["fee"] is not None and is_again:
-                # It was carried out after all; where it was booked before it came back, so was its fee.
+                # It was carried out after all. If it was booked before it came back, its fee was booked, too.
                 c = self.models.bookings.c
                 booked = connection.execute(select(c.fee).where(c.subject == after["service_reference"]))
                 fee = reduce(EXACT.subtract, (_fee_of(row._mapping) for row in booked), fee)
@@ -172,14 +172,14 @@ class Bookings:
 
     @cached_property
     def _insert(self) -> Any:
-        # Made once, since most moves run it.
+        # Build it once, because most moves run it.
         return self.models.bookings.insert().inline()
 
 
 def about(row: Row) -> Values:
-    """The columns of a line that say which checkout or payout it tells of, given the row of that.
+    """The columns of a line that identify its checkout or payout.
 
-    The account is the one whose money moves.
+    The account is the account whose money moves.
     """
     is_payout = "refund_of" in row
     return {
@@ -193,7 +193,7 @@ def about(row: Row) -> Values:
 
 
 def booked_kind(checkout: Row) -> LineKind | None:
-    """The kind of line that tells of a checkout's money; None while none has arrived.
+    """The kind of line for a checkout's money; None while none has arrived.
 
     :param checkout: its row.
     """
@@ -205,7 +205,7 @@ def booked_kind(checkout: Row) -> LineKind | None:
 
 
 def arrival_lines(kind: LineKind, checkout: Row) -> Iterator[Values]:
-    """The line of money that arrived, and one of its fee where that is in another currency.
+    """The line of money that arrived, and a line of its fee if that is in another currency.
 
     :param checkout: its row, with the columns of the payment.
     """
@@ -281,7 +281,7 @@ def _fee_of(payout: Row) -> Decimal:
 
 
 def _counted(payout: Row) -> Amount | None:
-    """The amount that a refund counts of the payment that it pays back, where it is sent in another currency."""
+    """The amount of its payment that a refund counts, if it is sent in another currency; otherwise None."""
     currency = payout["counts_currency"]
     if currency in (None, payout["currency"]):
         return None

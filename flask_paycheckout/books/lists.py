@@ -31,21 +31,21 @@ from flask_paycheckout.totals import Amount, amount_of, is_token
 T = TypeVar("T")
 
 MANY = 100
-"""The most orders of a status that are counted."""
+"""The maximum number of orders of a status that are counted."""
 
 _PAGE = 25
-# Of these refunds no word is left to say in a list.
+# The states of refunds that lists leave out.
 _SETTLED = (PayoutState.CANCELLED, PayoutState.REPLACED)
-# The payments, and the payouts, among which tokens are looked for.
+# The number of the newest payments, and of the newest payouts, that are searched for tokens.
 _LATELY = 1000
-# The deeds that are read together.
+# The number of deeds that are read together.
 _DEEDS = 1000
 # Microseconds since the epoch and a row's id, with no more digits than databases and `datetime` accept.
 _PLACE = re.compile(r"(?:([0-9]{1,17})-)?([0-9]{1,18})")
 
 
 class Page(NamedTuple, Generic[T]):
-    """Some rows of a long list, and where the list goes on."""
+    """Some rows of a long list, and the place where the list continues."""
 
     rows: tuple[T, ...]
     next_place: str | None
@@ -53,32 +53,32 @@ class Page(NamedTuple, Generic[T]):
 
 
 Place = tuple[Any, ...]
-"""The values of the columns that order some rows, of the last row before a page."""
+"""The last row before a page, as the values of the columns that order the rows."""
 
 
 def pages(
     engine: Engine, rows: Select[Any], order: Sequence[str], size: int, after: Place | None = None
 ) -> Iterator[Sequence[Row]]:
-    """All rows of a statement in pages, the first one first, each read when it is asked for.
+    """All rows of a statement in pages, each of which is read when it is requested.
 
-    :param order: the names of the columns that order the rows, at last the id.
-    :param after: the place to begin after.
+    :param order: the names of the columns that order the rows; the last one is the id.
+    :param after: the place after which the pages begin.
     """
     columns: list[Any] = [rows.selected_columns[name] for name in order]
     page = rows.order_by(*columns).limit(size)
     while True:
-        # One lower bound: of two, SQLite could read each page from the beginning.
+        # Use a single lower bound: with two, SQLite could read each page from the beginning.
         following = page if after is None else page.where(tuple_(*columns) > after)
-        found = [row._mapping for row in read_rows(engine, following)]
-        # Only an empty page is the end. Rows may have been added since a short one was read.
-        if not found:
+        page_rows = [row._mapping for row in read_rows(engine, following)]
+        # Only an empty page is the end, because rows may have been added since a short page was read.
+        if not page_rows:
             return
-        yield found
-        after = place_of(found[-1], order)
+        yield page_rows
+        after = place_of(page_rows[-1], order)
 
 
 def place_of(row: Row, order: Sequence[str]) -> Place:
-    """The place of a row among those that these columns order."""
+    """The place of a row in the order of these columns."""
     return tuple(as_utc(at) if isinstance(at := row[name], datetime) else at for name in order)
 
 
@@ -102,20 +102,20 @@ def page_of_orders(
 
     :param status: only orders with this status; for `held` and `rejected`, every order with such an attempt.
     :param place: `next_place` of the page before; None, or an invalid one, gives the first page.
-    :param limit: the most orders on the page.
-    :param period: only orders whose newest attempt, or attempt with this status, last changed its status in this time,
-        and is of its merchant account.
+    :param limit: the maximum number of orders on the page.
+    :param period: only orders of its merchant account whose newest attempt, or attempt with this status, last changed
+        its status in this time.
     """
     is_limited = period.is_limited
     time = "moved_at" if status or is_limited else None
     within = period.conditions(checkouts.table, checkouts.table.c.moved_at)
     rows = _orders(checkouts.models, status, within, is_limited=is_limited)
-    found = _newest(checkouts.single, rows, time, place, limit)
-    return Page(orders_named(checkouts, [row.order_id for row in found.rows]), found.next_place)
+    page = _newest(checkouts.single, rows, time, place, limit)
+    return Page(orders_named(checkouts, [row.order_id for row in page.rows]), page.next_place)
 
 
 def orders_named(checkouts: Checkouts, order_ids: Sequence[str]) -> tuple[ListedOrder, ...]:
-    """These orders, in the same order; without those that nobody began to pay."""
+    """These orders, in the same sequence, without orders that nobody began to pay."""
     attempts = _attempts(checkouts, order_ids)
     return tuple(
         ListedOrder(each, best_of({attempt.status for attempt in attempts[each]}), attempts[each])
@@ -130,47 +130,48 @@ def _orders(
     """Select one row for each order.
 
     :param within: the conditions of a period.
-    :param is_limited: whether that has a beginning or an end.
+    :param is_limited: whether the period has a beginning or an end.
     """
     c = models.checkouts.c
     orders = select(c.id, c.order_id, c.moved_at).where(*within)
     if status is not None:
         other = models.checkouts.alias()
-        # By an attempt with a status of higher precedence, or the same status and newer.
+        # An attempt is outranked by a newer attempt with the same status, or an attempt with a status of higher
+        # precedence.
         outranks = (other.c.status == status) & (other.c.id > c.id)
-        # Somebody else's money is listed even when another attempt paid the order.
+        # Held and rejected money is listed even if another attempt paid the order.
         if status not in (Status.HELD, Status.REJECTED):
             outranks |= other.c.status.in_(BEST_FIRST[: BEST_FIRST.index(status)])
         return orders.where(c.status == status, ~exists().where(other.c.order_id == c.order_id, outranks))
     if is_limited:
-        # Every state by its name, since the index begins with it.
+        # Name every state, because the index begins with the state.
         orders = orders.where(c.status.in_([*Status]))
     return orders.where(c.current_order_id.is_not(None))
 
 
 def count_of_orders(checkouts: Checkouts, period: Period) -> dict[str, int]:
-    """The number of orders with each status, as `page_of_orders` lists them; `MANY` for so many or more."""
+    """The number of orders with each status, as `page_of_orders` lists them; `MANY` stands for that number or more."""
     moved_at, counts = checkouts.table.c.moved_at, list[Any]()
     within, is_limited = period.conditions(checkouts.table, moved_at), period.is_limited
     for status in Status:
         rows = _orders(checkouts.models, status, within, is_limited=is_limited)
-        # In the order of the index, or SQLite could read all orders where few have this status.
+        # Use the order of the index; otherwise SQLite could read all orders if few have this status.
         first = rows.with_only_columns(literal(1)).order_by(moved_at.desc()).limit(MANY).subquery()
         counts.append(select(literal(status.value), func.count()).select_from(first))
     return {row[0]: row[1] for row in read_rows(checkouts.single, union_all(*counts))}
 
 
 def refunds_of_orders(payouts: Payouts, order_ids: Sequence[str]) -> dict[str, list[tuple[str, Amount | None]]]:
-    """The state of each refund of these orders, with the sum that it takes of its payment.
+    """The states of the refunds of these orders, each with the sum that it takes of its payment.
 
-    Without those that were cancelled, or that failed and have another in their place.
+    Cancelled refunds are left out, and failed refunds in whose place another was made.
     """
-    c, found = payouts.table.c, dict[str, list[tuple[str, Amount | None]]]()
+    c, by_order = payouts.table.c, dict[str, list[tuple[str, Amount | None]]]()
     rows = select(c.order_id, c.status, c.counts, c.counts_currency)
     refunds = rows.where(c.order_id.in_(order_ids), c.kind == PayoutKind.REFUND, c.state.not_in(_SETTLED))
     for order_id, status, amount, currency in read_rows(payouts.single, refunds) if order_ids else ():
-        found.setdefault(order_id, []).append((status, amount_of(amount, currency)))
-    return found
+        by_order.setdefault(order_id, []).append((status, amount_of(amount, currency)))
+    return by_order
 
 
 def _newest(engine: Engine, rows: Select[Any], time: str | None, place: str | None, limit: int) -> Page[Any]:
@@ -181,16 +182,16 @@ def _newest(engine: Engine, rows: Select[Any], time: str | None, place: str | No
     c, after = rows.selected_columns, _read_place(place, by_time=time is not None)
     order: list[Any] = [c.id] if time is None else [c[time], c.id]
     page = rows.order_by(*[column.desc() for column in order]).limit(limit + 1)
-    found = read_rows(engine, page if after is None else page.where(tuple_(*order) < after))
-    if len(found) <= limit:
-        return Page(tuple(found), None)
-    last = found[limit - 1]
+    page_rows = read_rows(engine, page if after is None else page.where(tuple_(*order) < after))
+    if len(page_rows) <= limit:
+        return Page(tuple(page_rows), None)
+    last = page_rows[limit - 1]
     at = "" if time is None else f"{(as_utc(getattr(last, time)) - EPOCH) // timedelta(microseconds=1)}-"
-    return Page(tuple(found[:limit]), f"{at}{last.id}")
+    return Page(tuple(page_rows[:limit]), f"{at}{last.id}")
 
 
 def _read_place(place: str | None, *, by_time: bool) -> tuple[Any, ...] | None:
-    """Parse a position that `_newest` wrote; None for any other text."""
+    """Parse a place that `_newest` wrote; None for any other text."""
     match = _PLACE.fullmatch(place or "")
     if match is None or (match[1] is None) is by_time:
         return None
@@ -201,7 +202,7 @@ def _read_place(place: str | None, *, by_time: bool) -> tuple[Any, ...] | None:
 def _attempts(checkouts: Checkouts, order_ids: Sequence[str]) -> dict[str, list[Any]]:
     """The attempts of each of these orders, newest first."""
     c, attempts = checkouts.table.c, dict[str, list[Any]]()
-    # Without the URL, with which anybody could pay, and the long history.
+    # Leave out the URL, with which anybody could pay, and the long history.
     columns = [column for column in c if column.name not in ("url", "history")]
     newest_first = select(*columns).where(c.order_id.in_(order_ids)).order_by(c.id.desc())
     for attempt in read_rows(checkouts.single, newest_first):
@@ -223,13 +224,13 @@ def page_of_payouts(
     """A page of payouts, newest first.
 
     :param place: `next_place` of the page before; None, or an invalid one, gives the first page.
-    :param period: only those that were made in this time, for its merchant account.
+    :param period: only payouts of its merchant account that were created in this time.
     """
     c, time = payouts.table.c, "created_at" if period.is_limited else None
-    wanted = [c[name] == value for name, value in {"status": status, "kind": kind}.items() if value is not None]
-    columns = select(payouts.table).where(*wanted, *period.conditions(payouts.table, c.created_at))
-    found = _newest(payouts.single, columns, time, place, limit)
-    return Page(tuple(payouts.made(row._mapping) for row in found.rows), found.next_place)
+    conditions = [c[name] == value for name, value in {"status": status, "kind": kind}.items() if value is not None]
+    columns = select(payouts.table).where(*conditions, *period.conditions(payouts.table, c.created_at))
+    page = _newest(payouts.single, columns, time, place, limit)
+    return Page(tuple(payouts.made(row._mapping) for row in page.rows), page.next_place)
 
 
 def tokens_used(engine: Engine, models: Models) -> list[str]:
@@ -258,15 +259,15 @@ def page_of_requests(
     """A page of payment requests, newest first.
 
     :param place: `next_place` of the page before; None, or an invalid one, gives the first page.
-    :param account: only this merchant account's; None for all.
+    :param account: only requests of this merchant account; None for all.
     """
     models = checkouts.models
     rows = select(models.requests).where(*Period(account=account).conditions(models.requests, models.requests.c.id))
-    found = _newest(checkouts.single, rows, None, place, limit)
-    listed = [models.of_row(models.Request, row._mapping) for row in found.rows]
-    statuses = checkouts.order_statuses([one.order_id for one in listed])
-    shown = (ShownRequest(one, one.status(statuses[one.order_id], now)) for one in listed)
-    return Page(tuple(shown), found.next_place)
+    page = _newest(checkouts.single, rows, None, place, limit)
+    requests = [models.of_row(models.Request, row._mapping) for row in page.rows]
+    statuses = checkouts.order_statuses([request.order_id for request in requests])
+    request_rows = (ShownRequest(request, request.status(statuses[request.order_id], now)) for request in requests)
+    return Page(tuple(request_rows), page.next_place)
 
 
 # Deeds
@@ -281,7 +282,7 @@ def deeds_of(engine: Engine, models: Models, period: Period) -> Iterator[Deed]:
 def deeds_about(
     engine: Engine, models: Models, deed: str, references: Sequence[str]
 ) -> list[tuple[datetime, str, str]]:
-    """When and by whom a deed of one kind was done to each of these payouts, oldest first; "" is the shop's code."""
+    """The time, person and payout of each deed of one kind on these payouts, oldest first; "" is the shop's code."""
     c = models.deeds.c
     deeds = select(c.at, c.by, c.subject).where(c.subject.in_(references), c.deed == deed).order_by(c.id)
     return [(as_utc(at), by, reference) for at, by, reference in read_rows(engine, deeds)] if references else []
@@ -291,43 +292,45 @@ def page_of_deeds(engine: Engine, models: Models, place: str | None, limit: int,
     """A page of deeds, newest first.
 
     :param place: `next_place` of the page before; None, or an invalid one, gives the first page.
-    :param with_views: with the deeds of those who only looked.
+    :param with_views: whether deeds of people who only viewed something are included.
     """
     deeds = select(models.deeds)
-    found = _newest(engine, deeds if with_views else deeds.where(models.deeds.c.deed != "viewed"), None, place, limit)
-    return Page(tuple(_deed_of(row._mapping) for row in found.rows), found.next_place)
+    page = _newest(engine, deeds if with_views else deeds.where(models.deeds.c.deed != "viewed"), None, place, limit)
+    return Page(tuple(_deed_of(row._mapping) for row in page.rows), page.next_place)
 
 
 class About(NamedTuple):
-    """What a deed is about, beside its order."""
+    """The subject of a deed, beside its order."""
 
     amount: Amount | None = None
-    """The sum of the payout, or of the payment that was decided about."""
+    """The sum of the payout, or of the payment that the decision was about."""
 
     payout: Any = None
-    """The payout's columns that its name needs; None for a deed about something else."""
+    """The columns of the payout that its name needs; None for a deed about something else."""
 
     status: str = ""
-    """The state that the payment which was decided about is in; empty for a deed about something else."""
+    """The state of the payment that the decision was about; empty for a deed about something else."""
 
 
 def subjects_of_deeds(models: Models, engine: Engine, deeds: Sequence[Deed]) -> list[About]:
-    """What each of some deeds is about."""
+    """The subjects of some deeds."""
     subjects = {deed.subject for deed in deeds}
     p, c = models.payouts.c, models.checkouts.c
     payouts = select(p.reference, p.id, p.kind, p.order_id, p.refund_of, p.created_at, p.amount, p.currency)
     payments = select(c.checkout_id, c.status, c.payment_paid_amount, c.payment_paid_currency)
-    known: dict[Any, About] = {
+    subjects_by_key: dict[Any, About] = {
         (deed, checkout_id): About(amount_of(*paid), status=status)
         for checkout_id, status, *paid in read_rows(engine, payments.where(c.checkout_id.in_(subjects)))
         for deed in ("decided", "kept")
     }
     for row in read_rows(engine, payouts.where(p.reference.in_(subjects) | p.refund_of.in_(subjects))):
         about = About(amount_of(row.amount, row.currency), row)
-        # A refund and its deed are stored with one time, and the deed names the payment.
-        known[row.reference] = known[row.refund_of, as_utc(row.created_at)] = about
+        # A refund and its deed are stored with the same time, and the deed names the payment.
+        subjects_by_key[row.reference] = subjects_by_key[row.refund_of, as_utc(row.created_at)] = about
     return [
-        known.get((deed.deed, deed.subject)) or known.get((deed.subject, deed.at)) or known.get(deed.subject, About())
+        subjects_by_key.get((deed.deed, deed.subject))
+        or subjects_by_key.get((deed.subject, deed.at))
+        or subjects_by_key.get(deed.subject, About())
         for deed in deeds
     ]
 

@@ -1,4 +1,4 @@
-"""The money of one order, summed by currency: what arrived, what it cost, what went out, and what is left."""
+"""The money of one order, summed by currency: payments, fees, refunds, payouts, and the rest."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ Sums = tuple[Amount, ...]
 
 
 class OrderMoney(NamedTuple):
-    """The sums of an order. Those of money out leave out what failed or was cancelled.
+    """The sums of an order. Refunds and payouts that failed or were cancelled are left out.
 
-    Refunds are in the currency that was paid, also where another one is sent, so that the sums come to what is left.
+    Refunds are in the currency of the payment, even if they are sent in another one, so that the sums add up.
     """
 
     arrived: Sums
@@ -26,14 +26,14 @@ class OrderMoney(NamedTuple):
 
     received: Sums
     refunded: Sums
-    """Refunds that were sent or completed, also those that were given back by hand."""
+    """Refunds that were sent or completed, including refunds by hand."""
 
     to_refund: Sums
-    """Refunds that were decided and not sent yet."""
+    """Refunds that were requested but not sent yet."""
 
     paid_out: Sums
     left: Sums
-    """The part of the money that arrived which no refund takes, as far as it can be paid in its currency."""
+    """The part of the payments that no refund takes, rounded to whole units of its currency."""
 
 
 def money_of(story: Explanation) -> OrderMoney:
@@ -57,7 +57,7 @@ def money_of(story: Explanation) -> OrderMoney:
 
 
 def refunded_of(story: Explanation, checkout_id: str) -> Sums:
-    """The sums that the refunds of one payment take of it, of those that were sent or completed."""
+    """The sums that sent and completed refunds of one payment take of it."""
     out = [each for each in story.payouts if each.refund_of == checkout_id and each.status in MONEY_OUT]
     return sums_of(map(_counted, out))
 

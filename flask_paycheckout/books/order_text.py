@@ -43,7 +43,7 @@ _TO_DECIDE = (PayoutStatus.WAITING, PayoutStatus.FAILED, PayoutStatus.UNKNOWN)
 
 
 def total_text(attempt: CheckoutMixin, show: Show = plain_sum) -> str:
-    """The total that the customer was asked for, as text.
+    """The total that the customer was asked to pay, as text.
 
     When another program stored an invalid total, its raw columns are shown, so that the rest can still be read.
     """
@@ -57,15 +57,15 @@ def total_text(attempt: CheckoutMixin, show: Show = plain_sum) -> str:
 
 
 def request_lines(request: RequestMixin) -> Iterator[str]:
-    """The payment request that an order belongs to."""
+    """The lines about the payment request that an order belongs to."""
     times = {"made": request.created_at, "to be paid before": request.expires_at, "withdrawn": request.withdrawn_at}
-    told = [f"{what} {moment_text(at)}" for what, at in times.items() if at is not None]
-    yield f"Request for {request.total}{account_text(request.account)}: {', '.join(told)}"
+    times_text = [f"{what} {moment_text(at)}" for what, at in times.items() if at is not None]
+    yield f"Request for {request.total}{account_text(request.account)}: {', '.join(times_text)}"
     yield f"  {request.title}{': ' if request.note else ''}{request.note or ''}"
 
 
 def problem_line(problem: OrderProblem) -> str:
-    """Why the order cannot be paid, or which function of the shop fails for it."""
+    """The line about the reason why an order cannot be paid, or the function of the shop that fails for it."""
     what = {
         ProblemKind.REFUSED: f"The service refuses a checkout of {problem.due}",
         ProblemKind.UNAVAILABLE: f"The customer could not pay {problem.due}",
@@ -75,7 +75,7 @@ def problem_line(problem: OrderProblem) -> str:
 
 
 def attempt_lines(number: int, attempt: CheckoutMixin) -> Iterator[str]:
-    """An attempt at paying an order, with its history."""
+    """The lines about an attempt to pay an order, with its history."""
     reason = f" ({attempt.reason})" if attempt.reason else ""
     checkout = f"checkout {attempt.checkout_id}{account_text(attempt.account)}"
     yield f"Attempt {number}: {checkout}, {total_text(attempt)}: {attempt.status}{reason}"
@@ -104,19 +104,22 @@ def held_lines(attempt: CheckoutMixin, ways: Collection[str], *, order_is_paid: 
 def give_back_lines(
     attempt: CheckoutMixin, refunds: Collection[tuple[CheckoutMixin, Amount]], payouts: Iterable[PayoutMixin]
 ) -> Iterator[str]:
-    """The refunds that give back what paid no order, and what else can become of it.
+    """The lines about money that paid no order, or an excess: the refunds that give it back, and the alternatives.
 
-    While one of its refunds has failed, only that is told: who made another one and tried that again would pay twice.
+    While one of its refunds has failed, only that is shown: a person who made another refund and retried the failed one
+    would pay twice.
 
-    :param payouts: the order's.
+    :param payouts: the payouts of the order.
     """
     excess = attempt.reason == "excess"
     what = "More arrived than the order costs" if excess else "This money paid no order"
-    # What is too much may be refunded of any payment of the order.
+    # An excess may be refunded from any payment of the order.
     failed = [
-        one.reference
-        for one in payouts
-        if one.state == PayoutState.FAILED and one.refund_of and (excess or one.refund_of == attempt.checkout_id)
+        payout.reference
+        for payout in payouts
+        if payout.state == PayoutState.FAILED
+        and payout.refund_of
+        and (excess or payout.refund_of == attempt.checkout_id)
     ]
     if failed:
         yield f"  TO PAY BACK OR KEEP: {what}. Decide first about the refund that failed, {', '.join(failed)}, below."
@@ -131,7 +134,7 @@ def give_back_lines(
 
 
 def payout_lines(payout: PayoutMixin, *, stopped: bool) -> Iterator[str]:
-    """A payout or refund of an order, with its history.
+    """The lines about a payout or refund of an order, with its history.
 
     :param stopped: whether it is a refund of a payment that was taken back.
     """
@@ -157,7 +160,7 @@ def payout_lines(payout: PayoutMixin, *, stopped: bool) -> Iterator[str]:
 
 
 def event_line(event: EventMixin) -> str:
-    """An event of an order, and how its delivery stands."""
+    """The line about an event of an order, with the state of its delivery."""
     if event.delivered_at is not None:
         delivery = f"delivered {moment_text(event.delivered_at)}"
     elif event.superseded_at is not None:

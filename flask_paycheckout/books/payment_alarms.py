@@ -11,8 +11,8 @@ from flask_paycheckout.books.alarms import (
     PATIENCE,
     RECONCILE,
     WEEK,
+    AlarmContext,
     Example,
-    Look,
     OwnerPage,
     Severity,
     Waiting,
@@ -36,17 +36,17 @@ _PAY_BACK_OR_KEEP = "The refunds that give it back: flask paycheckout show ORDER
 
 
 @alarm(Severity.NOW)
-def unsettled_payments(look: Look) -> Waiting:
+def unsettled_payments(context: AlarmContext) -> Waiting:
     """Completed deposits that could not be applied."""
-    what, c = "completed at the service, and neither paid nor held here", look.checkouts
-    # Of a part, the order that it could not pay; not the deposit of a part that could not be looked at again, or that
-    # came otherwise.
+    what, c = "completed at the service, and neither paid nor held here", context.checkouts
+    # For a part, this is about the order that it could not pay; not about a deposit that could not be read again, or
+    # that arrived with another amount.
     of_order = c.webhook_due_at.is_(None), c.payback.is_distinct_from(ANOTHER_AMOUNT)
     open_or_part = c.status.in_(OPEN) | and_(c.status == Status.PART, *of_order)
-    # Not by the plain column, along whose index SQLite would read all payments.
+    # Do not compare the plain column: SQLite would then read all payments by its index.
     completed = func.coalesce(c.payment_completed_at, EPOCH) > EPOCH
     return _checkouts(
-        look,
+        context,
         [c.problem_since.is_not(None), completed, open_or_part],
         "problem_since",
         (f"payment is {what}", f"payments are {what}"),
@@ -55,11 +55,15 @@ def unsettled_payments(look: Look) -> Waiting:
 
 
 @alarm(Severity.TODAY)
-def unexplained_payments(look: Look) -> Waiting:
-    """Reads that succeeded and say what no rule explains, such as a completed deposit that is no longer completed."""
+def unexplained_payments(context: AlarmContext) -> Waiting:
+    """Successful reads that no rule explains, such as a deposit that was completed and is not any more."""
     return _checkouts(
-        look,
-        [look.checkouts.problem_since.is_not(None), look.checkouts.status.in_(OPEN), look.checkouts.failed_reads == 0],
+        context,
+        [
+            context.checkouts.problem_since.is_not(None),
+            context.checkouts.status.in_(OPEN),
+            context.checkouts.failed_reads == 0,
+        ],
         "problem_since",
         ("payment needs an explanation of the service", "payments need an explanation of the service"),
         "Look into one: flask paycheckout show ORDER_ID",
@@ -67,13 +71,13 @@ def unexplained_payments(look: Look) -> Waiting:
 
 
 @alarm(Severity.NOW)
-def unread_payments(look: Look) -> Waiting:
+def unread_payments(context: AlarmContext) -> Waiting:
     """Other checkouts whose reads have failed for over five minutes; a note while their accounts cannot be read."""
-    c = look.checkouts
+    c = context.checkouts
     return _checkouts(
-        look,
+        context,
         [
-            c.problem_since <= look.now - PATIENCE,
+            c.problem_since <= context.now - PATIENCE,
             c.failed_reads > 0,
             c.status.in_(OPEN) & c.payment_completed_at.is_(None)
             | c.status.not_in(OPEN) & c.webhook_due_at.is_not(None),
@@ -86,32 +90,32 @@ def unread_payments(look: Look) -> Waiting:
 
 
 @alarm(Severity.NOW)
-def reversed_payments(look: Look) -> Waiting:
-    """Money that had arrived and that the service took back, until it comes after all or a person has dealt with it.
+def reversed_payments(context: AlarmContext) -> Waiting:
+    """Payments that had arrived and that the service took back, until they arrive after all or a person handled them.
 
-    Another amount that comes in its place ends nothing.
+    Another amount that arrives in its place does not end the alarm.
     """
-    c = look.checkouts
+    c = context.checkouts
     gone = c.payment_completed_at.is_(None), c.payment_paid_amount.is_not(None), c.status.not_in(OPEN)
     return _checkouts(
-        look,
+        context,
         [c.problem_since.is_not(None), and_(*gone, c.payback.is_(None)) | (c.payback == ANOTHER_AMOUNT)],
         "problem_since",
         ("payment that had arrived was taken back", "payments that had arrived were taken back"),
         "Ask the service and the customer: the order stays paid here, so ship nothing for it, and refund nothing.",
         f"Once it is dealt with: {_KEEP}",
         name=lambda row: (
-            f"Order {row.order_id}: {stored_sum_text(row.payment_paid_amount, row.payment_paid_currency, look.show)}"
+            f"Order {row.order_id}: {stored_sum_text(row.payment_paid_amount, row.payment_paid_currency, context.show)}"
         ),
     )
 
 
 @alarm(Severity.NOW)
-def late_reads(look: Look) -> Waiting:
+def late_reads(context: AlarmContext) -> Waiting:
     """Reads that reconcile should have made more than five minutes ago."""
-    late = look.checkouts.next_read_at <= look.now - PATIENCE
+    late = context.checkouts.next_read_at <= context.now - PATIENCE
     return _checkouts(
-        look,
+        context,
         [late],
         "next_read_at",
         ("read is overdue: reconcile is behind", "reads are overdue: reconcile is behind"),
@@ -124,11 +128,11 @@ def late_reads(look: Look) -> Waiting:
 
 
 @alarm(Severity.TODAY, OwnerPage("orders", "See what is held", "held"))
-def held_payments(look: Look) -> Waiting:
+def held_payments(context: AlarmContext) -> Waiting:
     """Payments that wait for a decision."""
     return _checkouts(
-        look,
-        [look.checkouts.status == Status.HELD],
+        context,
+        [context.checkouts.status == Status.HELD],
         "moved_at",
         ("held payment waits for your decision", "held payments wait for your decision"),
         "Look into one, and decide as it says: flask paycheckout show ORDER_ID",
@@ -136,7 +140,7 @@ def held_payments(look: Look) -> Waiting:
 
 
 def _checkouts(
-    look: Look,
+    context: AlarmContext,
     where: Sequence[ColumnElement[bool]],
     since: str,
     what: tuple[str, str],
@@ -144,17 +148,17 @@ def _checkouts(
     calls: bool = False,
     name: Callable[[Any], str] | None = None,
 ) -> Waiting:
-    """One alarm for all checkouts that fulfil the conditions.
+    """One alarm for all checkouts that meet the conditions.
 
-    :param since: the column of the time since when each waits.
-    :param calls: whether they wait for reads; in an outage that is a mere note.
-    :param name: the name of each on the owner's pages; by default the money that arrived.
+    :param since: the column of the time since when each checkout waits.
+    :param calls: whether the checkouts wait for reads; in an outage the alarm is a mere note.
+    :param name: returns the name of a checkout on the owner's pages; by default the name has the money that arrived.
     """
-    c = look.checkouts
-    rows = select(look.models.checkouts).where(*where)
+    c = context.checkouts
+    rows = select(context.models.checkouts).where(*where)
 
     def example(row: Any) -> Example:
-        text, named = subject(row), name(row) if name else ""
+        text, name_of_row = subject(row), name(row) if name else ""
         if row.payment_completed_at is not None:
             arrived = arrived_of(payment_of(row._mapping), row.total_kind)
             due = row.due_amount or row.total_amount
@@ -162,14 +166,14 @@ def _checkouts(
             if not name and not row.problem:
                 of_all = row.total_amount if row.status == Status.PART else due
                 why = f", {REASON_WORDS.get(row.reason, row.reason)}" if row.reason else ""
-                came = _arrived(arrived, look.show).removesuffix(" arrived")
-                of = stored_sum_text(of_all, row.total_currency, look.show)
-                named = f"Order {row.order_id}: {came} of {of} arrived{why}"
+                came = _arrived(arrived, context.show).removesuffix(" arrived")
+                of = stored_sum_text(of_all, row.total_currency, context.show)
+                name_of_row = f"Order {row.order_id}: {came} of {of} arrived{why}"
         text += f", since {moment_text(getattr(row, since))}"
-        return Example(text, row.order_id, problem=row.problem, name=named, checkout_id=row.checkout_id)
+        return Example(text, row.order_id, problem=row.problem, name=name_of_row, checkout_id=row.checkout_id)
 
     def outage() -> ColumnElement[bool]:
-        return in_outage(look, c.account, c[since], READS)
+        return in_outage(context, c.account, c[since], READS)
 
     return Waiting(rows, since, what, example, lambda _: remedies, outage=outage if calls else None)
 
@@ -179,11 +183,11 @@ def _arrived(paid: Amount | None, show: Show = plain_sum) -> str:
 
 
 @alarm(Severity.TODAY, OwnerPage("paybacks", "See what to pay back or keep"))
-def money_to_pay_back(look: Look) -> Waiting:
-    """Payments that paid no order, until a person says what became of the money."""
+def money_to_pay_back(context: AlarmContext) -> Waiting:
+    """Payments that paid no order, until the money is refunded or a person records that it is kept."""
 
     def example(row: Any) -> Example:
-        money = money_of(look.models, row._mapping)
+        money = money_of(context.models, row._mapping)
         decided = "accepted as a second payment" if row.status == Status.PAID else "rejected"
 
         def left(show: Show = plain_sum) -> str:
@@ -191,13 +195,13 @@ def money_to_pay_back(look: Look) -> Waiting:
                 return ""
             return f"; {show(money.left.amount, money.left.currency)} of it are left, the rest is refunded"
 
-        asked, since = f"{row.total_amount} {row.total_currency}", moment_text(row.moved_at)
-        arrived = f"{_arrived(money.paid)} of {asked}, {row.reason}, {decided} {since}{left()}"
-        name = f"Order {row.order_id}: {_arrived(money.paid, look.show)}, {decided}{left(look.show)}"
+        total, since = f"{row.total_amount} {row.total_currency}", moment_text(row.moved_at)
+        arrived = f"{_arrived(money.paid)} of {total}, {row.reason}, {decided} {since}{left()}"
+        name = f"Order {row.order_id}: {_arrived(money.paid, context.show)}, {decided}{left(context.show)}"
         return Example(f"{subject(row)}: {arrived}", row.order_id, name=name, checkout_id=row.checkout_id)
 
     return Waiting(
-        _to_pay_back(look).where(~_exceeds(look), ~_failed_refund(look, "refund_of", "checkout_id")),
+        _to_pay_back(context).where(~_exceeds(context), ~_failed_refund(context, "refund_of", "checkout_id")),
         "moved_at",
         ("payment paid no order: pay the money back or keep it", "payments paid no order: pay them back or keep them"),
         example,
@@ -206,19 +210,19 @@ def money_to_pay_back(look: Look) -> Waiting:
 
 
 @alarm(Severity.TODAY, OwnerPage("paybacks", "See what is too much"))
-def excess_payments(look: Look) -> Waiting:
-    """Orders for which more arrived than they cost, until refunds cover that, or a person says that it is kept."""
+def excess_payments(context: AlarmContext) -> Waiting:
+    """Orders for which more arrived than they cost, until the excess is refunded, or recorded as kept."""
 
     def example(row: Any) -> Example:
         what = "more arrived than it costs"
         text = f"{subject(row)}: {row.excess} {row.total_currency} {what}, since {moment_text(row.moved_at)}"
-        excess = stored_sum_text(row.excess or "0", row.total_currency, look.show)
+        excess = stored_sum_text(row.excess or "0", row.total_currency, context.show)
         name = f"Order {row.order_id}: {excess} {what}"
         return Example(text, row.order_id, name=name, checkout_id=row.checkout_id)
 
     return Waiting(
-        # What is too much may be refunded of any payment of the order.
-        _to_pay_back(look).where(_exceeds(look), ~_failed_refund(look, "order_id", "order_id")),
+        # An excess may be refunded from any payment of the order.
+        _to_pay_back(context).where(_exceeds(context), ~_failed_refund(context, "order_id", "order_id")),
         "moved_at",
         ("order is paid with more than it costs", "orders are paid with more than they cost"),
         example,
@@ -226,30 +230,30 @@ def excess_payments(look: Look) -> Waiting:
     )
 
 
-def _to_pay_back(look: Look) -> Select[Any]:
-    return select(look.models.checkouts).where(text(MONEY_TO_PAY_BACK))
+def _to_pay_back(context: AlarmContext) -> Select[Any]:
+    return select(context.models.checkouts).where(text(MONEY_TO_PAY_BACK))
 
 
-def _failed_refund(look: Look, of: str, column: str) -> ColumnElement[bool]:
-    """Whether a refund of a row has failed, which is an alarm of its own: followed both, it would be refunded twice."""
-    c = look.payouts
-    failed = c[of] == look.checkouts[column], c.kind == PayoutKind.REFUND, c.state == PayoutState.FAILED
+def _failed_refund(context: AlarmContext, of: str, column: str) -> ColumnElement[bool]:
+    """Whether a refund of a row has failed, which has its own alarm: following both would refund the money twice."""
+    c = context.payouts
+    failed = c[of] == context.checkouts[column], c.kind == PayoutKind.REFUND, c.state == PayoutState.FAILED
     return exists().where(*failed)
 
 
-def _exceeds(look: Look) -> ColumnElement[bool]:
-    return func.coalesce(look.checkouts.reason, "") == Reason.EXCESS
+def _exceeds(context: AlarmContext) -> ColumnElement[bool]:
+    return func.coalesce(context.checkouts.reason, "") == Reason.EXCESS
 
 
 @alarm(Severity.TODAY, OwnerPage("orders", "See what is part paid", "part"))
-def unfinished_parts(look: Look) -> Waiting:
-    """Parts whose order nobody has paid the rest of for a week, until they are refunded or kept."""
-    c = look.checkouts
-    # By the index of what is still looked at: the parts of paid orders are not.
+def unfinished_parts(context: AlarmContext) -> Waiting:
+    """Parts of orders whose rest nobody has paid for a week, until they are refunded or kept."""
+    c = context.checkouts
+    # Use the index of planned reads, which does not contain the parts of paid orders.
     unpaid = c.next_read_at >= EPOCH, func.coalesce(c.status, "") == Status.PART
     return _checkouts(
-        look,
-        [*unpaid, c.payback.is_(None), c.moved_at <= look.now - WEEK],
+        context,
+        [*unpaid, c.payback.is_(None), c.moved_at <= context.now - WEEK],
         "moved_at",
         ("part waits for the rest of its order's money", "parts wait for the rest of their orders' money"),
         "Refund one: flask paycheckout refund CHECKOUT_ID --by YOU --why REASON",

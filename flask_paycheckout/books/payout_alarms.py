@@ -12,8 +12,8 @@ from flask_paycheckout.books.alarms import (
     RECONCILE,
     WEEK,
     Alarm,
+    AlarmContext,
     Example,
-    Look,
     OwnerPage,
     Severity,
     Waiting,
@@ -36,14 +36,14 @@ _MOVED = (
     "Where the shop is, or has moved to, run: flask paycheckout doctor --moved-here. Stop the other one, or see"
     " docs/copies.md"
 )
-# The accounts that one sentence names.
+# The maximum number of accounts that one sentence names.
 _NAMED = 5
 
 
 @alarm(Severity.NOW)
-def copied_shop(look: Look) -> Iterator[Alarm]:
+def copied_shop(context: AlarmContext) -> Iterator[Alarm]:
     """Rounds of an app whose public address differs from the address of the shop that the database belongs to."""
-    for row in _copies(look):
+    for row in _copies(context):
         yield Alarm(
             f"payouts and reminders are not sent from {row.words}: the database belongs to a shop at another address",
             as_utc(row.failing_since),
@@ -52,49 +52,49 @@ def copied_shop(look: Look) -> Iterator[Alarm]:
         )
 
 
-def _copies(look: Look) -> Sequence[Any]:
-    c = look.models.services.c
-    return read_rows(look.engine, select(c.words, c.failing_since).where(c.operation == ANOTHER))
+def _copies(context: AlarmContext) -> Sequence[Any]:
+    c = context.models.services.c
+    return read_rows(context.engine, select(c.words, c.failing_since).where(c.operation == ANOTHER))
 
 
 @alarm(Severity.TODAY, OwnerPage("payouts", "See what to approve", "waiting"))
-def payouts_to_approve(look: Look) -> Waiting:
+def payouts_to_approve(context: AlarmContext) -> Waiting:
     """Payouts and refunds that wait for a person's approval."""
     return _payouts(
-        look,
-        [look.payouts.status == PayoutStatus.WAITING, ~look.is_stopped],
+        context,
+        [context.payouts.status == PayoutStatus.WAITING, ~context.is_stopped],
         ("payout or refund waits for your approval", "payouts or refunds wait for your approval"),
         more="--seen {0.revision}",
     )
 
 
 @alarm(Severity.TODAY, OwnerPage("payouts", "See what waits for its receiver", "claimable"))
-def unclaimed_refunds(look: Look) -> Waiting:
-    """Payouts and refunds of which the receiver has not said where the money goes; a note in the first week."""
-    c = look.payouts
+def unclaimed_refunds(context: AlarmContext) -> Waiting:
+    """Payouts and refunds whose receiver has not named a destination; a note in the first week."""
+    c = context.payouts
     return _payouts(
-        look,
-        [c.status == PayoutStatus.CLAIMABLE, ~look.is_stopped],
+        context,
+        [c.status == PayoutStatus.CLAIMABLE, ~context.is_stopped],
         (
             "payout or refund waits for its receiver to say where",
             "payouts or refunds wait for their receivers to say where",
         ),
         "Send the receiver the link again; the owner's page of the payout or refund shows it.",
-        note=c.moved_at > look.now - WEEK,
+        note=c.moved_at > context.now - WEEK,
     )
 
 
 @alarm(Severity.NOW)
-def unsent_payouts(look: Look) -> Waiting:
-    """Payouts that are ready, and that no call sends."""
-    payers, unsent = ready_payouts(look, lacks_token=False)
+def unsent_payouts(context: AlarmContext) -> Waiting:
+    """Payouts that are ready but are not sent."""
+    payers, unsent = ready_payouts(context, lacks_token=False)
 
     def outage() -> ColumnElement[bool]:
-        return true() if _copies(look) else _in_outage(look, case(payers, value=look.payer))
+        return true() if _copies(context) else _in_outage(context, case(payers, value=context.payer))
 
     return _payouts(
-        look,
-        [*unsent, _is_late(look), ~look.is_stopped],
+        context,
+        [*unsent, _is_late(context), ~context.is_stopped],
         ("payout is ready and not sent", "payouts are ready and not sent"),
         RECONCILE,
         outage=outage,
@@ -102,69 +102,69 @@ def unsent_payouts(look: Look) -> Waiting:
 
 
 @alarm(Severity.TODAY)
-def stopped_refunds(look: Look) -> Waiting:
-    """Refunds that are not sent, since their payment was taken back."""
+def stopped_refunds(context: AlarmContext) -> Waiting:
+    """Refunds that are not sent, because their payment was taken back."""
     what = (
         "refund is not sent, since its payment was taken back",
         "refunds are not sent, since their payments were taken back",
     )
-    return _payouts(look, [look.payouts.state.in_(NOT_SENT), look.is_stopped], what, stopped=True)
+    return _payouts(context, [context.payouts.state.in_(NOT_SENT), context.is_stopped], what, stopped=True)
 
 
 @alarm(Severity.TODAY)
-def payouts_without_access_token(look: Look) -> Waiting:
-    """Payouts that are ready, and whose account has no access token to send them with."""
-    payers, unsent = ready_payouts(look, lacks_token=True)
+def payouts_without_access_token(context: AlarmContext) -> Waiting:
+    """Payouts that are ready, but whose account has no access token to send them with."""
+    payers, unsent = ready_payouts(context, lacks_token=True)
     return _payouts(
-        look,
+        context,
         unsent,
         ("payout is ready and not sent: no access token", "payouts are ready and not sent: no access token"),
         missing_token_text(payers.values()),
     )
 
 
-def ready_payouts(look: Look, *, lacks_token: bool) -> tuple[dict[str, str], Sequence[ColumnElement[bool]]]:
+def ready_payouts(context: AlarmContext, *, lacks_token: bool) -> tuple[dict[str, str], Sequence[ColumnElement[bool]]]:
     """The conditions of ready payouts whose payer lacks an access token or not.
 
-    :returns: before them, the accounts of these payouts with those whose money pays.
+    :returns: the accounts of these payouts, each with the account whose money pays, and then the conditions.
     """
-    payers = {name: payer for name, (payer, lacks) in look.payers.items() if lacks is lacks_token}
-    return payers, [look.payouts.status == PayoutStatus.READY, look.payer.in_(payers)]
+    payers = {name: payer for name, (payer, lacks) in context.payers.items() if lacks is lacks_token}
+    return payers, [context.payouts.status == PayoutStatus.READY, context.payer.in_(payers)]
 
 
-def _is_late(look: Look) -> ColumnElement[bool]:
+def _is_late(context: AlarmContext) -> ColumnElement[bool]:
     """Whether the next step is overdue, or has failed for more than five minutes."""
-    c = look.payouts
-    patience = look.now - PATIENCE
+    c = context.payouts
+    patience = context.now - PATIENCE
     return or_(c.due_at <= patience, c.problem_since <= patience)
 
 
 @alarm(Severity.NOW)
-def payouts_not_followed(look: Look) -> Waiting:
-    """Payouts that were sent, or may have been, and whose reads and look-ups are overdue or fail."""
-    c = look.payouts
+def payouts_not_followed(context: AlarmContext) -> Waiting:
+    """Payouts that were sent, or may have been, and whose reads and lookups are overdue or fail."""
+    c = context.payouts
     under_way = c.status.in_([PayoutStatus.SENDING, PayoutStatus.SENT]), c.due_at.is_not(None)
     return _payouts(
-        look,
-        [*under_way, _is_late(look)],
+        context,
+        [*under_way, _is_late(context)],
         (
             "payout was sent, or may have been, and is without news",
             "payouts were sent, or may have been, and are without news",
         ),
         RECONCILE,
         "If it runs, look for the reference in the service's dashboard.",
-        outage=lambda: _in_outage(look, look.payer),
+        outage=lambda: _in_outage(context, context.payer),
         since=("problem_since", "due_at"),
     )
 
 
 @alarm(Severity.TODAY, OwnerPage("payouts", "See what is on its way", "sent"))
-def slow_transfers(look: Look) -> Waiting:
+def slow_transfers(context: AlarmContext) -> Waiting:
     """Bank transfers that the service has neither completed nor failed for a week."""
-    c = look.payouts
+    c = context.payouts
     return _payouts(
-        look,
-        [c.status == PayoutStatus.SENT, c.due_at.is_not(None), c.moved_at <= look.now - WEEK],
+        context,
+        [c.status == PayoutStatus.SENT, c.due_at.is_not(None), c.moved_at <= context.now - WEEK],
         ("transfer is without news for a week", "transfers are without news for a week"),
         "Look for the reference in the service's dashboard, or ask the service.",
         since=("moved_at", "problem_since"),
@@ -172,16 +172,16 @@ def slow_transfers(look: Look) -> Waiting:
 
 
 @alarm(Severity.TODAY)
-def repeated_transfers(look: Look) -> Waiting:
-    """Payouts that may have been paid twice, until a person has looked.
+def repeated_transfers(context: AlarmContext) -> Waiting:
+    """Payouts that may have been paid twice, until a person has checked.
 
-    One in tokens was sent again, or in place of one, after a person said that it had come back; or the service pays a
-    transfer after all that had failed, and was replaced or given up.
+    Either a token payout was sent again, or in place of another, after a person said that the money had come back; or
+    the service pays a transfer after all that had failed and was replaced or given up.
     """
-    c = look.payouts
+    c = context.payouts
     again = (c.status == PayoutStatus.SENT) & c.due_at.is_(None) & c.problem_since.is_not(None)
     return _payouts(
-        look,
+        context,
         [again | c.state.in_(PASSED_ON) & c.reported_amount.is_not(None)],
         ("payout may have been paid twice", "payouts may have been paid twice"),
         "Compare its transfers with the chain, or with the service's dashboard.",
@@ -189,11 +189,11 @@ def repeated_transfers(look: Look) -> Waiting:
 
 
 @alarm(Severity.TODAY, OwnerPage("payouts", "See what is unknown", "unknown"))
-def unknown_payouts(look: Look) -> Waiting:
-    """Payouts of which nobody here knows whether they were sent."""
+def unknown_payouts(context: AlarmContext) -> Waiting:
+    """Payouts for which nobody here knows whether they were sent."""
     return _payouts(
-        look,
-        [look.payouts.status == PayoutStatus.UNKNOWN],
+        context,
+        [context.payouts.status == PayoutStatus.UNKNOWN],
         (
             "payout is unknown: nobody here can know whether the money went out",
             "payouts are unknown: nobody here can know whether the money went out",
@@ -204,17 +204,17 @@ def unknown_payouts(look: Look) -> Waiting:
 
 
 @alarm(Severity.TODAY, OwnerPage("payouts", "See what failed", "failed"))
-def failed_payouts(look: Look) -> Waiting:
-    """Payouts that failed, until they are tried again, replaced or given up."""
+def failed_payouts(context: AlarmContext) -> Waiting:
+    """Payouts that failed, until they are retried, replaced or given up."""
     return _payouts(
-        look,
-        [look.payouts.state == PayoutState.FAILED, ~look.is_stopped],
+        context,
+        [context.payouts.state == PayoutState.FAILED, ~context.is_stopped],
         ("payout failed", "payouts failed"),
     )
 
 
 def _payouts(
-    look: Look,
+    context: AlarmContext,
     where: Sequence[ColumnElement[bool]],
     what: tuple[str, str],
     *advice: str,
@@ -222,47 +222,47 @@ def _payouts(
     stopped: bool = False,
     note: ColumnElement[bool] | None = None,
     outage: Callable[[], ColumnElement[bool]] | None = None,
-    # A retry moves a payout, and its trouble goes on.
+    # Do not begin with `moved_at`: a retry changes it, although the trouble goes on.
     since: tuple[str, str] = ("problem_since", "moved_at"),
 ) -> Waiting:
-    """One alarm for all payouts that fulfil the conditions.
+    """One alarm for all payouts that meet the conditions.
 
-    :param what: the words for one and for many of them.
-    :param advice: what to do before anybody decides about them.
-    :param more: a form with which each example ends, filled with its row.
-    :param stopped: whether they are refunds of payments that were taken back.
-    :param note: the condition of those that are a mere note, where there are no others; `outage` as for `Waiting`.
-    :param since: the columns of the time since when each waits, of which the first counts that is not NULL.
+    :param what: the texts for one payout and for several.
+    :param advice: instructions to follow before anybody decides about the payouts.
+    :param more: a format string for the end of each example, filled with its row.
+    :param stopped: whether the payouts are refunds of payments that were taken back.
+    :param note: the condition of payouts that are a mere note; `note` and `outage` as for `Waiting`.
+    :param since: the columns of the time since when each payout waits; the first one that is not NULL counts.
     """
-    table = look.models.payouts
+    table = context.models.payouts
     first, second = since
     rows = select(table, func.coalesce(table.c[first], table.c[second]).label("since")).where(*where)
 
-    def payout_of(found: Any) -> PayoutMixin:
-        payout: PayoutMixin = look.models.of_row(look.models.Payout, found._mapping)
+    def payout_of(row: Any) -> PayoutMixin:
+        payout: PayoutMixin = context.models.of_row(context.models.Payout, row._mapping)
         return payout
 
-    def told(found: Sequence[Any]) -> Iterator[str]:
+    def instructions(oldest: Sequence[Any]) -> Iterator[str]:
         yield from advice
-        for each in found:
-            yield from remedies(payout_of(each), named=len(found) == 1, stopped=stopped)
+        for row in oldest:
+            yield from remedies(payout_of(row), named=len(oldest) == 1, stopped=stopped)
 
-    def example(found: Any) -> Example:
-        row = payout_of(found)
-        of_order = f" of {order_text(row.order_id)}" if row.order_id else ""
-        sent = payout_sum_text(row)
-        status = f"{payout_status_text(row.status)} since {moment_text(row.moved_at)}"
-        text = f"{row.reference}: {row.kind}{of_order}{account_text(row.account)}, {sent}, {status}"
-        text += f": {' '.join(row.problem.split())}" if row.problem else ""
-        text += f" ({more.format(row)})" if more else ""
-        is_postponed = row.state == PayoutState.POSTPONED
-        return Example(text, row.order_id, row.reference, name=_line_of(row, look.show), is_postponed=is_postponed)
+    def example(row: Any) -> Example:
+        payout = payout_of(row)
+        of_order = f" of {order_text(payout.order_id)}" if payout.order_id else ""
+        status = f"{payout_status_text(payout.status)} since {moment_text(payout.moved_at)}"
+        text = f"{payout.reference}: {payout.kind}{of_order}{account_text(payout.account)}"
+        text += f", {payout_sum_text(payout)}, {status}"
+        text += f": {' '.join(payout.problem.split())}" if payout.problem else ""
+        text += f" ({more.format(payout)})" if more else ""
+        name, is_postponed = _line_of(payout, context.show), payout.state == PayoutState.POSTPONED
+        return Example(text, payout.order_id, payout.reference, name=name, is_postponed=is_postponed)
 
-    return Waiting(rows, "since", what, example, told, note, outage)
+    return Waiting(rows, "since", what, example, instructions, note, outage)
 
 
 def _line_of(payout: PayoutMixin, show: Show) -> str:
-    """A payout in one line for its owner: a refund by its order, another one by who is paid, and for what."""
+    """A payout in one line for the owner: a refund with its order, another payout with its payee, order and note."""
     sent = payout_sum_text(payout, show)
     if payout.kind == PayoutKind.REFUND:
         return f"{payout_name(payout)}: {sent}"
@@ -271,9 +271,9 @@ def _line_of(payout: PayoutMixin, show: Show) -> str:
     return f"Payout of {sent}{f' to {payee}' if payee else ''}{of_order}{f', {payout.note}' if payout.note else ''}"
 
 
-def _in_outage(look: Look, payer: ColumnElement[str]) -> ColumnElement[bool]:
-    since = func.coalesce(look.payouts.problem_since, look.payouts.due_at)
-    return in_outage(look, payer, since, PAYOUT, READS)
+def _in_outage(context: AlarmContext, payer: ColumnElement[str]) -> ColumnElement[bool]:
+    since = func.coalesce(context.payouts.problem_since, context.payouts.due_at)
+    return in_outage(context, payer, since, PAYOUT, READS)
 
 
 def missing_token_text(accounts: Collection[str]) -> str:

@@ -1,4 +1,4 @@
-"""The commands by which a person decides about a payout, each with the words that say when it is right."""
+"""The commands by which a person decides about a payout, each with the condition for using it."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ _COMMANDS = {
 def remedies(payout: PayoutMixin, *, named: bool = True, stopped: bool = False) -> Iterator[str]:
     """The decisions that a person can make about a payout in its state, each a sentence with a command.
 
-    :param named: with its own reference and revision; else REFERENCE and N stand in their place.
+    :param named: whether the commands have its reference and revision; otherwise they have REFERENCE and N.
     :param stopped: whether it is a refund of a payment that was taken back, of which nothing more may be sent.
     """
     reference, seen = (payout.reference, payout.revision) if named else ("REFERENCE", "N")
     open_now = possible(payout) - set(SENDING_ON if stopped else ())
     for evidence, (words, command) in _COMMANDS.items():
-        # Whether it would exceed the limit shows when it is sent.
+        # Only the attempt to send a payout shows whether it exceeds the limit.
         if evidence in open_now and (evidence is not _E.RELEASED or payout.state == PayoutState.POSTPONED):
             yield f"{words}: flask paycheckout payouts {command.format(reference=reference, seen=seen)}"
         again = evidence is _E.RETRIED and payout.state == PayoutState.FAILED

@@ -1,4 +1,4 @@
-"""Periods of the books: dates, times, days and months as people write them, in the shop's time zone. Pure."""
+"""Periods of the books: dates, times, days and months as people write them, in the shop's time zone."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Period:
-    """The time, and the merchant account, whose movements are read. Both times are UTC."""
+    """A period of time and a merchant account whose movements are read. Both times are UTC."""
 
     start: datetime | None = None
-    """The first moment that is included; None for the beginning."""
+    """The first included moment; None for the beginning."""
 
     end: datetime | None = None
-    """The first moment that is not included any more; None for no end."""
+    """The first excluded moment; None for no end."""
 
     account: str | None = None
     """Only this merchant account; None for all."""
@@ -46,7 +46,7 @@ class Period:
         return [*start, *end, *([] if self.account is None else [table.c.account == self.account])]
 
     def contains(self, moment: datetime | None) -> bool:
-        """Whether a time is in the period; one that nobody knows is."""
+        """Whether a time is in the period; True for an unknown time."""
         if moment is None:
             return True
         return (self.start is None or moment >= self.start) and (self.end is None or moment < self.end)
@@ -56,25 +56,25 @@ ALWAYS = Period()
 
 
 def earlier(moment: datetime, by: timedelta) -> datetime:
-    """A time before another, or the first that there is."""
+    """A time before another, or the earliest possible time."""
     try:
         return moment - by
     except OverflowError:
         return datetime.min.replace(tzinfo=UTC)
 
 
-def moment_of(given: datetime | date | str, zone: tzinfo = UTC) -> datetime:
+def moment_of(value: datetime | date | str, zone: tzinfo = UTC) -> datetime:
     """Convert a date or time, also as ISO 8601 text, to UTC; a date is its first moment.
 
-    :param zone: the time zone of a date, and of a time that names no offset.
+    :param zone: the time zone of a date, and of a time without an offset.
     :raises ValueError: it is neither.
     """
     try:
-        text = given.strip() if isinstance(given, str) else given.isoformat()
-        found = datetime.fromisoformat(text)
-        return (found.replace(tzinfo=zone) if found.tzinfo is None else found).astimezone(UTC)
+        text = value.strip() if isinstance(value, str) else value.isoformat()
+        moment = datetime.fromisoformat(text)
+        return (moment.replace(tzinfo=zone) if moment.tzinfo is None else moment).astimezone(UTC)
     except (ValueError, OverflowError):
-        raise ValueError(f"{given!r} is no date or time; write it like 2026-01-31 or 2026-01-31T18:30:00Z") from None
+        raise ValueError(f"{value!r} is no date or time; write it like 2026-01-31 or 2026-01-31T18:30:00Z") from None
 
 
 def month_period(month: str, zone: tzinfo = UTC, account: str | None = None) -> Period:
@@ -85,7 +85,7 @@ def month_period(month: str, zone: tzinfo = UTC, account: str | None = None) -> 
     """
     try:
         first = date.fromisoformat(f"{month}-01")
-        # A day of the following month, however long this one is.
+        # This is a day of the following month, however long this month is.
         following = (first + timedelta(days=31)).replace(day=1)
         return Period(moment_of(first, zone), moment_of(following, zone), account)
     except (ValueError, OverflowError):

@@ -17,17 +17,17 @@ from flask_paycheckout.books import (  # noqa: F401 - they register their alarms
     payout_alarms,
     service_alarms,
 )
-from flask_paycheckout.books.alarms import REGISTERED, Alarm, Look, Severity, Waiting, count_waiting
+from flask_paycheckout.books.alarms import REGISTERED, Alarm, AlarmContext, Severity, Waiting, count_waiting
 from flask_paycheckout.checkouts.states import Status
 from flask_paycheckout.database.connections import read_rows
 from flask_paycheckout.errors import payout_status_text
 from flask_paycheckout.payouts.payout_states import PayoutStatus
 from flask_paycheckout.text import moment_text, plain, table_lines, visible
 
-# The most examples and accounts that the text lists; JSON has more.
+# The maximum numbers of examples and accounts that the text lists; JSON has more.
 _EXAMPLES, _ACCOUNTS = 10, 100
 Counts = dict[str | None, dict[str, int]]
-"""By account and state; None stands for all accounts that are not listed."""
+"""The counts by account and state; None stands for all accounts that are not listed."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class AccountCounts:
     """The checkouts and payouts of one merchant account."""
 
     account: str
-    """The account's name; "" is the one of the settings."""
+    """The account's name; "" for the account of the settings."""
 
     checkouts: dict[str, int]
     """The number of checkouts in each state, zeros included."""
@@ -50,10 +50,10 @@ class Report:
 
     at: datetime
     account: str | None
-    """The merchant account that this report is limited to; None: it covers all."""
+    """The merchant account that this report is limited to; None if it covers all."""
 
     alarms: tuple[Alarm, ...]
-    """The most urgent first, and of these the oldest."""
+    """The alarms, the most urgent first, and among equally urgent ones the oldest first."""
 
     checkouts: dict[str, int]
     """The number of checkouts in each state, zeros included."""
@@ -62,14 +62,14 @@ class Report:
     """The number of payouts and refunds in each state, zeros included."""
 
     accounts: tuple[AccountCounts, ...]
-    """The counts of each account; empty for a shop that only uses the one of the settings."""
+    """The counts of each account; empty for a shop that uses only the account of the settings."""
 
     least: Severity
     """The mildest severity whose alarms are listed."""
 
     @property
     def exit_code(self) -> int:
-        """2 when an alarm is to be acted on now, 1 when today, else 0."""
+        """2 if somebody must act on an alarm now, 1 if today, otherwise 0."""
         return 2 - self.alarms[0].severity.rank if self.alarms else 0
 
     def as_dict(self) -> dict[str, Any]:
@@ -77,34 +77,34 @@ class Report:
         return {**plain(asdict(self)), "alarms": [alarm.as_dict() for alarm in self.alarms]}
 
 
-def report(look: Look, least: Severity = Severity.NOTE) -> Report:
+def report(context: AlarmContext, least: Severity = Severity.NOTE) -> Report:
     """Report on all payments and payouts, from the stored rows alone; the service is not called.
 
     :param least: only alarms that are at least as urgent.
     """
-    account = look.account
-    names = look.merchants.names() if account is None else [account]
-    checkouts = _count(look, look.models.checkouts, Status, names)
-    payouts = _count(look, look.models.payouts, PayoutStatus, names)
-    shown = names if account is not None or any(names) else []
-    accounts = tuple(AccountCounts(name, checkouts[name], payouts[name]) for name in shown)
-    alarms = tuple(alarm for alarm in find_alarms(look) if alarm.severity.rank <= least.rank)
+    account = context.account
+    names = context.merchants.names() if account is None else [account]
+    checkouts = _count(context, context.models.checkouts, Status, names)
+    payouts = _count(context, context.models.payouts, PayoutStatus, names)
+    listed = names if account is not None or any(names) else []
+    accounts = tuple(AccountCounts(name, checkouts[name], payouts[name]) for name in listed)
+    alarms = tuple(alarm for alarm in find_alarms(context) if alarm.severity.rank <= least.rank)
     sums = _sums(checkouts, Status), _sums(payouts, PayoutStatus)
-    return Report(look.now, account, alarms, *sums, accounts, least)
+    return Report(context.now, account, alarms, *sums, accounts, least)
 
 
-def _count(look: Look, table: Table, states: type[StrEnum], listed: Sequence[str]) -> Counts:
+def _count(context: AlarmContext, table: Table, states: type[StrEnum], listed: Sequence[str]) -> Counts:
     """Count the rows of a table by account and status, every state by its name.
 
-    :param listed: the accounts that are counted each by itself.
+    :param listed: the accounts that are counted separately.
     """
     c, zeros = table.c, dict.fromkeys(map(str, states), 0)
-    rows = select(c.account, c.status, func.count()).where(*look.of_account(c.account)).group_by(c.account, c.status)
-    # The account of the settings has its zeros before its first row, so that alerts find it.
-    counts: Counts = {of: dict(zeros) for of in ("", *listed)}
-    for name, status, count in read_rows(look.engine, rows):
-        of = counts.setdefault(name if name in listed else None, dict(zeros))
-        of[status] = of.get(status, 0) + count
+    rows = select(c.account, c.status, func.count()).where(*context.of_account(c.account)).group_by(c.account, c.status)
+    # Include zeros for the account of the settings before its first row, so that alerts find it.
+    counts: Counts = {of_account: dict(zeros) for of_account in ("", *listed)}
+    for name, status, count in read_rows(context.engine, rows):
+        of_account = counts.setdefault(name if name in listed else None, dict(zeros))
+        of_account[status] = of_account.get(status, 0) + count
     return counts
 
 
@@ -112,18 +112,18 @@ def _sums(counts: Counts, states: type[StrEnum]) -> dict[str, int]:
     return {state.value: sum(of_account[state] for of_account in counts.values()) for state in states}
 
 
-def find_alarms(look: Look) -> tuple[Alarm, ...]:
-    """All alarms, the most urgent first, and of these the oldest."""
+def find_alarms(context: AlarmContext) -> tuple[Alarm, ...]:
+    """All alarms, the most urgent first, and among equally urgent ones the oldest first."""
     waiting, lasting = dict[str, Waiting](), dict[str, Iterable[Alarm]]()
     for name, kind in REGISTERED.items():
-        found = kind.find(look)
-        if isinstance(found, Waiting):
-            waiting[name] = found if look.account is None else found.of(look.account)
+        alarms_or_rows = kind.find(context)
+        if isinstance(alarms_or_rows, Waiting):
+            waiting[name] = alarms_or_rows if context.account is None else alarms_or_rows.of(context.account)
         else:
-            lasting[name] = found
-    for name, count, *figures in count_waiting(look.engine, waiting):
+            lasting[name] = alarms_or_rows
+    for name, count, *figures in count_waiting(context.engine, waiting):
         if count:
-            lasting[name] = [waiting[name].alarm(look, count, *figures)]
+            lasting[name] = [waiting[name].alarm(context, count, *figures)]
     alarms = (
         replace(alarm, kind=name, severity=Severity.NOTE if alarm.is_note else kind.severity, page=kind.page)
         for name, alarms in lasting.items()
@@ -140,27 +140,27 @@ class Gauges:
     checkouts: Counts
     payouts: Counts
     alarms: Mapping[tuple[str, Severity], int]
-    """By kind and severity, how many things each alarm counts; zeros included."""
+    """The number of rows that each alarm counts, by kind and severity; zeros included."""
 
 
-def read_gauges(look: Look, accounts: int | Sequence[str]) -> Gauges:
+def read_gauges(context: AlarmContext, accounts: int | Sequence[str]) -> Gauges:
     """Read the figures from the stored rows.
 
-    :param accounts: the merchant accounts that are listed, or how many of them.
+    :param accounts: the merchant accounts to list, or their maximum number.
     """
-    names = look.merchants.names(accounts) if isinstance(accounts, int) else accounts
+    names = context.merchants.names(accounts) if isinstance(accounts, int) else accounts
     alarms = Counter({(name, kind.severity): 0 for name, kind in REGISTERED.items()})
-    for alarm in find_alarms(look):
+    for alarm in find_alarms(context):
         alarms[alarm.kind, alarm.severity] += alarm.count
     return Gauges(
-        _count(look, look.models.checkouts, Status, names),
-        _count(look, look.models.payouts, PayoutStatus, names),
+        _count(context, context.models.checkouts, Status, names),
+        _count(context, context.models.payouts, PayoutStatus, names),
         alarms,
     )
 
 
 def report_lines(report: Report) -> Iterator[tuple[Severity | None, str]]:
-    """The report for people, with control characters escaped: each line, and for an alarm's first its severity."""
+    """The report's lines for people, with control characters escaped; the first line of an alarm has its severity."""
     for severity, line in _lines(report):
         yield severity, visible(line)
 
@@ -188,9 +188,9 @@ def _account_lines(report: Report) -> Iterator[str]:
     of_payouts = [state for state, count in report.payouts.items() if count]
     states = [state for state, count in report.checkouts.items() if count]
     rows = [["account", *states, *(f"payouts {state}" for state in of_payouts)]]
-    for one in report.accounts[:_ACCOUNTS]:
-        numbers = [one.checkouts[state] for state in states] + [one.payouts[state] for state in of_payouts]
-        rows.append([one.account or "(settings)", *map(str, numbers)])
+    for counts in report.accounts[:_ACCOUNTS]:
+        numbers = [counts.checkouts[state] for state in states] + [counts.payouts[state] for state in of_payouts]
+        rows.append([counts.account or "(settings)", *map(str, numbers)])
     yield from table_lines(rows, left=1)
     if len(report.accounts) > _ACCOUNTS:
         yield "... and more; see one with: flask paycheckout report --account NAME"

@@ -1,4 +1,4 @@
-"""The alarms about what keeps money from being found and told: failing calls, webhooks and receivers."""
+"""The alarms about failing calls, webhooks and receivers, which prevent payments from being found and announced."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from flask_paycheckout.books.alarms import (
     EXAMPLES,
     PATIENCE,
     Alarm,
+    AlarmContext,
     Example,
-    Look,
     Severity,
     Waiting,
     alarm,
@@ -52,12 +52,12 @@ _LOG_IN = (
 DOCTOR = "What is wrong, and what to do: flask paycheckout doctor"
 # The calls without which customers cannot pay.
 _TO_PAY = START, READS, *SIGNED, START + REFUSED, WEB_CALL
-# From so many accounts on they share one alarm.
+# From this number of accounts on, they share one alarm.
 _SEVERAL = 6
-# With so many paid orders in a row without a webhook, webhooks do not arrive at all.
+# The number of consecutive paid orders without a webhook after which webhooks do not arrive at all.
 _SILENT = 5
 _RECENT = 400
-# The effect of failing calls, by operation, and the name of many such calls.
+# The effect of failing calls by operation, and the plural noun for such calls.
 _WORDS = {
     START: ("nobody can start a payment", "starts"),
     CLAIM: ("no customer can say where a refund goes", "claims"),
@@ -68,52 +68,52 @@ _WORDS = {
 
 
 @alarm(Severity.NOW)
-def read_only_database(look: Look) -> Iterator[Alarm]:
-    """A database that takes no changes; `since` is the last time at which anything was recorded."""
-    if look.engine.dialect.name != "postgresql":
+def read_only_database(context: AlarmContext) -> Iterator[Alarm]:
+    """A read-only database; `since` is the last time when an event was recorded."""
+    if context.engine.dialect.name != "postgresql":
         return
-    with look.engine.connect() as connection:
+    with context.engine.connect() as connection:
         setting = connection.exec_driver_sql("SELECT current_setting('transaction_read_only')").scalar_one()
-    # A replica is, and so is a database that was made read-only.
+    # The setting is on for a replica, and for a database that was made read-only.
     if setting != "on":
         return
     newest = read_rows(
-        look.engine, select(look.models.events.c.occurred_at).order_by(look.models.events.c.id.desc()).limit(1)
+        context.engine, select(context.models.events.c.occurred_at).order_by(context.models.events.c.id.desc()).limit(1)
     )
-    since = as_utc(newest[0][0]) if newest else look.now
+    since = as_utc(newest[0][0]) if newest else context.now
     yield Alarm("The database is read-only: no payment can be recorded", since, remedies=(READ_ONLY.remedy,))
 
 
 @alarm(Severity.NOW)
-def failing_service(look: Look) -> Iterator[Alarm]:
-    """A service that does not answer, or fails: one trouble, whatever calls and accounts it keeps from working."""
-    for one in _by_account(look, "the service failed", START, CLAIM, PAYOUT, READS, several=2):
-        yield replace(one, of="")
+def failing_service(context: AlarmContext) -> Iterator[Alarm]:
+    """A service that does not answer, or fails; a single alarm for all affected calls and accounts."""
+    for failing in _by_account(context, "the service failed", START, CLAIM, PAYOUT, READS, several=2):
+        yield replace(failing, of="")
 
 
 @alarm(Severity.NOW)
-def refused_keys(look: Look) -> Iterator[Alarm]:
-    """Accounts of which the service refuses the keys, or for which the shop gives none."""
-    return _by_account(look, "the keys were refused, or the shop gives none", *SIGNED)
+def refused_keys(context: AlarmContext) -> Iterator[Alarm]:
+    """Accounts whose keys the service refuses, or for which the shop gives none."""
+    return _by_account(context, "the keys were refused, or the shop gives none", *SIGNED)
 
 
 @alarm(Severity.NOW)
-def refused_tokens(look: Look) -> Iterator[Alarm]:
-    """Accounts of which the service refuses the access token, or the shop gives none that can be used."""
-    return _by_account(look, "the access token was refused", PAYOUT + KEYS, remedy=_LOG_IN)
+def refused_tokens(context: AlarmContext) -> Iterator[Alarm]:
+    """Accounts whose access token the service refuses, or for which the shop gives no usable one."""
+    return _by_account(context, "the access token was refused", PAYOUT + KEYS, remedy=_LOG_IN)
 
 
 @alarm(Severity.NOW)
-def refused_starts(look: Look) -> Iterator[Alarm]:
-    """Accounts with which nobody can pay, since an atomic receiver fails, or the service's URL is not allowed."""
-    return _by_account(look, "it was refused", START + REFUSED)
+def refused_starts(context: AlarmContext) -> Iterator[Alarm]:
+    """Accounts with which nobody can pay, because an atomic receiver fails, or the service's URL is not allowed."""
+    return _by_account(context, "it was refused", START + REFUSED)
 
 
 @alarm(Severity.TODAY)
-def refused_customers(look: Look) -> Iterator[Alarm]:
-    """Customers who were refused although the service answers, until an hour after the last one."""
+def refused_customers(context: AlarmContext) -> Iterator[Alarm]:
+    """Customers who were refused although the service answers, until an hour after the last refusal."""
     return _by_account(
-        look,
+        context,
         "too many web requests waited for it",
         WEB_CALL,
         remedy="Raise PAYCHECKOUT_WEB_CALLS, or run more processes of the shop",
@@ -121,70 +121,77 @@ def refused_customers(look: Look) -> Iterator[Alarm]:
 
 
 @alarm(Severity.TODAY)
-def failed_starts(look: Look) -> Iterator[Alarm]:
-    """Customers who could not pay, once that has no alarm of its own, until they begin to pay, or for a week."""
-    if not look.failed_starts:
+def failed_starts(context: AlarmContext) -> Iterator[Alarm]:
+    """Customers who could not pay, once the cause has no alarm any more, until they begin to pay, or for a week."""
+    if not context.failed_starts:
         return
-    # What an alarm names, also as a mere note; and a single failure for an hour, in which more may make an alarm of it.
-    lately = look.now - UNTRIED
-    lasting = [calls for calls in look.failing_calls if _is_told(look, calls) or calls.last_failure_at > lately]
-    told = set(_stopped_by(look, lasting))
-    # In the first minutes the customer tries again.
-    rows = [row for row in look.failed_starts if row not in told and row.last_at <= look.now - PATIENCE]
+    # Skip customers whose cause has an alarm or a note, or is a single failure of the last hour, which may become an
+    # alarm.
+    lately = context.now - UNTRIED
+    lasting = [
+        calls for calls in context.failing_calls if _causes_alarm(context, calls) or calls.last_failure_at > lately
+    ]
+    covered = set(_stopped_by(context, lasting))
+    # In the first minutes, customers usually try again themselves.
+    rows = [row for row in context.failed_starts if row not in covered and row.last_at <= context.now - PATIENCE]
     if rows:
         first, last, who = min(row.since for row in rows), max(row.last_at for row in rows), _customers(rows)
         what = f"{who} could not pay between {moment_text(first)} and {moment_text(last)}"
         remedy = "Send them the link of their order's page: it ends when they begin to pay, or after a week"
-        yield replace(alarm_about(look, what, rows, remedy), customers=len(rows), until=last)
+        yield replace(alarm_about(context, what, rows, remedy), customers=len(rows), until=last)
 
 
 def _customers(rows: Collection[OrderProblem]) -> str:
     return number(len(rows), "customer", "customers")
 
 
-def _stopped_by(look: Look, failing: Sequence[FailingCalls]) -> list[OrderProblem]:
-    """The orders whose customers could not pay since these calls fail."""
+def _stopped_by(context: AlarmContext, failing: Sequence[FailingCalls]) -> list[OrderProblem]:
+    """The orders whose customers could not pay because these calls fail."""
     began: dict[str, datetime] = {}
     for calls in failing:
         if calls.operation in _TO_PAY:
             began[calls.account] = min(calls.since, began.get(calls.account, calls.since))
-    # A repeated failure of an order is not stored at once.
-    return [row for row in look.failed_starts if row.account in began and row.last_at >= began[row.account] - PATIENCE]
+    # A repeated failure of an order is not stored immediately.
+    return [
+        row for row in context.failed_starts if row.account in began and row.last_at >= began[row.account] - PATIENCE
+    ]
 
 
 def _by_account(
-    look: Look, why: str, *operations: str, remedy: str = DOCTOR, several: int = _SEVERAL
+    context: AlarmContext, why: str, *operations: str, remedy: str = DOCTOR, several: int = _SEVERAL
 ) -> Iterator[Alarm]:
-    """One alarm for each account with failing calls; a single one for several."""
-    failing = _failing(look, *operations)
+    """One alarm for each account with failing calls; a single alarm for many accounts."""
+    failing = _failing(context, *operations)
     names = dict.fromkeys(map(attrgetter("account"), failing))
     for name in names if len(names) < several else [None]:
-        yield _alarm_of(look, [calls for calls in failing if name in (None, calls.account)], name, why, remedy)
+        yield _alarm_of(context, [calls for calls in failing if name in (None, calls.account)], name, why, remedy)
 
 
-def _alarm_of(look: Look, failing: Sequence[FailingCalls], account: str | None, why: str, remedy: str) -> Alarm:
-    """The alarm for failing calls; a mere note when nobody has tried for an hour, as they may be possible again.
+def _alarm_of(
+    context: AlarmContext, failing: Sequence[FailingCalls], account: str | None, why: str, remedy: str
+) -> Alarm:
+    """The alarm for failing calls; a mere note if nobody has tried for an hour, because they may be possible again.
 
-    Not so with refused keys, which reconcile tries itself.
+    Refused keys are never a mere note, because reconcile tries them itself.
     """
     count, last = sum(calls.count for calls in failing), max(calls.last_failure_at for calls in failing)
-    untried = last <= look.now - UNTRIED and not all(calls.operation in SIGNED for calls in failing)
-    stopped = _stopped_by(look, failing)
+    untried = last <= context.now - UNTRIED and not all(calls.operation in SIGNED for calls in failing)
+    stopped = _stopped_by(context, failing)
     where = {None: " with several accounts", "": ""}.get(account, f" with account {account}")
     words = {calls: _WORDS[calls.operation.removesuffix(KEYS).removesuffix(REFUSED)] for calls in failing}
     effects, names = (dict.fromkeys(each) for each in zip(*words.values(), strict=True))
     what, tries = ", and ".join(effects), " and ".join(names)
     failed = f"The last {count} {tries}{where} failed, the last at {moment_text(last)}; none was tried since"
     fails = f"{what[0].upper()}{what[1:]}{where}: {why} at least {count} times, the last {moment_text(last)}"
-    told = f"; {_customers(stopped)} could not pay" if stopped else ""
+    refused_text = f"; {_customers(stopped)} could not pay" if stopped else ""
     examples = [
         Example(f"{calls.count} {tries}{account_text(calls.account)}", problem=calls.words)
         for calls, (_, tries) in words.items()
     ]
     return Alarm(
-        f"{failed if untried else fails}{told}",
+        f"{failed if untried else fails}{refused_text}",
         *(min(calls.since for calls in failing), count, account),
-        tuple([*examples, *(problem_example(look, row) for row in stopped)][:EXAMPLES]),
+        tuple([*examples, *(problem_example(context, row) for row in stopped)][:EXAMPLES]),
         (remedy,),
         of=account or "",
         customers=len(stopped),
@@ -192,40 +199,40 @@ def _alarm_of(look: Look, failing: Sequence[FailingCalls], account: str | None, 
     )
 
 
-def _failing(look: Look, *operations: str) -> list[FailingCalls]:
-    """Calls that have failed more than once, and for more than five minutes, since they were last answered.
+def _failing(context: AlarmContext, *operations: str) -> list[FailingCalls]:
+    """Calls that have failed more than once, and for over five minutes, since they were last answered.
 
-    Refused keys, which were asked of the shop again before, count at once: no second try accepts them.
+    Refused keys count immediately: the shop was asked for them again already, so no retry will be accepted.
     """
     return [
         calls
         for operation in operations
-        for calls in look.failing_calls
-        if calls.operation == operation and _is_told(look, calls)
+        for calls in context.failing_calls
+        if calls.operation == operation and _causes_alarm(context, calls)
     ]
 
 
-def _is_told(look: Look, calls: FailingCalls) -> bool:
-    return calls.operation in SIGNED or (calls.count > 1 and calls.since <= look.now - PATIENCE)
+def _causes_alarm(context: AlarmContext, calls: FailingCalls) -> bool:
+    return calls.operation in SIGNED or (calls.count > 1 and calls.since <= context.now - PATIENCE)
 
 
 def in_outage(
-    look: Look, account: ColumnElement[Any], since: ColumnElement[Any], *operations: str
+    context: AlarmContext, account: ColumnElement[Any], since: ColumnElement[Any], *operations: str
 ) -> ColumnElement[bool]:
-    """Whether a row's trouble is a failing service, or refused keys, which have an alarm of their own.
+    """The condition that a row's trouble is caused by a failing service or refused keys, which have their own alarm.
 
-    That is so where it began in an outage that lasts, or has ended so lately that not everything was tried again.
+    The trouble must have begun in an outage that lasts, or that ended so recently that some retries are still open.
 
     :param account: the account whose keys the row waits for.
     :param since: the time when the row's trouble began.
     :param operations: the calls that the row waits for.
     """
     names = [operation + cause for operation in operations for cause in ("", KEYS)]
-    c, lately = look.models.services.c, look.now - ALL_TRIED
-    # What was due some moments before the first call failed waits for the same calls.
+    c, lately = context.models.services.c, context.now - ALL_TRIED
+    # Rows that were due shortly before the first failure wait for the same calls.
     lasts = [
         (account == calls.account) & (since >= calls.since - PATIENCE)
-        for calls in _failing(look, *names)
+        for calls in _failing(context, *names)
         if calls.last_failure_at > lately
     ]
     is_over = (c["count"] == 0) & (since <= c.last_answer_at) & (c.last_answer_at > lately)
@@ -237,13 +244,13 @@ def in_outage(
 
 
 @alarm(Severity.TODAY)
-def undelivered_events(look: Look) -> Waiting:
+def undelivered_events(context: AlarmContext) -> Waiting:
     """Events with a failed receiver, or undelivered for more than five minutes."""
-    c = look.models.events.c
+    c = context.models.events.c
     stuck = func.coalesce(c.last_error, "").not_like(f"{NOBODY_LISTENS}%")
-    late = c.last_error.is_not(None) | (c.occurred_at <= look.now - PATIENCE)
+    late = c.last_error.is_not(None) | (c.occurred_at <= context.now - PATIENCE)
     return _events(
-        look,
+        context,
         (stuck, late),
         "not delivered to every receiver",
         "Repair the receiver; reconcile runs it again. If no delivery was tried, start reconcile.",
@@ -252,21 +259,21 @@ def undelivered_events(look: Look) -> Waiting:
 
 
 @alarm(Severity.TODAY)
-def unheard_events(look: Look) -> Waiting:
-    """Payments that the shop learns nothing of: nobody listens to `order_paid`. Any other signal may go unheard."""
-    unheard = look.models.events.c.last_error.like(f"{NOBODY_LISTENS}%")
+def unheard_events(context: AlarmContext) -> Waiting:
+    """Payments that the shop does not learn of: nobody listens to `order_paid`. Other signals need no listener."""
+    unheard = context.models.events.c.last_error.like(f"{NOBODY_LISTENS}%")
     connect = f"Connect a receiver in a module that every process of the shop imports: @{NEEDS_RECEIVER}.connect"
-    return _events(look, (unheard,), "waiting, since nobody listens to the signal", connect)
+    return _events(context, (unheard,), "waiting, since nobody listens to the signal", connect)
 
 
-def _events(look: Look, where: Sequence[ColumnElement[bool]], what: str, *remedies: str) -> Waiting:
-    c, checkouts, payouts = look.models.events.c, look.checkouts, look.payouts
-    # Subqueries, which look one row up each; a join could read all checkouts.
+def _events(context: AlarmContext, where: Sequence[ColumnElement[bool]], what: str, *remedies: str) -> Waiting:
+    c, checkouts, payouts = context.models.events.c, context.checkouts, context.payouts
+    # Use subqueries, which look up one row each, because a join could read all checkouts.
     of_payout = select(payouts.account).where(payouts.reference == c.payout_reference).scalar_subquery()
     of_checkout = select(checkouts.account).where(checkouts.checkout_id == c.checkout_id).scalar_subquery()
     account = func.coalesce(of_payout, of_checkout, "")
-    # A range, along which SQLite reads the index; for "is not NULL" it could read all events.
-    rows = select(look.models.events, account.label("account")).where(c.next_attempt_at >= EPOCH, *where)
+    # Use a range, for which SQLite reads the index; with "is not NULL" it could read all events.
+    rows = select(context.models.events, account.label("account")).where(c.next_attempt_at >= EPOCH, *where)
     words = f"event is {what}", f"events are {what}"
     return Waiting(rows, "occurred_at", words, _event_example, lambda _: remedies)
 
@@ -279,13 +286,13 @@ def _event_example(row: Any) -> Example:
 
 
 @alarm(Severity.TODAY)
-def silent_webhooks(look: Look) -> Iterator[Alarm]:
-    """Webhooks that do not arrive: none of the last five paid orders, or of fewer when there are fewer, had one."""
-    c = look.checkouts
-    # Not the last five minutes' rows, since their webhooks may still arrive.
-    paid = (c.status == Status.PAID, c.moved_at <= look.now - PATIENCE, *look.of_account(c.account))
+def silent_webhooks(context: AlarmContext) -> Iterator[Alarm]:
+    """Webhooks that do not arrive: none of the last five paid orders, or of all if there are fewer, had one."""
+    c = context.checkouts
+    # Skip rows of the last five minutes, because their webhooks may still arrive.
+    paid = (c.status == Status.PAID, c.moved_at <= context.now - PATIENCE, *context.of_account(c.account))
     newest = read_rows(
-        look.engine, select(c.moved_at, c.webhooks).where(*paid).order_by(c.moved_at.desc()).limit(_RECENT)
+        context.engine, select(c.moved_at, c.webhooks).where(*paid).order_by(c.moved_at.desc()).limit(_RECENT)
     )
     unheard = list(takewhile(lambda row: not row.webhooks, newest))
     if not unheard or len(unheard) < min(_SILENT, len(newest)):

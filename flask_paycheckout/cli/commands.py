@@ -199,7 +199,7 @@ def report(account: str | None, least: str, as_json: bool) -> None:
     Exit code 2: an alarm of now, or there is no such account. 1: one of today. 0: none of these is listed.
     """
     known = known_account(account)
-    found = find_report(for_reading("the report").look(known), Severity(least))
+    found = find_report(for_reading("the report").alarm_context(known), Severity(least))
     if as_json:
         shown = found.as_dict() | {"webhook_url": webhook_address(runtime(), masked=True)}
         click.echo(json.dumps(shown, indent=2))

@@ -152,7 +152,7 @@ def send(login: bool, as_json: bool) -> None:
     if not report.clean:
         click.echo("What to do about it: flask paycheckout report", err=True)
         raise SystemExit(1)
-    payers, _ = ready_payouts(runtime().look(), lacks_token=True)
+    payers, _ = ready_payouts(runtime().alarm_context(), lacks_token=True)
     without = sorted({payer for payer in payers.values() if payer or token is None})
     if without:
         click.echo(visible(f"Payouts are left. {missing_token_text(without)}"), err=True)

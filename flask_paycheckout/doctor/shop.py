@@ -233,7 +233,7 @@ def _deferred(shop: Runtime) -> Iterator[Check]:
 def _alarms(shop: Runtime, account: str | None) -> Iterator[Check]:
     """Give each alarm of the report: a failure, or a warning for a mere note."""
     try:
-        alarms = find_alarms(shop.look(account))
+        alarms = find_alarms(shop.alarm_context(account))
     except SQLAlchemyError as error:
         yield failure("alarms", database_text(error), DATABASE)
         return

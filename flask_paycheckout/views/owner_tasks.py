@@ -125,7 +125,7 @@ def alarms_of_page(account: str | None = None) -> tuple[Alarm, ...]:
     """The alarms of one merchant account, or of every account, most urgent first."""
     alarms: dict[str | None, tuple[Alarm, ...]] = request.environ.setdefault(_ALARMS, {})
     if account not in alarms:
-        alarms[account] = find_alarms(replace(runtime().look(account), show=sum_in_sentence))
+        alarms[account] = find_alarms(replace(runtime().alarm_context(account), show=sum_in_sentence))
     return alarms[account]
 
 

@@ -233,7 +233,7 @@ def day_passes(shop: Shop, chance: Random, steps: int) -> None:
 def gauged(shop: Shop) -> Mapping[str, int]:
     """The alarms from the metrics, by kind."""
     with shop.app.app_context():
-        counted = read_gauges(shop.runtime.look(), 50).alarms
+        counted = read_gauges(shop.runtime.alarm_context(), 50).alarms
     return {kind: count for (kind, _), count in counted.items() if count}
 
 

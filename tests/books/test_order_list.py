@@ -164,7 +164,7 @@ def test_alarms_on_the_owners_page_read_few_of_many_rows(shop: Shop) -> None:
         fill(connection)
     with reads_little(shop.engine, 200) as seen:
         for account in (None, "brand-1", "somebody"):
-            find_alarms(shop.runtime.look(account))
+            find_alarms(shop.runtime.alarm_context(account))
     assert len(seen) > 20
 
 
@@ -177,5 +177,5 @@ def test_alarms_and_accounts_of_many_payments_are_found_along_an_index(shop: Sho
         connection.execute(checkouts.update().values(account="", payment_completed_at=paid))
         connection.execute(sa.text("ANALYZE"))
     with reads_little(shop.engine, 50):
-        find_alarms(shop.runtime.look())
+        find_alarms(shop.runtime.alarm_context())
         assert shop.runtime.merchants.names() == [""]

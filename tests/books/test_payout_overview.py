@@ -38,7 +38,7 @@ def test_each_list_of_a_shop_with_many_payouts_reads_few_rows(shop: Shop) -> Non
     shop.executes(sa.text("ANALYZE"))
     shop.waits(minutes=6)
     with plans(engine) as seen:
-        alarms = {alarm.key: alarm.count for alarm in find_alarms(shop.runtime.look())}
+        alarms = {alarm.key: alarm.count for alarm in find_alarms(shop.runtime.alarm_context())}
         page_of_payouts(shop.runtime.payouts, PayoutStatus.FAILED)
         page_of_payouts(shop.runtime.payouts, kind=PayoutKind.REFUND)
         page_of_payouts(shop.runtime.payouts)

@@ -79,7 +79,7 @@ def call(shop: Shop, name: str, checkout_id: str) -> Any:
         "settle": lambda: ours.settle(checkout_id),
         "reconcile": ours.reconcile,
         "explain": lambda: ours.explain("o-1").status,
-        "report": lambda: report(for_reading("the report").look()).checkouts["created"],
+        "report": lambda: report(for_reading("the report").alarm_context()).checkouts["created"],
         "examine": lambda: (
             Check("database", Level.OK, f"{shop.db.engine.dialect.name} answers") in examine(runtime).checks
         ),

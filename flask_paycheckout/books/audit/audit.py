@@ -1,7 +1,7 @@
-"""The audit: reads deposits and disbursements again, in pages, and compares each with its row; then the books.
+"""The audit: reads deposits and disbursements again in pages, compares each with its row, and compares the books.
 
-Disbursements are read from the list of each merchant account, newest first, as far as the period reaches back; a list
-also shows those that no row here knows. An audit can be continued at the place where it was left.
+Disbursements are read from the list of each merchant account, newest first, as far back as the period reaches; a list
+also shows disbursements that no row here knows. An audit can be resumed at the place where it stopped.
 """
 
 from __future__ import annotations
@@ -37,21 +37,21 @@ from flask_paycheckout.payouts.payout_states import PayoutStatus
 from flask_paycheckout.service.record import PAYOUT
 from flask_paycheckout.wiring import Wiring
 
-# The disbursements of one page of a list.
+# The number of disbursements on one page of a list.
 _LISTED = 100
 
 Compared = tuple[Place, Collection[Finding]]
-"""Some findings, and the place behind what they are about."""
+"""Some findings, and the place after the rows that they are about."""
 
 
 @dataclass(frozen=True)
 class Audit:
     """Compares the rows of one app with the service and with the books.
 
-    :param asked: the period; it ends at the latest when the audit begins.
+    :param asked: the requested period; it ends when the audit begins, if not earlier.
     :param reads: makes the calls.
-    :param heal: called with each difference before it is looked at again, in a comparison that may change rows.
-    :param page_size: the rows that are read together.
+    :param heal: called with each difference before its second comparison, in an audit that may change rows.
+    :param page_size: the number of rows that are read together.
     """
 
     wiring: Wiring
@@ -63,13 +63,13 @@ class Audit:
     heal: Callable[[Finding], object] | None = None
     page_size: int = 200
 
-    # Disbursements that are named already: accounts with the same keys have the same list.
+    # The ids of disbursements with a finding already, because accounts with the same keys have the same list.
     _others: set[str] = field(default_factory=set, init=False)
 
     @cached_property
     def rows(self) -> AuditRows:
-        """The rows that are compared."""
-        # The end is not included, but this very moment is.
+        """The rows that the audit compares."""
+        # The end of a period is excluded, but this very moment must be included.
         now = self.wiring.clock() + timedelta(microseconds=1)
         return AuditRows(self.wiring, replace(self.asked, end=min(self.asked.end or now, now)))
 
@@ -78,17 +78,17 @@ class Audit:
         return self.rows.count(self.rows.unpaid(), self.rows.paid(), self.rows.payouts())
 
     def run(self, begin: AuditPlace = BEGIN) -> Iterator[tuple[AuditPlace, Collection[Finding]]]:
-        """Compare everything from a place on, page by page; each page with the place behind it.
+        """Compare everything from a place on, page by page; yields the findings of each page with the place after it.
 
-        :raises Stopped: it was asked to stop.
+        :raises Stopped: the audit was asked to stop.
         """
         rows = self.rows
         models, books = rows.models, compare_books(rows, self.reads)
-        looks = (
-            partial(self._look, models.Checkout, self.settlement.reading, compare_deposit),
-            partial(self._look, models.Payout, self._reading_of, self._compare_payout),
+        comparisons = (
+            partial(self._compare_rows, models.Checkout, self.settlement.reading, compare_deposit),
+            partial(self._compare_rows, models.Payout, self._reading_of, self._compare_payout),
         )
-        deposits, payouts = (_by_id(Recheck(self.reads, look, self.heal)) for look in looks)
+        deposits, payouts = (_by_id(Recheck(self.reads, compare, self.heal)) for compare in comparisons)
         steps: list[Callable[[Place | None], Iterator[Compared]]] = [
             *(partial(self._pages, source, deposits) for source in (rows.unpaid(), rows.paid())),
             self._compare_lists,
@@ -107,25 +107,25 @@ class Audit:
             self.reads.require_going_on()
             yield place_of(page[-1], source[1]), compare(page)
 
-    def _look(
+    def _compare_rows(
         self,
         model: type[Any],
         reading: Callable[[Any], Callable[[], Any]],
         compare: Callable[[Any, Any], Finding],
         ids: Collection[int],
     ) -> Findings:
-        """Read what the service says of these rows, and compare.
+        """Read the service's records of these rows, and compare them.
 
-        :param reading: returns, in the caller's thread, the function that reads what the service says of a row; that
-            returns None when the service has nothing.
-        :param compare: compares a row with what was read.
+        :param reading: returns, in the caller's thread, the function that reads the service's record of a row; that
+            function returns None if the service has none.
+        :param compare: compares a row with the service's record.
         """
         rows = self.rows.find(model, "id", ids).values()
         results = self.reads.run([Job(row.account, partial(reading, row)) for row in rows])
         findings = {}
         for row, result in zip(rows, results, strict=True):
             if isinstance(result, Exception):
-                # The account of the settings may pay for others.
+                # The account of the settings may pay for other accounts.
                 remedy = what_to_do(result, getattr(row, "payer", row.account))
                 findings[row.id] = compare(row, None).says(Verdict.UNREADABLE, (), remedy)
             else:
@@ -138,7 +138,7 @@ class Audit:
         """The findings of the lists of all accounts, page by page."""
         account, number = ("", 0) if after is None else after
         only = self.asked.account
-        # The account of the settings is among them.
+        # The names include the account of the settings.
         names = sorted({"", *self.merchants.names(None)}) if only is None else [only]
         for name in (each for each in names if each >= account):
             page = number if name == account else 0
@@ -146,18 +146,18 @@ class Audit:
                 findings, following = self._compare_page(name, page + 1)
                 yield (name, page + 1), findings
                 page = page + 1 if following else None
-            # Behind the list, so that no page of it is read again.
+            # This place is after the list, so that no page of the list is read again.
             yield (f"{name}\0", 0), ()
 
     def _compare_page(self, account: str, number: int) -> tuple[Collection[Finding], bool]:
-        """The findings of one page of an account's list, and whether the next one may belong to the period, too."""
+        """The findings of one page of an account's list, and whether the next page may belong to the period, too."""
         client = partial(self.merchants.accounts.client_of, account, PAYOUT)
         [page] = self.reads.run([Job(account, lambda: partial(self._listed, account, client(), number))])
         if isinstance(page, Exception):
             remedy = what_to_do(page, account, "So long nobody knows what is missing here.")
             return [Finding(Verdict.UNREADABLE, Kind.DISBURSEMENT, account, remedy=remedy)], False
-        period, dated = self.rows.period, [(created_at_of(made), made) for made in page.docs]
-        listed = [made for created_at, made in dated if period.contains(created_at)]
+        period, dated = self.rows.period, [(created_at_of(each), each) for each in page.docs]
+        listed = [each for created_at, each in dated if period.contains(created_at)]
         start = period.start
         older = [created_at for created_at, _ in dated if created_at and start is not None and created_at < start]
         return [*self._compare(account, listed)], page.has_next_page and len(older) < len(page.docs)
@@ -167,41 +167,45 @@ class Audit:
             try:
                 return client.fiat_disbursements.list(page=number, sort="-createdAt", limit=_LISTED)
             except Invalid:
-                # How many records a page may have is not shown, nor that more are an error.
+                # The interface does not specify the maximum page size, nor that a larger one is an error.
                 return client.fiat_disbursements.list(page=number, sort="-createdAt")
         except Unauthorized:
             self.merchants.accounts.refused(account, client)
             raise
 
     def _compare(self, account: str, listed: Sequence[FiatDisbursement]) -> Iterator[Finding]:
-        """The findings about disbursements that no payout has now; the payouts themselves are read one by one."""
+        """The findings about disbursements that no payout has now; the disbursements of payouts are read one by one."""
         find, payouts = self.rows.find, self.rows.models.Payout
-        known = find(payouts, "service_reference", [made.reference for made in listed if made.reference])
-        by_id = find(payouts, "disbursement_id", [made.disbursement_id for made in listed])
+        by_reference = find(
+            payouts, "service_reference", [disbursement.reference for disbursement in listed if disbursement.reference]
+        )
+        by_id = find(payouts, "disbursement_id", [disbursement.disbursement_id for disbursement in listed])
         new = list[FiatDisbursement]()
-        for made in listed:
-            payout = known.get(made.reference) or by_id.get(made.disbursement_id)
-            # A second transfer under the reference of a payout is none of it.
-            is_other = payout is None or payout.disbursement_id not in (None, made.disbursement_id)
-            if is_other and made.disbursement_id not in self._others:
-                new.append(made)
-        self._others.update(made.disbursement_id for made in new)
-        owners = known | self.rows.by_earlier_reference({made.reference for made in new if made.reference})
-        for made in new:
-            payout = owners.get(made.reference)
+        for disbursement in listed:
+            payout = by_reference.get(disbursement.reference) or by_id.get(disbursement.disbursement_id)
+            # A second transfer under a payout's reference is not the payout's own.
+            is_other = payout is None or payout.disbursement_id not in (None, disbursement.disbursement_id)
+            if is_other and disbursement.disbursement_id not in self._others:
+                new.append(disbursement)
+        self._others.update(disbursement.disbursement_id for disbursement in new)
+        owners = by_reference | self.rows.by_earlier_reference(
+            {disbursement.reference for disbursement in new if disbursement.reference}
+        )
+        for disbursement in new:
+            payout = owners.get(disbursement.reference)
             if payout is None:
-                yield unknown_here(account, made)
+                yield unknown_here(account, disbursement)
             elif self.rows.period.account in (None, payout.account):
-                yield compare_other(payout, made)
+                yield compare_other(payout, disbursement)
 
     def _reading_of(self, payout: PayoutMixin) -> Callable[[], FiatDisbursement | None]:
         return partial(_found, self.calls.reading(payout))
 
-    def _compare_payout(self, payout: PayoutMixin, made: FiatDisbursement | None) -> Finding:
-        return compare_disbursement(payout, self.calls.known_destination(payout), made, self.wiring.clock())
+    def _compare_payout(self, payout: PayoutMixin, disbursement: FiatDisbursement | None) -> Finding:
+        return compare_disbursement(payout, self.calls.known_destination(payout), disbursement, self.wiring.clock())
 
     def _not_proved(self, page: Sequence[Row]) -> Collection[Finding]:
-        """The findings about payouts in tokens that were sent again, and not compared with the chain since."""
+        """The findings about token payouts that were sent again and have not been compared with the chain since."""
         payouts = self.rows.find(self.rows.models.Payout, "id", [row["id"] for row in page]).values()
         had_come_back = self.calls.payouts.had_come_back
         again = (each for each in payouts if each.status != PayoutStatus.COMPLETED and had_come_back(each))
@@ -216,7 +220,8 @@ def _found(read: Callable[[], FiatDisbursement | None]) -> FiatDisbursement | No
     try:
         return read()
     except (NotFound, Invalid) as error:
-        # Which of the two the service says is not shown. A gateway's 404 for an unknown route has other words.
+        # The interface does not specify which of the two the service sends. A gateway's 404 for an unknown route has
+        # another message.
         if "not found" in (error.message or "").lower():
             return None
         raise

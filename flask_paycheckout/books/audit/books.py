@@ -1,4 +1,4 @@
-"""Comparison of the books with the checkouts and payouts that their lines tell of; the service is not read."""
+"""Comparison of the books with the checkouts and payouts that their lines are about; the service is not read."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from flask_paycheckout.database.state_table import Row
 from flask_paycheckout.payouts.payout_states import RELEASING
 from flask_paycheckout.totals import EXACT
 
-# How far the clocks of two hosts of a shop may differ, before a line counts as moved to another time.
+# The maximum difference between the clocks of a shop's hosts; a larger one means that a line's time was changed.
 _CLOCKS = timedelta(hours=1)
 _REMEDY = (
     "Somebody has changed the books, or what they tell of, past the extension. Compare both with a backup, and with"
@@ -39,7 +39,7 @@ _AGREEING = ("subject", "order_id", "checkout_id", "account", "currency", "recei
 
 
 def compare_books(rows: AuditRows, reads: Reads) -> Callable[[Sequence[Row]], Collection[Finding]]:
-    """A function that compares the books with the checkouts and payouts of some rows, which may be lines themselves."""
+    """A function that compares the books with the checkouts and payouts of some rows, which may be lines."""
     checkouts, payouts = (Recheck(reads, partial(_judge, rows, is_payout)) for is_payout in (False, True))
 
     def compare(page: Sequence[Row]) -> Collection[Finding]:
@@ -53,7 +53,7 @@ def compare_books(rows: AuditRows, reads: Reads) -> Callable[[Sequence[Row]], Co
 
 
 def _subjects(row: Row) -> tuple[str | None, str | None]:
-    """The id of the checkout and the reference of the payout that a row tells of."""
+    """The id of the checkout and the reference of the payout that a row is about."""
     if "refund_of" in row:
         return row["refund_of"], row["reference"]
     if "subject" in row:
@@ -62,11 +62,11 @@ def _subjects(row: Row) -> tuple[str | None, str | None]:
 
 
 def _judge(rows: AuditRows, is_payout: bool, names: Collection[str]) -> dict[str, Finding]:
-    """The findings about checkouts or payouts that do not agree with their lines.
+    """The findings about checkouts or payouts that differ from their lines.
 
     :param names: the ids of checkouts, or the references of payouts.
     """
-    models, found = rows.models, dict[str, Finding]()
+    models, findings = rows.models, dict[str, Finding]()
     if is_payout:
         stored, booked = rows.by(models.payouts, "reference", names), rows.by(models.bookings, "reference", names)
     else:
@@ -83,17 +83,17 @@ def _judge(rows: AuditRows, is_payout: bool, names: Collection[str]) -> dict[str
             else:
                 agrees = _bear_out_checkout(row, lines, expected) and _is_counted(row, refunds[name])
         except (ValueError, ArithmeticError):
-            # Another program has stored an amount or a kind that cannot be read.
+            # Another program has stored an unreadable amount or kind.
             agrees = False
         if not agrees:
-            found[name] = _finding(row, lines, expected)
+            findings[name] = _finding(row, lines, expected)
         elif is_payout and row is not None and not rows.is_of_its_account(row):
-            found[name] = _other_account(row)
-    return found
+            findings[name] = _other_account(row)
+    return findings
 
 
 def _expected(row: Row) -> list[Row]:
-    """The lines that a checkout or payout should have at the end."""
+    """The lines that a checkout or payout should have, without the lines that were taken back."""
     lines: Iterable[Values]
     if "refund_of" in row:
         out = money_out(row)
@@ -105,16 +105,16 @@ def _expected(row: Row) -> list[Row]:
 
 
 def _bear_out_checkout(row: Row, lines: Sequence[Row], expected: Sequence[Row]) -> bool:
-    """Whether the lines of a checkout come to those that it should have."""
+    """Whether the lines of a checkout add up to the lines that it should have."""
     if any(line["kind"] == LineKind.PAYMENT_RETURNED for line in lines):
-        # The returned line brings back neither fee nor time of the first arrival. It takes back held money, too.
+        # A returned line takes back neither the fee nor the time of the first arrival. It also takes back held money.
         here, there = (
             _sums([{**line, "kind": LineKind.HELD} for line in side if line["kind"] != LineKind.FEE], ("gross",))
             for side in (expected, lines)
         )
         return here == there
-    # The clocks of hosts differ, so a later change may have an earlier time. The last part of an order may have moved
-    # once more, which moves no money.
+    # The clocks of hosts differ, so a later change may have an earlier time. The last part of an order may have changed
+    # its state once more without moving money.
     return _sums(expected) == _sums(lines) and all(
         line["booked_at"] == row["payment_completed_at" if line["change"] == lines[0]["change"] else "moved_at"]
         or (row["excess"] is not None and line["booked_at"] <= row["moved_at"])
@@ -123,7 +123,7 @@ def _bear_out_checkout(row: Row, lines: Sequence[Row], expected: Sequence[Row]) 
 
 
 def _is_counted(checkout: Row, refunds: Sequence[Row]) -> bool:
-    """Whether the sum that a checkout keeps of its refunds is what they count, in the currency that was paid."""
+    """Whether a checkout's `refunded_amount` is the sum of its refunds, in the currency of the payment."""
     live = [refund for refund in refunds if refund["status"] not in RELEASING]
     counted = reduce(EXACT.add, (Decimal(refund["counts"]) for refund in live), Decimal(0))
     paid_in = {refund["counts_currency"] for refund in live} <= {checkout["payment_paid_currency"]}
@@ -131,11 +131,11 @@ def _is_counted(checkout: Row, refunds: Sequence[Row]) -> bool:
 
 
 def _bear_out_payout(row: Row, lines: Sequence[Row], expected: Sequence[Row]) -> bool:
-    """Whether the lines of a payout come to the one that it should have."""
+    """Whether the lines of a payout add up to the line that it should have."""
     counted_in = None if row["counts_currency"] == row["currency"] else row["counts_currency"]
     own = {"kind": row["kind"], "received_currency": counted_in}
     with_fees = [{**line, **own} if line["kind"] == LineKind.FEE else line for line in lines]
-    # The net amount is as PAYCHECKOUT_PAYOUT_FEES said when a line was booked.
+    # The net amount depends on PAYCHECKOUT_PAYOUT_FEES at the time when a line was booked, so it is checked separately.
     here, there = (_sums(side, ("gross", "fee", "received")) for side in (expected, with_fees))
     return here == there and all(
         _is_net(line) and row["created_at"] - _CLOCKS <= line["booked_at"] <= row["moved_at"] + _CLOCKS
@@ -149,27 +149,27 @@ def _is_net(line: Row) -> bool:
 
 
 def _sums(lines: Sequence[Row], numbers: Sequence[str] = NUMBERS) -> dict[tuple[Any, ...], list[Decimal]]:
-    """The sums of some numbers by kind and by what else must agree, without money that came back."""
+    """The sums of some numbers by kind and by the columns that must agree, less money that came back."""
     sums: dict[tuple[Any, ...], list[Decimal]] = {}
     for line in lines:
         key = LineKind(line["kind"]).base, *(line[name] for name in _AGREEING)
         before = sums.get(key, [Decimal(0)] * len(numbers))
-        sums[key] = [EXACT.add(one, Decimal(line[name] or 0)) for one, name in zip(before, numbers, strict=True)]
-    return {key: found for key, found in sums.items() if found[0] or key[0] is LineKind.FEE}
+        sums[key] = [EXACT.add(total, Decimal(line[name] or 0)) for total, name in zip(before, numbers, strict=True)]
+    return {key: totals for key, totals in sums.items() if totals[0] or key[0] is LineKind.FEE}
 
 
 def _text(lines: Sequence[Row]) -> str | None:
     """Lines for people."""
-    told = []
+    texts = []
     for line in lines:
         at = as_utc(line["booked_at"]).isoformat(timespec="seconds") if "booked_at" in line else None
         parts = (at, line["kind"], line["gross"], line["currency"], f"fee {line['fee']}", line["account"])
-        told.append(" ".join(str(part) for part in parts if part))
-    return "; ".join(told) or None
+        texts.append(" ".join(str(part) for part in parts if part))
+    return "; ".join(texts) or None
 
 
 def _other_account(payout: Row) -> Finding:
-    """The finding about a payout whose row names another merchant account than the one that it was made for."""
+    """The finding about a payout whose row names another merchant account than its service reference."""
     return replace(
         _finding(payout, (), ()),
         here={"account": payout["account"]},

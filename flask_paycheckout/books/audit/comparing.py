@@ -1,6 +1,6 @@
 """Comparison of a checkout's row with its deposit, and of a payout's with its disbursement.
 
-Two tables say what follows from the state of a row and what the service has. Then values are compared: exactly, without
+Two tables give the rule for each state of a row and of the service's record. Then values are compared exactly, without
 rounding or tolerance. Values that the service leaves out of a disbursement are not compared.
 """
 
@@ -32,7 +32,7 @@ from flask_paycheckout.text import plain
 
 
 class Rule(NamedTuple):
-    """The verdict on a state and what the service has, and what to do."""
+    """The verdict on a row's state and the state at the service, and the remedy."""
 
     verdict: Verdict
     remedy: str = ""
@@ -65,20 +65,21 @@ _GONE = (
 _NO_DEPOSIT = _missing(f"{_GONE.format('made')}.")
 
 _DEPOSITS: Mapping[str, Mapping[str, Rule]] = {
-    # Ours, and what the service has: no deposit, one without money, or a completed one.
+    # The rules by our state, and by the service's: no deposit, a deposit without money, or a completed one.
     "no money": {"missing": _AGREED, "open": _AGREED, "completed": _FIND},
     "picked": {"missing": _NO_DEPOSIT, "open": _AGREED, "completed": _FIND},
     "arrived": {"missing": _NO_DEPOSIT, "open": _NOT_PAID, "completed": _FIND},
     "settled": {"missing": _NO_DEPOSIT, "open": _NOT_PAID, "completed": _AGREED},
     "taken back": {"missing": _AGREED, "open": _AGREED, "completed": _FIND},
 }
-"""The service's own states before a payment come and go, so that they are no difference."""
+"""The service's states before a payment change by themselves, so they are no difference."""
 
 _ASK_FOR_VALUES = (
     "Ask the service which values are right. What is stored never changes by itself, and neither does the export:"
     " correct your books by hand."
 )
-# `payment_method` names the bank already, the time is when the shop read the deposit, and a token is a mere proposal.
+# Not compared: the bank's name, which `payment_method` has; the time, which is the shop's; and the token, a mere
+# proposal.
 _MONEY = [
     name.removeprefix("payment_")
     for name in PAYMENT_COLUMNS
@@ -93,7 +94,7 @@ def compare_deposit(row: CheckoutMixin, deposit: Deposit | None) -> Finding:
     :param deposit: None when the service itself says that it does not exist.
     """
     settled, arrived_here = row.status not in OPEN, row.payment_completed_at is not None
-    # The method is stored before any money arrives.
+    # The method is stored before money arrives.
     stored = {name: getattr(row, f"payment_{name}") if arrived_here else None for name in _MONEY}
     here = {name: getattr(row, name) for name in ("status", "reason", "deposit_status")}
     here |= {"asked": total_text(row), **stored}
@@ -123,17 +124,17 @@ def compare_deposit(row: CheckoutMixin, deposit: Deposit | None) -> Finding:
 def _money_there(row: CheckoutMixin, deposit: Deposit | None) -> dict[str, str | None]:
     if deposit is None:
         return {}
-    # The time is not compared.
+    # EPOCH is a placeholder: the time is not compared.
     columns: dict[str, Any] = payment_columns(deposit.to_dict(), EPOCH)
-    asked = arrived_of(payment_of(columns), row.total_kind)
+    arrived = arrived_of(payment_of(columns), row.total_kind)
     money = {name: columns[f"payment_{name}"] for name in _MONEY}
-    return {"status": deposit.status, "asked": None if asked is None else str(asked), **money}
+    return {"status": deposit.status, "asked": None if arrived is None else str(arrived), **money}
 
 
 def _must_be_exact(row: CheckoutMixin) -> bool:
-    """Whether the order was paid by this payment alone; of one with parts, any amount that is left may come.
+    """Whether the payment must be exactly the order's total; for an order with parts, less may come.
 
-    So may another amount that came later, once a person has dealt with it.
+    Another amount is also allowed if it came later and a person has dealt with it.
     """
     return row.status == Status.PAID and row.reason is None and row.excess is None and row.payback != KEPT
 
@@ -143,7 +144,7 @@ def _is_as_asked(row: CheckoutMixin, deposit: Deposit | None) -> bool:
         sent = {} if deposit is None else deposit.to_dict()
         return bool(sent) and all(compared.agrees for compared in compare(row.checkout_id, row.total, sent))
     except (ValueError, TypeError, InvalidOperation):
-        # Another program wrote what is no total.
+        # Another program has stored an invalid total.
         return False
 
 
@@ -184,7 +185,7 @@ _NOT_OURS = _differs("Nothing here has sent it. Find out who did, and do not app
 
 
 def _row(missing: Rule, pending: Rule, completed: Rule | None = None, failed: Rule | None = None) -> dict[str, Rule]:
-    """What follows from what the service has; a pending one's rule counts for those that are not given."""
+    """The rules by the state at the service; the rule for `pending` is the default for omitted ones."""
     return {"missing": missing, "pending": pending, "completed": completed or pending, "failed": failed or pending}
 
 
@@ -200,13 +201,13 @@ _DISBURSEMENTS: Mapping[str, Mapping[str, Rule]] = {
     PayoutStatus.SENT: _row(_LOST, _AGREED, _READ_LATER, _READ_AND_RETRY),
     PayoutStatus.COMPLETED: _row(_LOST, _CHANGED, _AGREED, _CHANGED),
     PayoutStatus.FAILED: _row(_LOST_AFTER_FAILURE, _PAYS_IT, _PAYS_IT, _AGREED),
-    # Refused before the service gave it an id.
+    # It was refused before the service gave it an id.
     "refused": _row(_AGREED, _PAYS_IT, _PAYS_IT, _AGREED),
     # A person recorded that it came back, or never left, whatever the service reports.
     "returned": _row(_AGREED, _AGREED),
 }
 _COMPARED = ("amount", "currency", "fee_amount", "service_reference", "disbursement_id")
-# A record may leave fee and reference out, and fee and id are not known here before an answer named them.
+# A record may leave out fee and reference, and fee and id are unknown here before an answer has named them.
 _MAYBE_UNKNOWN = ("fee_amount", "disbursement_id", "service_reference")
 _ASK_WHAT_IT_PAID = (
     "Ask the service what it paid, and to whom. The stored values never change by themselves: correct your books by"
@@ -223,19 +224,19 @@ _TWICE = (
 
 
 def compare_disbursement(
-    payout: PayoutMixin, to: Destination | None, made: FiatDisbursement | None, now: datetime
+    payout: PayoutMixin, to: Destination | None, disbursement: FiatDisbursement | None, now: datetime
 ) -> Finding:
     """Compare a payout with its disbursement.
 
     :param to: the payout's destination; None when it is wiped, or cannot be read.
-    :param made: None when the service has none.
+    :param disbursement: the disbursement; None if the service has none.
     """
-    agreed = _agreed_payout(payout, made)
-    rule = _DISBURSEMENTS[_state_of(payout, now)]["missing" if made is None else _ended(made)]
-    if made is None:
+    agreed = _agreed_payout(payout, disbursement)
+    rule = _DISBURSEMENTS[_state_of(payout, now)]["missing" if disbursement is None else _ended(disbursement)]
+    if disbursement is None:
         return agreed if rule is _AGREED else agreed.says(rule.verdict, (), rule.remedy.format(payout))
     values = _differing(_COMPARED, agreed.here or {}, agreed.there or {}, _MAYBE_UNKNOWN)
-    if to is not None and goes_elsewhere(to, made):
+    if to is not None and goes_elsewhere(to, disbursement):
         values.append("destination")
     remedy = rule.remedy
     if values and payout.status != PayoutStatus.UNKNOWN:
@@ -245,19 +246,19 @@ def compare_disbursement(
     return agreed.says(Verdict.DIFFERS, differing, remedy.format(payout)) if differing else agreed
 
 
-def compare_other(payout: PayoutMixin, made: FiatDisbursement) -> Finding:
-    """Compare another disbursement of a payout, such as one that failed and was tried again; it must have failed."""
+def compare_other(payout: PayoutMixin, disbursement: FiatDisbursement) -> Finding:
+    """Compare another disbursement of a payout, for instance of an earlier try; it must have failed."""
     here = {**_here(payout), "status": "another transfer"}
-    agreed = replace(_agreed_payout(payout, made), here=here, disbursement_id=made.disbursement_id)
+    agreed = replace(_agreed_payout(payout, disbursement), here=here, disbursement_id=disbursement.disbursement_id)
     tries = {each.service_reference: each for each in tries_of(payout.earlier)}
-    other = tries.get(made.reference or "")
-    # A person recorded that it came back, and nothing else was sent.
+    other = tries.get(disbursement.reference or "")
+    # The try agrees if a person recorded that it came back, and nothing else was sent.
     is_back = other is not None and other.doubt == Doubt.DENIED and payout.disbursement_id is None
-    return agreed if is_back or _ended(made) == "failed" else agreed.says(Verdict.DIFFERS, ["status"], _TWICE)
+    return agreed if is_back or _ended(disbursement) == "failed" else agreed.says(Verdict.DIFFERS, ["status"], _TWICE)
 
 
 def not_proved(payout: PayoutMixin) -> Finding:
-    """The finding about a payout in tokens that was sent more than once; the service does not show those again."""
+    """The finding about a token payout that was sent more than once; the service does not show such payouts again."""
     remedy = (
         "It was sent after a person said that it, or a refund before it, had not arrived, and may have been paid twice."
         " Compare it with the chain."
@@ -265,15 +266,15 @@ def not_proved(payout: PayoutMixin) -> Finding:
     return _agreed_payout(payout, None).says(Verdict.UNREADABLE, (), remedy)
 
 
-def unknown_here(account: str, made: FiatDisbursement) -> Finding:
+def unknown_here(account: str, disbursement: FiatDisbursement) -> Finding:
     """The finding about a disbursement that no payout here knows."""
     return Finding(
         Verdict.MISSING_HERE,
         Kind.DISBURSEMENT,
         account,
-        reference=made.reference,
-        disbursement_id=made.disbursement_id,
-        there=_there(made),
+        reference=disbursement.reference,
+        disbursement_id=disbursement.disbursement_id,
+        there=_there(disbursement),
         remedy=(
             "If the database was restored since: let the shop ask for it again, with the same reference, and run"
             " reconcile; it is found, not paid again. Else somebody paid this out past the shop, in the service's"
@@ -287,15 +288,15 @@ def _state_of(payout: PayoutMixin, now: datetime) -> str:
     if payout.status == PayoutStatus.SENDING and payout.due_at is not None and payout.due_at > now:
         return "being sent"
     sent = payout.disbursement_id is not None
-    # What was sent and is cancelled has failed, and was given up.
+    # A payout that was sent and then cancelled has failed and was given up.
     status = PayoutStatus.FAILED if payout.status == PayoutStatus.CANCELLED and sent else payout.status
     if status == PayoutStatus.FAILED and payout.doubt == Doubt.DENIED:
         return "returned"
     return status if status != PayoutStatus.FAILED or sent else "refused"
 
 
-def _agreed_payout(payout: PayoutMixin, made: FiatDisbursement | None) -> Finding:
-    there = {} if made is None else _there(made)
+def _agreed_payout(payout: PayoutMixin, disbursement: FiatDisbursement | None) -> Finding:
+    there = {} if disbursement is None else _there(disbursement)
     return Finding(
         Verdict.AGREED,
         Kind.DISBURSEMENT,
@@ -306,9 +307,9 @@ def _agreed_payout(payout: PayoutMixin, made: FiatDisbursement | None) -> Findin
     )
 
 
-def _ended(made: FiatDisbursement) -> str:
-    """The record's status, of which only the two ends are certain; every other one is under way."""
-    status = record_status(made)
+def _ended(disbursement: FiatDisbursement) -> str:
+    """The record's status: `completed` or `failed`; every other status counts as `pending`."""
+    status = record_status(disbursement)
     return status if status in ("completed", "failed") else "pending"
 
 
@@ -318,20 +319,20 @@ def _here(payout: PayoutMixin) -> dict[str, str | None]:
     return {name: getattr(payout, name) for name in names} | amounts
 
 
-def _there(made: FiatDisbursement) -> dict[str, str | None]:
+def _there(disbursement: FiatDisbursement) -> dict[str, str | None]:
     names = ("amount", "currency", "fee_amount", "disbursement_id", "note", "created_at")
-    sent = made.to_dict()
+    sent = disbursement.to_dict()
     return {
         **plain({name: sent[name] for name in names}),
         "status": sent["status"],
-        "destination": _masked(made),
-        "service_reference": made.reference,
+        "destination": _masked(disbursement),
+        "service_reference": disbursement.reference,
     }
 
 
-def _masked(made: FiatDisbursement) -> str | None:
+def _masked(disbursement: FiatDisbursement) -> str | None:
     """The destination of a record for people, with a masked account number."""
-    recipient = if_sent(made, "recipient")
+    recipient = if_sent(disbursement, "recipient")
     if recipient is None or recipient.recipient_id is not None:
         return None if recipient is None else f"Recipient: {recipient.recipient_id}"
     bank = if_sent(recipient, "bank")
@@ -348,7 +349,7 @@ def _masked(made: FiatDisbursement) -> str | None:
 def _differing(names: Iterable[str], here: Facts, there: Facts, unknown: Collection[str]) -> list[str]:
     """The names of the values that differ.
 
-    :param unknown: values that one side may lack.
+    :param unknown: the names of values that one side may lack.
     """
     return [
         name
@@ -357,11 +358,11 @@ def _differing(names: Iterable[str], here: Facts, there: Facts, unknown: Collect
     ]
 
 
-def _is_same(one: str | None, other: str | None) -> bool:
+def _is_same(text: str | None, other: str | None) -> bool:
     """Whether two texts are equal, or are the same number."""
-    if one == other:
+    if text == other:
         return True
     try:
-        return one is not None and other is not None and Decimal(one) == Decimal(other)
+        return text is not None and other is not None and Decimal(text) == Decimal(other)
     except InvalidOperation:
         return False

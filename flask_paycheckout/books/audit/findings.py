@@ -1,6 +1,6 @@
-"""The findings of an audit: for each deposit, disbursement and booking what both sides say, and a verdict.
+"""The findings of an audit: the values of both sides and a verdict for each deposit, disbursement and booking.
 
-Pure. Values are texts, amounts exact ones; account numbers are masked.
+Values are texts; amounts are exact, and account numbers are masked.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from enum import StrEnum
 from flask_paycheckout.text import account_text, visible
 
 Facts = Mapping[str, str | None]
-"""The values that one side has, by name; None where it has none."""
+"""The values of one side by name; None for a missing value."""
 
 _MAX_SHOWN = 200
 _SHOWN_OF_MISSING = ("status", "amount", "currency", "paid_amount", "paid_currency", "destination")
@@ -38,19 +38,19 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True)
 class Finding:
-    """One deposit or disbursement, or the bookings of one checkout or payout, with what both sides say of it."""
+    """One deposit or disbursement, or the bookings of one checkout or payout, with the values of both sides."""
 
     verdict: Verdict
     kind: Kind
     account: str
-    """The merchant account's name; "" is the one of the settings."""
+    """The merchant account's name; "" for the account of the settings."""
 
     order_id: str | None = None
     checkout_id: str | None = None
-    """The checkout of a deposit; the one whose money a refund pays back."""
+    """The checkout of a deposit, or the checkout whose money a refund pays back."""
 
     reference: str | None = None
-    """The shop's own reference of a payout; the service's of a disbursement that no row here knows."""
+    """The shop's own reference of a payout; the service's reference of a disbursement that no row here knows."""
 
     disbursement_id: str | None = None
     here: Facts | None = None
@@ -63,22 +63,22 @@ class Finding:
     """The names of the facts that differ."""
 
     remedy: str | None = None
-    """An instruction, in a sentence; None where both agree."""
+    """An instruction, in a sentence; None if both sides agree."""
 
     def says(self, verdict: Verdict, differences: Sequence[str], remedy: str) -> Finding:
-        """The finding that both sides do not agree, or could not be compared, of which this one has the facts."""
+        """A copy of this finding with the verdict that both sides differ, or could not be compared."""
         return replace(self, verdict=verdict, differences=tuple(differences), remedy=remedy)
 
     def __str__(self) -> str:
-        """Lines for people: the subject, each difference with both values, and what to do."""
-        told = [f"{self.verdict}: {self._subject()}{account_text(self.account)}"]
+        """Lines for people: the subject, each difference with both values, and the remedy."""
+        texts = [f"{self.verdict}: {self._subject()}{account_text(self.account)}"]
         side = "in the books" if self.kind is Kind.BOOKING else "there"
         is_missing = self.verdict in (Verdict.MISSING_HERE, Verdict.MISSING_THERE)
         for name in self.differences or (_SHOWN_OF_MISSING if is_missing else ()):
             here, there = _shown(self.here, name), _shown(self.there, name)
-            told += [f"    {name}: here {here}, {side} {there}"] if here != there else []
-        told += [f"    {self.remedy}"] if self.remedy else []
-        return "\n".join(visible(line) for line in told)
+            texts += [f"    {name}: here {here}, {side} {there}"] if here != there else []
+        texts += [f"    {self.remedy}"] if self.remedy else []
+        return "\n".join(visible(line) for line in texts)
 
     def _subject(self) -> str:
         if self.kind is Kind.BOOKING:
@@ -88,8 +88,8 @@ class Finding:
             return f"deposit {self.checkout_id} of order {self.order_id}"
         if self.reference is None and self.disbursement_id is None:
             return "the list of disbursements"
-        made = f" {self.disbursement_id}" if self.disbursement_id else ""
-        return f"disbursement{made}" + (f" with the reference {self.reference}" if self.reference else "")
+        id_text = f" {self.disbursement_id}" if self.disbursement_id else ""
+        return f"disbursement{id_text}" + (f" with the reference {self.reference}" if self.reference else "")
 
 
 def _shown(side: Facts | None, name: str) -> str:

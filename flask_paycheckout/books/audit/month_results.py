@@ -1,4 +1,4 @@
-"""The table of the audits of months: how far each has come, and the last result."""
+"""The table of the audits of months, with the progress and the last result of each."""
 
 from __future__ import annotations
 
@@ -17,28 +17,28 @@ from flask_paycheckout.database.mapping import MOMENT
 from flask_paycheckout.database.state_table import Row
 
 _NAME = "paycheckout_audit"
-# The differences of a month that are kept one by one.
+# The maximum number of differences of a month that are stored one by one.
 _MOST = 500
-# Values that tell of persons; they are read again where somebody needs them.
+# Values with personal data, which are not stored; they are read again when somebody needs them.
 _OF_PERSONS = frozenset({"destination", "note"})
 
 
 def audit_table(beside: Table) -> Table:
-    """The table in the metadata of another one of ours, defined by the first call, for migrations and `create_all`."""
+    """Define the table once, in the metadata of another table of ours, for migrations and `create_all`."""
     return Table(
         _NAME,
         beside.metadata,
-        # Like 2026-01.
+        # The month, like 2026-01.
         Column("month", String(7), primary_key=True),
         # The time when the present, or the last, comparison began.
         Column("begun_at", MOMENT, nullable=False),
-        # What the present comparison has found until now, as JSON; NULL when none is under way.
+        # The findings of the present comparison so far, as JSON; NULL when none is under way.
         Column("progress", Text),
-        # The time from which on a process may go on with it.
+        # The time after which a process may continue the comparison.
         Column("next_at", MOMENT, nullable=False),
-        # The time when the last comparison that came to its end began.
+        # The time when the last finished comparison began.
         Column("compared_at", MOMENT),
-        # What it has found, as JSON.
+        # The findings of the last finished comparison, as JSON.
         Column("result", Text),
         # The differences that a person has settled, as JSON; a later comparison does not count them again.
         Column("settled", Text),
@@ -50,28 +50,28 @@ def audit_table(beside: Table) -> Table:
 
 
 class Comparison(msgspec.Struct):
-    """What a comparison of a month has found."""
+    """The findings of a comparison of a month."""
 
     place: AuditPlace = BEGIN
-    """Where it goes on."""
+    """The place where the comparison continues."""
 
     agreed: int = 0
     differing: int = 0
-    """How many do not agree, or could not be read."""
+    """The number of records that differ, or could not be read."""
 
     out_since: datetime | None = None
     """The time since when the service does not answer; None while it does."""
 
     findings: dict[str, Finding] = msgspec.field(default_factory=dict)
-    """Of these the first ones, without what tells of persons, by what each is about."""
+    """The first of these, without personal data, by `difference_of`."""
 
     @property
     def total(self) -> int:
-        """How many were compared."""
+        """The number of compared records."""
         return self.agreed + self.differing
 
     def add(self, findings: Iterable[Finding], settled: Container[str]) -> None:
-        """Count some findings, of which a list may show one twice.
+        """Count findings; one that is added twice counts once.
 
         :param settled: the differences that a person has settled, by `difference_of`.
         """
@@ -87,13 +87,13 @@ class Comparison(msgspec.Struct):
 
 
 def difference_of(finding: Finding) -> str:
-    """A difference by what it is about and what differs, the same in each comparison."""
+    """The key of a difference: its subject and the differing values; the same in each comparison."""
     about = finding.kind, finding.reference, finding.checkout_id, finding.disbursement_id
     return "/".join(map(str, (*about, finding.verdict, *finding.differences)))
 
 
 class MonthResult(msgspec.Struct, frozen=True):
-    """The last comparison of a month that came to its end."""
+    """The last finished comparison of a month."""
 
     month: str
     at: datetime
@@ -101,14 +101,14 @@ class MonthResult(msgspec.Struct, frozen=True):
 
     found: Comparison
     differs_since: datetime | None
-    """The time of the first comparison with a difference since the last one without; None also once all are settled."""
+    """The time of the first comparison with a difference since the last one without; None once all are settled."""
 
     under_way: bool
     """Whether the month is being compared again."""
 
     @property
     def findings(self) -> Sequence[Finding]:
-        """What does not agree, or could not be read; the first ones, if there are many."""
+        """The records that differ, or could not be read; the first ones, if there are many."""
         return list(self.found.findings.values())
 
 

@@ -1,6 +1,6 @@
-"""The audits of closed months: reconcile compares each once, a bounded number of reads in a round.
+"""The audits of closed months: reconcile compares each month once, with a limited number of reads per round.
 
-One process compares a month at a time. Another one goes on where it was left when that process has died.
+One process compares a month at a time. If it dies, another process continues where it stopped.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ from flask_paycheckout.payouts.calls import PayoutCalls
 from flask_paycheckout.payouts.sending import PayoutSender
 from flask_paycheckout.wiring import Wiring
 
-# The reads of one round, and the pages of rows, about.
+# The approximate maximum numbers of reads, and of pages of rows, in one round.
 _READS, _PAGES = 40, 20
-# A process that has not gone on for so long has died.
+# The time after which a process that made no progress is considered dead.
 _LEASE = timedelta(minutes=10)
-# The pause after a round in which the service did not answer, and how long it may not before that is a finding.
+# The pause after a round without answers of the service, and the time without answers after which that is a finding.
 _AFTER_OUTAGE, _PATIENCE = timedelta(minutes=10), timedelta(days=1)
-# How long a process that found nothing to compare does not look again.
+# The time for which a process that found nothing to compare does not search again.
 _IDLE = timedelta(minutes=1)
 # In some time zones a month begins hours before it does in UTC, and in others it ends hours later.
 _BEFORE, _BEHIND = timedelta(hours=14), timedelta(hours=12)
@@ -70,7 +70,7 @@ class MonthAudits:
             self._go_on(row)
 
     def compare(self, month: str) -> MonthResult | None:
-        """Compare a closed month as a whole; its result, or None where the service does not answer.
+        """Compare a closed month as a whole; returns the result, or None if the service does not answer.
 
         :raises ValueError: it is no month, or is not closed.
         """
@@ -81,7 +81,7 @@ class MonthAudits:
         return None if result is None or result.under_way else result
 
     def result(self, month: str) -> MonthResult | None:
-        """The last comparison of a month; None when none came to its end."""
+        """The last finished comparison of a month; None without one."""
         return results(self.wiring.engine(), self.wiring.models.audits).get(month)
 
     def again(self, month: str) -> None:
@@ -109,9 +109,9 @@ class MonthAudits:
             record_deed(connection, self.wiring.models.deeds, now, by, "settled", month, why)
 
     def _taken(self, now: datetime, only: str | None = None) -> Row | None:
-        """The row of a month that this process compares now; None: there is nothing to compare.
+        """The row of a month that this process compares now; None if there is nothing to compare.
 
-        :param only: no other month than this one.
+        :param only: the only month to consider; None for all.
         """
         rows = {row.month: row._mapping for row in read_rows(self.wiring.engine(), select(self.wiring.models.audits))}
         for month, row in rows.items():
@@ -119,7 +119,7 @@ class MonthAudits:
                 taken = self._changed(month, seen=row["next_at"], next_at=now + _LEASE)
                 return {**row, "next_at": now + _LEASE} if taken else None
         if self.wiring.settings.audit_months and only is None:
-            # The newest one is under way.
+            # The newest month is not over.
             for month in self.books.months()[1:]:
                 if month not in rows and self.books.is_closed(_period_of(month), now):
                     return self._begin(month, now, now + _LEASE)
@@ -136,7 +136,7 @@ class MonthAudits:
         return row
 
     def _go_on(self, row: Row) -> None:
-        found = msgspec.json.decode(row["progress"], type=Comparison)
+        comparison = msgspec.json.decode(row["progress"], type=Comparison)
         settled = frozenset(msgspec.json.decode(row["settled"] or "[]"))
         reads = Reads(max(1, self.wiring.settings.reconcile_readers // 2), Event(), patience=0.0)
         audit = Audit(
@@ -149,32 +149,32 @@ class MonthAudits:
             self._heal,
             page_size=_READS,
         )
-        for pages, (behind, findings) in enumerate(audit.run(found.place), start=1):
+        for pages, (place, findings) in enumerate(audit.run(comparison.place), start=1):
             now = self.wiring.clock()
-            found.out_since = (found.out_since or now) if reads.is_out else None
-            if found.out_since is not None and now < found.out_since + _PATIENCE:
-                self._leave(row, found, _AFTER_OUTAGE)
+            comparison.out_since = (comparison.out_since or now) if reads.is_out else None
+            if comparison.out_since is not None and now < comparison.out_since + _PATIENCE:
+                self._leave(row, comparison, _AFTER_OUTAGE)
                 return
-            found.add(findings, settled)
-            found.place = behind
+            comparison.add(findings, settled)
+            comparison.place = place
             if reads.made >= _READS or pages >= _PAGES:
-                self._leave(row, found, timedelta(0))
+                self._leave(row, comparison, timedelta(0))
                 return
-        self._finish(row, found)
+        self._finish(row, comparison)
 
     def _heal(self, finding: Finding) -> None:
-        """Read again what differs, so that what the service says now is applied before it is looked at again."""
+        """Read a differing record again, to apply the service's present answer before the second comparison."""
         with suppress(PaymentsError, PayCheckoutError):
             if finding.kind is Kind.DEPOSIT and finding.checkout_id is not None:
                 self.settlement.settle(finding.checkout_id, again=True)
             elif finding.kind is Kind.DISBURSEMENT and finding.reference is not None:
                 self.sender.read_again(finding.reference)
 
-    def _leave(self, row: Row, found: Comparison, pause: timedelta) -> None:
-        progress = msgspec.json.encode(found).decode()
+    def _leave(self, row: Row, comparison: Comparison, pause: timedelta) -> None:
+        progress = msgspec.json.encode(comparison).decode()
         self._changed(row["month"], seen=row["next_at"], progress=progress, next_at=self.wiring.clock() + pause)
 
-    def _finish(self, row: Row, found: Comparison) -> None:
+    def _finish(self, row: Row, comparison: Comparison) -> None:
         before, now = self.result(row["month"]), self.wiring.clock()
         since = before and before.differs_since
         self._changed(
@@ -182,14 +182,14 @@ class MonthAudits:
             seen=row["next_at"],
             progress=None,
             compared_at=row["begun_at"],
-            result=msgspec.json.encode(found).decode(),
-            differs_since=(since or now) if found.differing else None,
+            result=msgspec.json.encode(comparison).decode(),
+            differs_since=(since or now) if comparison.differing else None,
         )
 
     def _changed(self, month: str, seen: datetime | None = None, **values: Any) -> bool:
-        """Change the row of a month; False where there is none.
+        """Change the row of a month; False if there is none.
 
-        :param seen: the `next_at` that it must have, so that a process that was overtaken changes nothing.
+        :param seen: the `next_at` that the row must have, so that a process that lost its lease changes nothing.
         """
         c = self.wiring.models.audits.c
         same = [] if seen is None else [c.next_at == seen]

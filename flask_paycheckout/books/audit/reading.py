@@ -1,7 +1,7 @@
-"""Many reads of the service, and pauses while it does not answer.
+"""Reads of many records at the service, with pauses while it does not answer.
 
-A pause ends after the seconds that the service asked for, or after growing ones. A merchant account that stays away for
-too long is given up, and soon when others answer; its next reads begin with a single call.
+A pause has the length that the service asked for, or a growing one. A merchant account that gets no answer for too long
+is given up, and sooner if other accounts get answers; its next reads begin with a single call.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from flask_paycheckout.service.accounts import AccountUnavailable
 from flask_paycheckout.service.calls import is_answer
 from flask_paycheckout.text import account_text
 
-# Seconds of the first pause and the longest one; each is as long as all before it, and a first one.
+# Seconds of the first pause and of the longest one; each pause is as long as all before it plus the first.
 _FIRST_PAUSE, _LONGEST_PAUSE = 1.0, 30.0
-# Seconds of all pauses without an answer, by default. A service that counts requests by the minute answers again in the
-# next one.
+# The default total of pauses without an answer, in seconds. A service with a rate limit per minute answers again in the
+# next minute.
 _PATIENCE = 90.0
-# Seconds of the pauses for an account that stays away while others are answered.
+# The total of pauses, in seconds, for an account that gets no answer while others do.
 _PATIENCE_FOR_ONE = 3.0
 
 
@@ -40,7 +40,7 @@ class Job:
     """The merchant account whose keys it uses."""
 
     make: Callable[[], Callable[[], Any]]
-    """Returns the function that makes the call in a thread; called in the caller's own."""
+    """Returns the function that makes the call in a thread; called in the caller's thread."""
 
     result: Any = None
     """The answer to the last call, or its error."""
@@ -50,9 +50,9 @@ class Job:
 class Reads:
     """Makes the reads of one audit.
 
-    :param most: the most reads at once.
-    :param stopped: is set when the audit is to stop.
-    :param patience: the seconds of all pauses without an answer.
+    :param most: the maximum number of concurrent reads.
+    :param stopped: set when the audit must stop.
+    :param patience: the maximum total of pauses without an answer, in seconds.
     """
 
     most: int
@@ -65,19 +65,19 @@ class Reads:
     """Whether an account was given up because the service did not answer."""
 
     _answered: dict[str, Callable[[], Any]] = field(default_factory=dict, init=False)
-    """For each account its first answered read, which is repeated to learn whether the service answers at all."""
+    """The first answered read of each account, which is repeated to check whether the service answers at all."""
 
     _given_up: set[str] = field(default_factory=set, init=False)
-    """The accounts that were given up and have not answered since; the audit does not wait for them again."""
+    """The accounts that were given up and got no answer since; the audit does not wait for them again."""
 
     _waited: float = field(default=0.0, init=False)
-    """The seconds of the pauses since the last answer; after too many of them the audit waits for no account."""
+    """The total of pauses since the last answer, in seconds; beyond the limit the audit waits for no account."""
 
     def run(self, jobs: Sequence[Job]) -> list[Any]:
-        """Make these reads, one account after the other; the results, or their errors, in the order of the jobs.
+        """Make these reads, one account after the other; returns the results, or errors, in the order of the jobs.
 
-        The accounts that failed are tried again together after a pause, with one read each. While another one is
-        answered, the service is there, so that they are given up after few pauses.
+        The accounts that failed are retried together after a pause, with one read each. If another account gets
+        answers, the service is available, so the failing accounts are given up after a few pauses.
 
         :raises Stopped: the audit was asked to stop; reads under way have ended.
         """
@@ -101,8 +101,8 @@ class Reads:
         return [job.result for job in jobs]
 
     def _read(self, jobs: list[Job], threads: ThreadPoolExecutor) -> list[Job]:
-        """Make these reads of one account until one is to be repeated; returns those that are left."""
-        # One call shows whether the account answers.
+        """Make these reads of one account until one must be repeated; returns the remaining reads."""
+        # Begin with a single call, which shows whether the account gets answers.
         most = 1
         while jobs:
             self.require_going_on()
@@ -114,27 +114,27 @@ class Reads:
             failed = [job for job in chosen if _is_failure(job.result)]
             if len(failed) < len(chosen):
                 most = self.most
-                # The first one, since reads of deposits come first: a list may be long.
+                # Keep the first one, which is a short read of a deposit, because a list may be long.
                 answered = next(job for job in chosen if job not in failed)
                 self._answered.setdefault(answered.account, answered.make)
                 self._given_up.discard(answered.account)
                 self._waited = 0.0
-                # The account answers, so that each of the others has failed by itself.
+                # The account gets answers, so each other failure is final, unless it is a rate limit.
                 failed = [job for job in failed if isinstance(job.result, RateLimited)]
             if failed:
-                # Another read than the last one is tried next.
+                # Put the failed reads last, so that another read is tried next.
                 return jobs + failed
         return []
 
     def _is_there(self, failing: Collection[str]) -> bool:
-        """Whether a read of another account, which was answered before, is answered again."""
+        """Whether an earlier answered read of another account is answered again."""
         read = next((make for account, make in self._answered.items() if account not in failing), None)
         return read is not None and not _is_failure(_result_of(_result_of(read)))
 
     def _give_up(self, errors: Mapping[str, PaymentsError], *, is_late: bool) -> set[str]:
-        """Choose the accounts that are given up, by their errors; the others are tried again after a pause.
+        """Choose the accounts to give up, by their errors; the others are retried after a pause.
 
-        :param is_late: whether all of them were waited for long enough.
+        :param is_late: whether the pauses have reached their limit.
         """
         alone = self._waited >= _PATIENCE_FOR_ONE and self._is_there(errors)
         hopeless = {
@@ -160,7 +160,7 @@ class Reads:
 
 
 def _result_of(call: Any) -> Any:
-    """The result of a function, or the error that it raises; an error itself is given back."""
+    """The result of a function, or the error that it raises; an argument that is an error is returned."""
     try:
         return call if isinstance(call, Exception) else call()
     except Exception as error:
@@ -169,7 +169,7 @@ def _result_of(call: Any) -> Any:
 
 
 def _is_failure(result: Any) -> bool:
-    """Whether nothing is known of what was read, for a reason that may pass."""
+    """Whether a read failed for a reason that may pass."""
     if not isinstance(result, PaymentsError):
         return False
     return is_about_keys(result) or isinstance(result, RateLimited) or not is_answer(result)
@@ -181,9 +181,9 @@ def is_about_keys(error: Exception) -> bool:
 
 
 def what_to_do(error: Exception, account: str, meaning: str = "") -> str:
-    """A sentence on an error of a read, and what to do about it.
+    """A text about an error of a read, with the remedy.
 
-    :param meaning: a sentence on what follows from the error.
+    :param meaning: a sentence about the consequence of the error.
     """
     if is_about_keys(error) or isinstance(error, NotMadeByThisClient):
         remedy = f"Correct the keys{account_text(account)}, then repeat the audit."
