@@ -27,10 +27,10 @@ class Check:
     level: Level
     found: str
     remedy: str | None = None
-    """An instruction that resolves the finding, or a line for each of several; None when all is well."""
+    """The instructions that resolve the finding, one per line; None when all is well."""
 
     account: str | None = None
-    """The name of the merchant account that it is about; None: not about a single one."""
+    """The name of the merchant account that it is about; None if it is not about a single one."""
 
     def __str__(self) -> str:
         line = visible(f"{self.level:8} {self.about}: {self.found}")

@@ -1,4 +1,4 @@
-"""The checks of the shop's database: tables as the models define them, safe settings, and working transactions."""
+"""The checks of the shop's database: its tables against the models, its settings, and a trial write."""
 
 from __future__ import annotations
 
@@ -33,22 +33,22 @@ from flask_paycheckout.wiring.host import unsupported
 
 _MIGRATE = "Bring the tables up to date: flask db migrate and flask db upgrade, or db.create_all() in a new database."
 _TIMEOUT = 5000
-# A value for the trial in a column of each type that the tables have.
+# A value for the trial write, for each column type of the tables.
 _FILLERS: dict[Any, Any] = {Integer: 0, String: "", DateTime: datetime(2000, 1, 1, tzinfo=UTC), Boolean: False}
 
 
 def check_host(shop: Runtime) -> Iterator[Check]:
-    """Give each reason why the extension cannot work in this shop at all."""
+    """Yield each reason why the extension cannot work in this shop at all."""
     with ExitStack() as opened:
         connection = None
         try:
             engine = shop.sessions.engine()
-            # What the database itself is missing is checked later.
+            # Errors of the database itself are checked later.
             with suppress(SQLAlchemyError):
                 connection = shop.sessions.open_connection() or opened.enter_context(engine.connect())
         except ConfigurationError as error:
-            found, _, remedy = str(error).partition(". ")
-            yield failure("host", found, remedy)
+            finding, _, remedy = str(error).partition(". ")
+            yield failure("host", finding, remedy)
             return
         for reason in unsupported(shop.app, shop.models, shop.settings, engine, connection):
             yield failure("host", reason.found, reason.remedy)
@@ -105,21 +105,21 @@ def _tables(connection: Connection, models: Models) -> Iterator[Check]:
             yield ok("tables", f"{table.name} is as the models say")
 
 
-def _column_faults(table: Table, found: Mapping[str, Any], dialect: str) -> Iterator[str]:
+def _column_faults(table: Table, types: Mapping[str, Any], dialect: str) -> Iterator[str]:
     for column in table.columns:
-        fault = _fault(column, found[column.name], dialect) if column.name in found else "does not exist"
+        fault = _fault(column, types[column.name], dialect) if column.name in types else "does not exist"
         if fault:
             yield f".{column.name} {fault}"
 
 
-def _fault(column: Column[Any], found: Any, dialect: str) -> str | None:
-    length = getattr(found, "length", None)
-    if not isinstance(found, _type_family(column.type)):
-        return f"is {found}, not {column.type}"
+def _fault(column: Column[Any], stored: Any, dialect: str) -> str | None:
+    length = getattr(stored, "length", None)
+    if not isinstance(stored, _type_family(column.type)):
+        return f"is {stored}, not {column.type}"
     if isinstance(column.type, String) and length is not None and length < (column.type.length or length + 1):
         return f"is limited to {length} characters"
     # SQLite stores times as text, without a zone.
-    if isinstance(column.type, DateTime) and column.type.timezone and dialect == "postgresql" and not found.timezone:
+    if isinstance(column.type, DateTime) and column.type.timezone and dialect == "postgresql" and not stored.timezone:
         return "does not keep the time zone"
     return None
 
@@ -129,28 +129,28 @@ def _type_family(type_: Any) -> type[Any]:
     return next((family for family in _FILLERS if isinstance(type_, family)), object)
 
 
-def _unique_faults(table: Table, found: Iterable[Any]) -> Iterator[str]:
-    # Unique columns keep two processes from storing one checkout, event or booking twice.
-    for names in _lacking((each for each in table.constraints if isinstance(each, UniqueConstraint)), found):
+def _unique_faults(table: Table, stored: Iterable[Any]) -> Iterator[str]:
+    # Unique columns prevent two processes from storing one checkout, event or booking twice.
+    for names in _lacking((each for each in table.constraints if isinstance(each, UniqueConstraint)), stored):
         yield f".{' and '.join(names)} {'is' if len(names) == 1 else 'together are'} not unique"
 
 
-def _lacking(wanted: Iterable[Index | UniqueConstraint], found: Iterable[Any]) -> list[tuple[str, ...]]:
-    """The columns of the indexes or constraints that are wanted and were not found."""
-    named = {tuple(column.name for column in each.columns) for each in wanted}
-    return sorted(named - {tuple(each["column_names"]) for each in found})
+def _lacking(expected: Iterable[Index | UniqueConstraint], stored: Iterable[Any]) -> list[tuple[str, ...]]:
+    """The columns of the expected indexes or constraints that are missing."""
+    columns = {tuple(column.name for column in each.columns) for each in expected}
+    return sorted(columns - {tuple(each["column_names"]) for each in stored})
 
 
 # The settings
 
 
 class _Setting(NamedTuple):
-    """A setting of the database, and why some of its values are not safe."""
+    """A setting of the database, and the reason why some of its values are not safe."""
 
     query: str
     is_unsafe: Callable[[Any], bool]
     found: str
-    """The finding, with a place for the value."""
+    """The finding, with a placeholder for the value."""
 
     remedy: str
 
@@ -200,7 +200,7 @@ _SETTINGS: dict[str, Sequence[_Setting]] = {
             )
             for name in ("fsync", "synchronous_commit")
         ),
-        # Replicas that commits do not wait for: what they lack is lost when one of them takes over.
+        # Commits that a replica lacks are lost when it takes over.
         _Setting(
             "SELECT count(*) FROM pg_stat_replication WHERE current_setting('synchronous_standby_names') = ''"
             " OR current_setting('synchronous_commit') = 'local'",
@@ -214,12 +214,12 @@ _SETTINGS: dict[str, Sequence[_Setting]] = {
 
 
 def _pooler(connection: Connection) -> Iterator[Check]:
-    """Warn of statements that psycopg prepares on connections which a pooler changes between transactions."""
+    """Warn if psycopg prepares statements although a pooler changes connections between transactions."""
     driver: Any = connection.connection.dbapi_connection
-    # Only psycopg has a threshold.
+    # Only psycopg has this attribute.
     if getattr(driver, "prepare_threshold", None) is None:
         return
-    # A pooler invents the number that it tells its clients.
+    # A pooler reports an invented process id to its clients.
     if driver.info.backend_pid != connection.exec_driver_sql("SELECT pg_backend_pid()").scalar_one():
         yield warning(
             "PostgreSQL",
@@ -233,7 +233,7 @@ def _pooler(connection: Connection) -> Iterator[Check]:
 
 
 def _trial(connection: Connection, models: Models) -> Check:
-    """Insert a row into each table and roll back, to see that writes are allowed and that a rollback takes effect."""
+    """Insert a row into each table and roll back, to check that writes are allowed and rollbacks work."""
     mark = uuid.uuid4().hex
     connection.rollback()
     for table in models.tables:
@@ -247,8 +247,8 @@ def _row(table: Table, mark: str) -> dict[str, Any]:
 
     :param mark: the value of texts, which are unique in some tables.
     """
-    given = table.autoincrement_column
-    needed = [c for c in table.columns if c is not given and not (c.nullable or c.default or c.server_default)]
+    generated = table.autoincrement_column
+    needed = [c for c in table.columns if c is not generated and not (c.nullable or c.default or c.server_default)]
     return {
         c.name: mark[: c.type.length] if isinstance(c.type, String) else _FILLERS.get(_type_family(c.type))
         for c in needed

@@ -1,4 +1,4 @@
-"""The check that the ids of the shop's orders never come again."""
+"""The check that the ids of deleted orders are never used again."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from flask_paycheckout.doctor.checks import Check, warning
 
 
 def check_order_ids(connection: Connection, models: Models) -> Iterator[Check]:
-    """Warn of tables in which SQLite gives the number of a deleted row again, unless order ids are no such numbers."""
+    """Warn of tables in which SQLite reuses the number of a deleted row, unless order ids are not numbers."""
     newest = connection.scalars(select(models.checkouts.c.order_id).order_by(models.checkouts.c.id.desc()).limit(1))
     if connection.dialect.name != "sqlite" or not (newest.one_or_none() or "0").isdecimal():
         return
     tables = connection.exec_driver_sql("SELECT name, sql FROM sqlite_master WHERE type = 'table'")
-    made = {name: sql.upper() for name, sql in tables}
+    definitions = {name: sql.upper() for name, sql in tables}
     reusing = [
         table.name
         for table in models.checkouts.metadata.sorted_tables
         if table not in models.tables
         and table.autoincrement_column is not None
-        and "AUTOINCREMENT" not in made.get(table.name, "AUTOINCREMENT")
+        and "AUTOINCREMENT" not in definitions.get(table.name, "AUTOINCREMENT")
     ]
     if reusing:
         yield warning(

@@ -17,7 +17,7 @@ from flask_paycheckout.views.order_urls import pay_path, status_path, webhook_pa
 from flask_paycheckout.views.webhook import RECEIVED
 
 NO_ORDER = "no order of this shop: asked by flask paycheckout doctor"
-"""The id that the shop's functions and our routes are asked about."""
+"""The order id for the trial calls of the shop's functions and of our routes."""
 
 DATABASE = "See database and tables, above."
 
@@ -62,7 +62,7 @@ def check_pages(shop: Runtime) -> Iterator[Check]:
     replaced: dict[str, None] = {}
 
     def compare(app: Flask, response: Response, **extra: object) -> None:
-        # In the same request, it gets the same nonce.
+        # In the same request, our response gets the same nonce.
         ours = harden(Response(mimetype=response.mimetype, headers={"Location": response.location or ""}))
         for name, value in ours.headers:
             if name not in ("Content-Length", "Location") and response.headers.get(name) != value:
@@ -91,7 +91,7 @@ def _customers_requests(shop: Runtime) -> Iterator[tuple[str, str, str]]:
     with shop.app.test_request_context(base_url=_base(shop)):
         status, pay = status_path(NO_ORDER), pay_path(NO_ORDER)
     yield "status page", "GET", status
-    # A shop that gives a price for this order, which the check of `order_total` tells, would get a checkout.
+    # If the shop gives a price for this order, which `order_total`'s check reports, the button would create a checkout.
     try:
         payable = shop.answers.order(NO_ORDER)[0] is not None
     except Exception:
@@ -101,7 +101,7 @@ def _customers_requests(shop: Runtime) -> Iterator[tuple[str, str, str]]:
 
 
 def _ask(shop: Runtime, about: str, method: str, path: str, **options: Any) -> TestResponse | Check:
-    """The answer of one of our routes; a failure where it raises."""
+    """The answer of one of our routes; a failed check if it raises."""
     raised: list[BaseException] = []
 
     def note(app: Flask, exception: BaseException, **extra: object) -> None:

@@ -1,4 +1,4 @@
-"""The checks of the service: whether it answers, takes the keys of each merchant account, and agrees about the time."""
+"""The checks of the service: whether it answers and accepts each account's keys, and whether the clocks agree."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from flask_paycheckout.runtime import Runtime
 from flask_paycheckout.service.accounts import AccountUnavailable
 
 _CHECKED = 100
-# Seconds by which two synchronised clocks usually differ, and by which many services let a signature's time differ.
+# The usual difference of synchronised clocks, and the difference that many services accept, in seconds.
 _USUAL_SKEW, _MOST_SKEW = 5, 60
-# Reads at once, and the most seconds of each: the check of all accounts takes about a minute at most.
+# The number of concurrent reads, and the timeout of each in seconds: all accounts take about a minute at most.
 _AT_ONCE = 8
 _LONGEST = 5.0
 _ONE = "Check one: flask paycheckout doctor --account NAME"
@@ -34,7 +34,7 @@ _OF_ACCOUNT = "Let @paycheckout.account return its present keys and base_url; un
 
 
 def check_service(shop: Runtime, account: str | None) -> Iterator[Check]:
-    """Check the account of the settings; a shop that does not use it is only warned."""
+    """Check the account of the settings; if the shop does not use it, a failure is only a warning."""
     if account:
         return
     try:
@@ -54,21 +54,21 @@ class _Probe(NamedTuple):
 
     refusal: RequestRefused | None
     clock_ahead: float | None
-    """The seconds by which the signing clock is at least ahead of the service's; None when the answer has no time.
+    """The minimum by which the signing clock is ahead of the service's, in seconds; None if the answer has no time.
 
-    Negative when it is behind, 0 when the two may agree. The service tells whole seconds.
+    Negative if it is behind, 0 if the two may agree. The service sends whole seconds.
     """
 
 
 def _probe(client: PaymentsClient) -> _Probe:
-    """Read such a deposit.
+    """Read a deposit that cannot exist.
 
     :raises PaymentsError: there was no usable answer.
     """
     clock, refusal = clock_of(client), None
     sent = clock()
     try:
-        # Once: a second answer would say nothing about the time of the first request.
+        # Do not retry: a second answer would say nothing about the time of the first request.
         answer = client.deposits.get(f"no-such-deposit-{uuid4().hex}", retries=0).response
         headers = answer and answer.headers
     except RequestRefused as refused:
@@ -76,33 +76,33 @@ def _probe(client: PaymentsClient) -> _Probe:
     received, date = clock(), moment_of(headers.get("date") if headers else None)
     if date is None:
         return _Probe(refusal, None)
-    # The seconds by which the interval from sent to received misses the second that begins at the date.
+    # The result is 0 if the interval from `sent` to `received` overlaps the second that begins at the date.
     return _Probe(refusal, max(0.0, sent - (date + 1)) or min(0.0, received - date))
 
 
 def _check_of(answer: Exception | None, account: str | None = None) -> Check:
-    """The result that the answer to a signed read gives.
+    """The check that follows from the answer to a signed read.
 
     :param answer: the refusal or error; None for an answer with a deposit.
-    :param account: the account whose keys signed it; None for the account in the settings.
+    :param account: the account whose keys signed it; None for the account of the settings.
     """
-    about, named, remedy = "credentials", "", _OF_SETTINGS
+    about, prefix, remedy = "credentials", "", _OF_SETTINGS
     if account is not None:
-        about, named, remedy = "accounts", f"account {account!r}: ", _OF_ACCOUNT
+        about, prefix, remedy = "accounts", f"account {account!r}: ", _OF_ACCOUNT
     if answer is None or (isinstance(answer, NotFound) and says_absent(answer)):
-        return ok(about, f"{named}the service accepted a signed read", account)
+        return ok(about, f"{prefix}the service accepted a signed read", account)
     if isinstance(answer, NotFound):
-        found = f"{named}answered 404, but not as the service does: {answer}"
+        found = f"{prefix}answered 404, but not as the service does: {answer}"
     elif isinstance(answer, Unauthorized):
-        found = f"{named}refused: {answer}"
+        found = f"{prefix}refused: {answer}"
     elif isinstance(answer, RequestRefused):
-        found = f"{named}not checked, since the service answered: {answer}"
+        found = f"{prefix}not checked, since the service answered: {answer}"
         return Check(about, Level.WARNING, found, "Run this again later.", account)
     elif isinstance(answer, PaymentsError):
-        found = f"{named}{answer}"
+        found = f"{prefix}{answer}"
     else:
-        # Without its message, which the shop's own code may have made of a secret.
-        found = f"{named}the request could not be made ({type(answer).__name__})"
+        # Show no message: the shop's own code may have put a secret in it.
+        found = f"{prefix}the request could not be made ({type(answer).__name__})"
     return failure(about, found, remedy, account)
 
 
@@ -119,20 +119,20 @@ def _clock(ahead: float | None) -> Check:
 def check_accounts(shop: Runtime, account: str | None) -> Iterator[Check]:
     """Make a signed read with the keys of each account that has open checkouts or payouts.
 
-    :param account: only this one, whatever it has open.
+    :param account: check only this account, even if it has nothing open.
     """
-    found = [] if account is None else [account]
-    # The check of the database tells where that fails.
+    accounts = [] if account is None else [account]
+    # If this fails, the check of the database reports it.
     with suppress(SQLAlchemyError):
-        # One more than is checked, and the account of the settings.
-        found = found or shop.merchants.open(_CHECKED + 2)
-    names = [name for name in found if name]
+        # Ask for one account more than are checked, and for the account of the settings.
+        accounts = accounts or shop.merchants.open(_CHECKED + 2)
+    names = [name for name in accounts if name]
     if len(names) > _CHECKED:
         names = names[:_CHECKED]
         yield warning("accounts", f"more than {_CHECKED} have open payments; the others were not checked", _ONE)
     clients: dict[str, PaymentsClient] = {}
     for name in names:
-        # The shop is asked now, whatever it said a moment ago.
+        # Ask the shop for new keys now, instead of using cached ones.
         shop.accounts.refused(name)
         try:
             clients[name] = shop.accounts.client_of(name)

@@ -39,7 +39,7 @@ from flask_paycheckout.views.order_urls import (
 )
 
 _SHORT_KEY = 16
-# The number of threads of a process, as docs/production.md starts gunicorn.
+# The number of threads per process with which docs/production.md starts gunicorn.
 _USUAL_THREADS = 4
 
 
@@ -65,10 +65,10 @@ def examine(shop: Runtime, account: str | None = None) -> Diagnosis:
 
     Calls the service once, and once more for each merchant account that has open payments.
 
-    :param account: of the accounts only this one.
+    :param account: check only this merchant account.
     :raises click.BadParameter: there is no such account.
     """
-    # First, since whatever follows opens connections.
+    # Check this first, because the other checks open connections.
     forks = tuple(_forks(shop))
     if faults := tuple(check_host(shop)):
         return Diagnosis((*_configuration(shop), *faults), webhook_address(shop))
@@ -109,9 +109,9 @@ def doctor(account: str | None, moved_here: bool, as_json: bool) -> None:
     """
     if moved_here:
         for_writing("doctor --moved-here").installation.move_here(system_user())
-    found = examine(runtime(), account)
-    click.echo(json.dumps(asdict(found) | {"failed": found.failed}, indent=2) if as_json else str(found))
-    raise SystemExit(1 if found.failed else 0)
+    diagnosis = examine(runtime(), account)
+    click.echo(json.dumps(asdict(diagnosis) | {"failed": diagnosis.failed}, indent=2) if as_json else str(diagnosis))
+    raise SystemExit(1 if diagnosis.failed else 0)
 
 
 def _configuration(shop: Runtime) -> Iterator[Check]:
@@ -132,7 +132,7 @@ def _configuration(shop: Runtime) -> Iterator[Check]:
             " which customers say where their refunds go",
             "Make one with: python -c 'import secrets; print(secrets.token_hex(32))'.",
         )
-    # No error when the app is made: a shop may keep settings of its own under this prefix.
+    # This is no error at start, because a shop may use its own settings with this prefix.
     for unknown in sorted(key for key in shop.app.config if key.startswith(PREFIX) and key not in KEYS):
         near = get_close_matches(unknown, KEYS, 1, 0.9)
         remedy = f"Did you mean {near[0]}?" if near else "Remove it, unless the shop itself uses it."
@@ -168,9 +168,9 @@ def _public_address(shop: Runtime) -> Iterator[Check]:
 
 
 def _installation(shop: Runtime) -> Iterator[Check]:
-    """Check that the database belongs to this shop, as an alarm tells once a round has run."""
+    """Check that the database belongs to this shop; an alarm reports the same after a round has run."""
     here, stored = shop.installation.address, None
-    # The check of the database tells why it cannot be read.
+    # If this fails, the check of the database reports it.
     with suppress(SQLAlchemyError):
         stored = shop.installation.stored()
     if stored not in (None, here):
@@ -202,7 +202,7 @@ def _order_total(shop: Runtime) -> Iterator[Check]:
 
 
 def _receivers(shop: Runtime) -> Iterator[Check]:
-    """Check that this process learns of payments, and that its receivers share their transaction."""
+    """Check that this process has a receiver for payments, and that receivers share the payment's transaction."""
     count = len(shop.receivers.of(NEEDS_RECEIVER))
     if count:
         yield ok(NEEDS_RECEIVER, f"{count} receiver{'' if count == 1 else 's'}")
@@ -210,7 +210,7 @@ def _receivers(shop: Runtime) -> Iterator[Check]:
         remedy = f"Connect one in a module that every process of the shop imports: @{NEEDS_RECEIVER}.connect."
         yield failure(NEEDS_RECEIVER, "no receiver: the shop learns of no payment, and the events wait", remedy)
     metadatas = shop.sessions.database.metadatas
-    binds = [key for key, found in metadatas.items() if found.tables and key != shop.models.bind_key]
+    binds = [key for key, metadata in metadatas.items() if metadata.tables and key != shop.models.bind_key]
     if binds and not shop.settings.separate_database:
         others = ", ".join(sorted("the default database" if key is None else key for key in binds))
         yield warning(
@@ -231,7 +231,7 @@ def _deferred(shop: Runtime) -> Iterator[Check]:
 
 
 def _alarms(shop: Runtime, account: str | None) -> Iterator[Check]:
-    """Give each alarm of the report: a failure, or a warning for a mere note."""
+    """Yield each alarm of the report: a failure, or a warning for a mere note."""
     try:
         alarms = find_alarms(shop.alarm_context(account))
     except SQLAlchemyError as error:
@@ -260,15 +260,15 @@ def _forks(shop: Runtime) -> Iterator[Check]:
 
 
 def _pool(shop: Runtime) -> Iterator[Check]:
-    """Tell how many threads of a process the pool of connections serves."""
+    """Check that the connection pool serves the threads of a process."""
     pool = shop.sessions.engine().pool
     overflow = int((shop.app.config.get("SQLALCHEMY_ENGINE_OPTIONS") or {}).get("max_overflow", 10))
     if not isinstance(pool, QueuePool) or pool.size() == 0 or overflow < 0:
         return
     most = pool.size() + overflow
-    told = f"{most} connection{'' if most == 1 else 's'}: a process serves as many threads without a wait"
+    finding = f"{most} connection{'' if most == 1 else 's'}: a process serves as many threads without a wait"
     if most < _USUAL_THREADS:
         remedy = "Set pool_size in SQLALCHEMY_ENGINE_OPTIONS to the threads of a process; see docs/outages.md."
-        yield warning("pool", told, remedy)
+        yield warning("pool", finding, remedy)
     else:
-        yield ok("pool", told)
+        yield ok("pool", finding)
