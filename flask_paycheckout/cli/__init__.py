@@ -1,4 +1,4 @@
-"""The group of commands `flask paycheckout`, which tells expected errors in a sentence."""
+"""The group of commands `flask paycheckout`, which prints expected errors as a sentence."""
 
 from __future__ import annotations
 
@@ -32,17 +32,17 @@ def load_commands() -> None:
 
 
 def system_user() -> str:
-    """The name of the system's user who runs the command, for the record."""
+    """The name of the system user who runs the command, for the record."""
     try:
         return getpass.getuser()
     except (OSError, KeyError, ImportError):
-        # A container may run with a number that no user has.
+        # A container may run with a user id that has no name.
         return "unknown"
 
 
 def _record_viewed() -> None:
-    """Record that this command shows what tells of persons: of the order or payout that it is about, if any."""
-    # Late: `flask` imports this module for every command of every package.
+    """Record that this command shows personal data, with the order or payout that it is about, if any."""
+    # Import late, because `flask` imports this module for every command of every package.
     from flask_paycheckout.runtime import runtime
 
     context = click.get_current_context()
@@ -59,7 +59,7 @@ class _Plain(AppGroup):
         return super().list_commands(ctx)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """The command of this name; None: there is none."""
+        """The command of this name; None if there is none."""
         load_commands()
         return super().get_command(ctx, cmd_name)
 
@@ -68,7 +68,7 @@ class _Plain(AppGroup):
             ctx.color = False
         for stream in (sys.stdout, sys.stderr):
             if isinstance(stream, io.TextIOWrapper):
-                # A terminal of another encoding shows a name that it lacks by its escapes.
+                # Show characters that the terminal's encoding lacks as escapes.
                 stream.reconfigure(errors="backslashreplace")
         try:
             with through(Door("command", system_user(), cache(_record_viewed))):
@@ -76,7 +76,7 @@ class _Plain(AppGroup):
         except PayCheckoutError as error:
             raise click.ClickException(visible(str(error))) from None
         except OSError as error:
-            # A closed pipe is left to click, which ends without a word.
+            # A closed pipe is left to click, which exits silently.
             if error.errno not in _NO_SPACE:
                 raise
             raise click.ClickException(f"the output could not be written to its end: {error.strerror}") from None

@@ -15,11 +15,11 @@ from flask_paycheckout.books.audit.reading import Reads, Stopped
 from flask_paycheckout.books.periods import Period
 from flask_paycheckout.cli import paycheckout
 from flask_paycheckout.cli.options import (
-    counted,
+    counts_text,
     period_options,
+    print_each,
     progress_bar,
     read_period,
-    tell_each,
     until_stopped,
     usable,
 )
@@ -56,41 +56,41 @@ def _compare_month(month: str, as_json: bool) -> int:
     if result is None:
         raise click.ClickException("The service does not answer. reconcile goes on with it.")
     findings = result.findings
-    tell_each(as_json, map(asdict, findings), map(str, findings))
+    print_each(as_json, map(asdict, findings), map(str, findings))
     if not as_json:
         counts = {"agreed": result.found.agreed, "differing": result.found.differing}
-        click.echo(f"compared {result.found.total}: {counted(counts)}")
+        click.echo(f"compared {result.found.total}: {counts_text(counts)}")
     return int(result.found.differing > 0)
 
 
 def _compare_period(period: Period, stopped: Event, as_json: bool) -> int:
     shop, counts, notes = for_reading("the audit"), Counter[Verdict](), list[str]()
-    # The other half of the readers is for reconcile, which runs beside it.
+    # The other half of the readers is left to reconcile, which runs at the same time.
     reads = Reads(max(1, shop.settings.reconcile_readers // 2), stopped)
-    compared = shop.make(Audit, asked=period, reads=reads)
-    findings = _findings(compared, counts, notes, everything=as_json)
-    tell_each(as_json, map(asdict, findings), map(str, findings))
+    audit = shop.make(Audit, asked=period, reads=reads)
+    findings = _findings(audit, counts, notes, everything=as_json)
+    print_each(as_json, map(asdict, findings), map(str, findings))
     if not as_json:
-        click.echo(f"compared {counts.total()}: {counted({str(verdict): counts[verdict] for verdict in Verdict})}")
+        click.echo(f"compared {counts.total()}: {counts_text({str(verdict): counts[verdict] for verdict in Verdict})}")
     for note in notes:
         click.echo(visible(note), err=True)
     return 0 if not stopped.is_set() and set(counts) <= {Verdict.AGREED} else 1
 
 
-def _findings(compared: Audit, counts: Counter[Verdict], notes: list[str], *, everything: bool) -> Iterator[Finding]:
-    """Run an audit and yield its findings as they come, of those that agree only where `everything` is told.
+def _findings(audit: Audit, counts: Counter[Verdict], notes: list[str], *, everything: bool) -> Iterator[Finding]:
+    """Run an audit and yield its findings as they come; agreements only if `everything` is set.
 
     :param counts: counts all findings.
-    :param notes: gets sentences for the end.
+    :param notes: receives sentences to print at the end.
     """
-    with progress_bar("Reading the service", compared.count) as update:
+    with progress_bar("Reading the service", audit.count) as update:
         try:
-            for _, findings in compared.run():
+            for _, findings in audit.run():
                 for finding in findings:
                     counts[finding.verdict] += 1
                     if everything or finding.verdict is not Verdict.AGREED:
                         if update is not None:
-                            # Take the bar off the line.
+                            # Erase the progress bar from the line.
                             click.echo("\r\x1b[K", nl=False, err=True)
                         yield finding
                 if update is not None:
@@ -98,7 +98,7 @@ def _findings(compared: Audit, counts: Counter[Verdict], notes: list[str], *, ev
         except Stopped:
             notes.append("It was stopped before everything was compared. Compare the rest with --from and --to.")
             return
-    if tokens := compared.rows.count(compared.rows.payouts(tokens=True)):
+    if tokens := audit.rows.count(audit.rows.payouts(tokens=True)):
         notes.append(
             f"Left out of payouts in tokens, which the service does not show again: {tokens}."
             " Compare them with the chain or with its dashboard."

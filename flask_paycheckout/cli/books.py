@@ -1,4 +1,4 @@
-"""The commands that export the books, and remove what is old and has no money."""
+"""The commands that export the books, list deeds, erase personal data, and remove old records without money."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from flask_paycheckout.books.lists import deeds_of
 from flask_paycheckout.books.periods import Period
 from flask_paycheckout.cli import paycheckout, system_user
 from flask_paycheckout.cli.options import (
-    counted,
+    counts_text,
     decision_options,
     json_option,
     period_options,
+    print_each,
+    print_facts,
     progress_bar,
     read_period,
-    tell,
-    tell_each,
     time_options,
     usable,
 )
@@ -77,7 +77,7 @@ def _require_delimiter(delimiter: str | None, form: Format) -> None:
         return
     if form is not Format.ACCOUNTING:
         raise click.UsageError("--delimiter is for --format accounting only.")
-    # A control character, or half of one, is no mark that a program reads, but for the tab.
+    # A program cannot read a control character, or half of one, as a delimiter, except for the tab.
     is_mark = len(delimiter) == 1 and (delimiter.isprintable() or delimiter == "\t")
     if not is_mark or delimiter.isalnum() or delimiter in "\"'.-+":
         raise click.BadParameter(
@@ -86,28 +86,28 @@ def _require_delimiter(delimiter: str | None, form: Format) -> None:
 
 
 def _write(books: Books, period: Period, form: Format, delimiter: str | None) -> None:
-    """Write an export to standard output, with a progress bar when only that is not a terminal."""
+    """Write an export to standard output; with a progress bar, unless standard output is a terminal."""
     out = sys.stdout.buffer
     count = (lambda: 0) if sys.stdout.isatty() else lambda: books.count(period)
     with progress_bar("Exporting", count) as update:
         for part in books.text(period, form, update, delimiter):
             out.write(part.encode())
-        # Now, so that a full disk or a closed pipe is noticed before any total is told.
+        # Flush now, so that a full disk or a closed pipe is noticed before totals are printed.
         out.flush()
 
 
-def _totals(period: Period, found: Sums) -> Iterator[str]:
+def _totals(period: Period, period_sums: Sums) -> Iterator[str]:
     """The table of totals."""
     rows = [["account", "currency", *TOTALS]]
-    for (account, currency), sums in sorted(found.totals.items()):
+    for (account, currency), sums in sorted(period_sums.totals.items()):
         rows.append([account or "(settings)", currency, *(f"{sums[name]:f}" for name in TOTALS)])
-    yield f"{number(found.lines, 'line', 'lines')} from {period.text}"
+    yield f"{number(period_sums.lines, 'line', 'lines')} from {period.text}"
     if len(rows) > 1:
         yield from (f"  {line}" for line in table_lines(rows, left=2))
 
 
-def _notes(found: Sums, is_closed: bool) -> Iterator[str]:
-    if incomplete := found.incomplete:
+def _notes(sums: Sums, is_closed: bool) -> Iterator[str]:
+    if incomplete := sums.incomplete:
         yield f"INCOMPLETE: {incomplete} of the lines lack an amount, fee or currency that the service left out."
     if not is_closed:
         yield (
@@ -126,8 +126,8 @@ def deeds(start: str | None, end: str | None, as_json: bool) -> None:
     """
     period = read_period(start, end)
     shop = for_reading("the deeds")
-    found = deeds_of(shop.engine(), shop.models, period)
-    tell_each(as_json, (deed._asdict() for deed in found), map(_deed_line, found))
+    listed = deeds_of(shop.engine(), shop.models, period)
+    print_each(as_json, (deed._asdict() for deed in listed), map(_deed_line, listed))
 
 
 def _deed_line(deed: Deed) -> str:
@@ -158,8 +158,8 @@ def erase(order_id: str, by: str, why: str, dry_run: bool, as_json: bool) -> Non
     facts, verb = asdict(erased), "Would erase" if dry_run else "Erased"
     counts = {name: facts[name] for name in ("checkouts", "payouts", "recipients")}
     kept = (f"KEPT: {subject}: {reason}" for subject, reason in erased.kept.items())
-    done = f"{verb} the persons of {order_id}: {counted(counts)}."
-    tell(as_json, facts, done if erased.found else f"Nothing is stored about {order_id}.", *kept)
+    done = f"{verb} the persons of {order_id}: {counts_text(counts)}."
+    print_facts(as_json, facts, done if erased.found else f"Nothing is stored about {order_id}.", *kept)
     sys.exit(bool(erased.kept) or not erased.found)
 
 
@@ -190,4 +190,4 @@ def prune(days: int | None, dry_run: bool, as_json: bool) -> None:
     pruned = for_writing("prune()").pruning.run(age, dry_run=dry_run)
     facts, verb = asdict(pruned), "Would remove" if dry_run else "Removed"
     counts = {name: count for name, count in facts.items() if name not in ("before", "dry_run")}
-    tell(as_json, facts, f"{verb} what ended before {moment_text(pruned.before)}: {counted(counts)}.")
+    print_facts(as_json, facts, f"{verb} what ended before {moment_text(pruned.before)}: {counts_text(counts)}.")

@@ -16,14 +16,14 @@ from flask_paycheckout.books.report import report as find_report, report_lines
 from flask_paycheckout.cli import paycheckout
 from flask_paycheckout.cli.options import (
     account_option,
-    counted,
+    counts_text,
     decision_options,
     json_option,
     known_account,
     log_in,
+    print_facts,
     progress_bar,
     require_one,
-    tell,
     until_stopped,
     usable,
 )
@@ -105,7 +105,7 @@ def deliver(order_id: str | None, now: bool, as_json: bool) -> None:
     later = ["To deliver those whose next try is due later: flask paycheckout deliver --now"]
     facts = {"delivered": done.delivered, "failed": done.failed, "waiting": waiting}
     counts = f"delivered {done.delivered}, failed {done.failed}, still waiting {waiting}"
-    tell(as_json, facts, counts, *(later if waiting and not now else []))
+    print_facts(as_json, facts, counts, *(later if waiting and not now else []))
     raise SystemExit(1 if waiting or done.failed else 0)
 
 
@@ -120,7 +120,7 @@ def show(order_id: str, as_json: bool) -> None:
     shop = runtime()
     with usable():
         explanation = shop.explain(order_id)
-    tell(as_json, explanation.as_dict(), *str(explanation).splitlines())
+    print_facts(as_json, explanation.as_dict(), *str(explanation).splitlines())
     raise SystemExit(0 if explanation.is_stored else 1)
 
 
@@ -198,15 +198,15 @@ def report(account: str | None, least: str, as_json: bool) -> None:
 
     Exit code 2: an alarm of now, or there is no such account. 1: one of today. 0: none of these is listed.
     """
-    known = known_account(account)
-    found = find_report(for_reading("the report").alarm_context(known), Severity(least))
+    account_name = known_account(account)
+    payments_report = find_report(for_reading("the report").alarm_context(account_name), Severity(least))
     if as_json:
-        shown = found.as_dict() | {"webhook_url": webhook_address(runtime(), masked=True)}
-        click.echo(json.dumps(shown, indent=2))
+        facts = payments_report.as_dict() | {"webhook_url": webhook_address(runtime(), masked=True)}
+        click.echo(json.dumps(facts, indent=2))
     else:
-        for severity, line in report_lines(found):
+        for severity, line in report_lines(payments_report):
             click.secho(line, fg=severity and _COLOURS.get(severity), bold=severity is not None)
-    raise SystemExit(found.exit_code)
+    raise SystemExit(payments_report.exit_code)
 
 
 @paycheckout.command(short_help="Log in to the service; print the access token.")
@@ -229,14 +229,14 @@ def login(email: str, never_expires: bool) -> None:
 @click.argument("words", nargs=-1, type=click.UNPROCESSED)
 def sandbox(words: tuple[str, ...]) -> None:
     """Hand the words to the sandbox's own command line."""
-    # Imported when it is used.
+    # Import it only when it is used.
     from flask_paycheckout.sandbox.terminal.commands import main
 
     raise SystemExit(main(words))
 
 
 def _round(limit: int | None, as_json: bool, run: Round, *, watching: bool) -> ReconcileReport:
-    """Run one round, with a progress bar on a terminal; a log gets one line only."""
+    """Run one round, with a progress bar on a terminal; a log gets only one line."""
     shop = runtime()
     due = (lambda: 0) if as_json else lambda: min(shop.checkouts.count_due(shop.clock()), limit or sys.maxsize)
     with progress_bar("Reading deposits", due) as update:
@@ -250,8 +250,8 @@ def _round(limit: int | None, as_json: bool, run: Round, *, watching: bool) -> R
         at = f"{moment_text(shop.clock())} " if watching else ""
         counts = asdict(report)
         payouts = counts.pop("payouts")
-        more = f"; payouts: {counted(payouts)}" if paid_out or report.payouts.left else ""
-        click.echo(f"{at}{counted(counts)}{more}")
+        more = f"; payouts: {counts_text(payouts)}" if paid_out or report.payouts.left else ""
+        click.echo(f"{at}{counts_text(counts)}{more}")
     return report
 
 

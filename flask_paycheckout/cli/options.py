@@ -1,4 +1,4 @@
-"""Options that several commands have, how they are read, and what commands show on a terminal."""
+"""Options that several commands share, with the functions that read them, and the output of commands."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def period_options(command: F) -> F:
 
 
 def read_period(start: str | None, end: str | None, account: str | None = None) -> Period:
-    """The period that the options --from, --to and --account give.
+    """The period of the options --from, --to and --account.
 
     :raises click.UsageError: one of them cannot be used, or the period ends before it begins.
     """
@@ -66,13 +66,13 @@ def read_period(start: str | None, end: str | None, account: str | None = None) 
     return period
 
 
-def _moment(given: str | None, name: str) -> datetime | None:
+def _moment(text: str | None, name: str) -> datetime | None:
     with usable(name):
-        return None if given is None else moment_of(given, runtime().settings.time_zone)
+        return None if text is None else moment_of(text, runtime().settings.time_zone)
 
 
 def known_account(name: str | None) -> str | None:
-    """The name given with --account; None without one.
+    """The account of the option --account; None without it.
 
     :raises click.BadParameter: there is no such account.
     """
@@ -80,34 +80,34 @@ def known_account(name: str | None) -> str | None:
         return None if name is None else for_reading("the merchant account").merchants.require(name)
 
 
-def read_amount(given: str, name: str = "amount") -> str:
+def read_amount(text: str, name: str = "amount") -> str:
     """The amount that a person typed, with a point before its decimals.
 
     :param name: of the command's parameter that gave it.
     :raises click.BadParameter: it cannot be read.
     """
     with usable(name):
-        return typed_amount(given)
+        return typed_amount(text)
 
 
 @contextmanager
 def usable(name: str = "") -> Iterator[None]:
-    """Tell a value that cannot be used as click does, with exit code 2.
+    """Report an unusable value like click, with exit code 2.
 
-    :param name: of the command's parameter that gave it; by default the first word of the error.
+    :param name: the name of the command's parameter; by default the first word of the error.
     """
     try:
         yield
     except ValueError as error:
         context, message = click.get_current_context(), visible(str(error))
-        for given in context.command.params:
-            if given.name == (name or message.partition(" ")[0]):
-                raise click.BadParameter(message, context, given) from None
+        for parameter in context.command.params:
+            if parameter.name == (name or message.partition(" ")[0]):
+                raise click.BadParameter(message, context, parameter) from None
         raise click.UsageError(message, context) from None
 
 
 def require_one(one: bool, other: bool, names: str) -> None:
-    """Require exactly one of two options, instead of an on-off switch, which has a default when it is left out.
+    """Require exactly one of two options; an on-off option would have a default when it is left out.
 
     :raises click.UsageError: both are given, or none.
     """
@@ -115,19 +115,19 @@ def require_one(one: bool, other: bool, names: str) -> None:
         raise click.UsageError(f"Give either {names}.")
 
 
-def tell(as_json: bool, facts: object, *lines: str) -> None:
+def print_facts(as_json: bool, facts: object, *lines: str) -> None:
     """Print facts as JSON for programs, or lines for people."""
     for line in [json.dumps(plain(facts))] if as_json else map(visible, lines):
         click.echo(line)
 
 
-def counted(counts: Mapping[str, int]) -> str:
-    """Counts by their names, in a line for people."""
+def counts_text(counts: Mapping[str, int]) -> str:
+    """Named counts in a line for people."""
     return ", ".join(f"{name.replace('_', ' ')} {count}" for name, count in counts.items())
 
 
-def tell_each(as_json: bool, facts: Iterable[object], lines: Iterable[str]) -> None:
-    """Print many facts as a JSON list, one on each line, or lines for people; each as soon as it is known.
+def print_each(as_json: bool, facts: Iterable[object], lines: Iterable[str]) -> None:
+    """Print many facts as a JSON list, one per line, or as lines for people; each as soon as it is known.
 
     :param lines: with control characters escaped.
     """
@@ -142,18 +142,18 @@ def tell_each(as_json: bool, facts: Iterable[object], lines: Iterable[str]) -> N
     click.echo("[]" if between == "[" else "]")
 
 
-def tell_page(
+def print_page(
     as_json: bool,
     page: Page[T],
     facts: Callable[[T], object],
     table: Callable[[Sequence[T]], Iterable[str]],
     none: str,
 ) -> None:
-    """Print the first page of a long list, as `tell_each` does, and whether there is more.
+    """Print the first page of a long list like `print_each`, and whether there are more rows.
 
-    :param none: said when the list is empty.
+    :param none: the text for an empty list.
     """
-    tell_each(as_json, map(facts, page.rows), table(page.rows) if page.rows else [none])
+    print_each(as_json, map(facts, page.rows), table(page.rows) if page.rows else [none])
     if page.next_place is not None:
         click.echo(f"There are more than {len(page.rows)}; --limit lists more of them.", err=True)
 

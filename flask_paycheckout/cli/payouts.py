@@ -17,16 +17,16 @@ from flask_paycheckout.cli import paycheckout
 from flask_paycheckout.cli.options import (
     account_option,
     by_option,
-    counted,
+    counts_text,
     decision_options,
     json_option,
     known_account,
     limit_option,
     log_in,
+    print_facts,
+    print_page,
     read_amount,
     require_one,
-    tell,
-    tell_page,
     usable,
 )
 from flask_paycheckout.client import PaymentsError
@@ -92,10 +92,12 @@ def refund(
         paid = shop.checkouts.find(checkout_id)
         require_address("" if paid is None else paid.account)
         more = {"to": ByHand() if by_hand else None, "send": send, "reference": reference, "replaces": replaces}
-        made = shop.refunds.refund_now(checkout_id, amount, by, why, **more)
-    told = [f"refund {made.reference} of {payout_sum_text(made)} {payout_status_text(made.status)}"]
-    told += [] if by_hand else [claim_line(made.reference)]
-    tell(as_json, payout_facts(made) | {"refund_url": None if by_hand else claim_url(made.reference)}, *told)
+        stored = shop.refunds.refund_now(checkout_id, amount, by, why, **more)
+    lines = [f"refund {stored.reference} of {payout_sum_text(stored)} {payout_status_text(stored.status)}"]
+    lines += [] if by_hand else [claim_line(stored.reference)]
+    print_facts(
+        as_json, payout_facts(stored) | {"refund_url": None if by_hand else claim_url(stored.reference)}, *lines
+    )
 
 
 @paycheckout.group(invoke_without_command=True, short_help="List payouts and refunds, send them, decide on them.")
@@ -112,29 +114,29 @@ def payouts(context: click.Context, status: str | None, account: str | None, lim
     """
     if context.invoked_subcommand is not None:
         return
-    known = known_account(account)
+    account_name = known_account(account)
     shop = for_reading("the list of payouts")
-    wanted = PayoutStatus(status) if status else None
-    page = page_of_payouts(shop.payouts, wanted, limit=limit, period=Period(account=known))
+    state = PayoutStatus(status) if status else None
+    page = page_of_payouts(shop.payouts, state, limit=limit, period=Period(account=account_name))
     none = f"There are no payouts of the state {status}." if status else "There are no payouts."
-    tell_page(as_json, page, payout_facts, _table, none)
+    print_page(as_json, page, payout_facts, _table, none)
 
 
-def _table(listed: Sequence[PayoutMixin]) -> Iterator[str]:
-    """A table of payouts; under each the problem that it has."""
+def _table(payouts: Sequence[PayoutMixin]) -> Iterator[str]:
+    """A table of payouts, each with its destination and problem below."""
     rows = [["REFERENCE", "KIND", "ORDER", "STATUS", "SINCE", "AMOUNT"]]
-    for one in listed:
-        seen = f" (--seen {one.revision})" if one.status == PayoutStatus.WAITING else ""
-        status = payout_status_text(one.shown_status) + seen
-        about = [one.reference + account_text(one.account), one.kind, one.order_id or ""]
-        rows.append([*map(visible, about), status, moment_text(one.moved_at), payout_sum_text(one)])
+    for payout in payouts:
+        seen = f" (--seen {payout.revision})" if payout.status == PayoutStatus.WAITING else ""
+        status = payout_status_text(payout.shown_status) + seen
+        about = [payout.reference + account_text(payout.account), payout.kind, payout.order_id or ""]
+        rows.append([*map(visible, about), status, moment_text(payout.moved_at), payout_sum_text(payout)])
     heading, *lines = table_lines(rows, left=5)
     yield heading
-    for line, one in zip(lines, listed, strict=True):
+    for line, payout in zip(lines, payouts, strict=True):
         yield line
-        yield from (f"  {label}: {visible(value)}" for label, value in facts_in(one.destination).items())
-        if one.problem:
-            yield f"  Problem: {visible(' '.join(one.problem.split()))}"
+        yield from (f"  {label}: {visible(value)}" for label, value in facts_in(payout.destination).items())
+        if payout.problem:
+            yield f"  Problem: {visible(' '.join(payout.problem.split()))}"
 
 
 @payouts.command(short_help="Send payouts that are ready; follow those under way.")
@@ -148,7 +150,7 @@ def send(login: bool, as_json: bool) -> None:
     token = log_in(click.prompt("E-mail", err=True)) if login else None
     report = for_writing("send_payouts()").payout_sender.run(concealed(token))[0]
     facts = asdict(report)
-    tell(as_json, facts, counted(facts))
+    print_facts(as_json, facts, counts_text(facts))
     if not report.clean:
         click.echo("What to do about it: flask paycheckout report", err=True)
         raise SystemExit(1)

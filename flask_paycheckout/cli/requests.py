@@ -17,9 +17,9 @@ from flask_paycheckout.cli.options import (
     json_option,
     known_account,
     limit_option,
+    print_facts,
+    print_page,
     read_amount,
-    tell,
-    tell_page,
     usable,
 )
 from flask_paycheckout.runtime import for_reading, for_writing
@@ -47,16 +47,16 @@ def request(
     Exit code 0: made. 2: an argument cannot be used.
     """
     shop = for_writing("request()")
-    known = known_account(account) or ""
+    account_name = known_account(account) or ""
     with usable("expires"):
-        end = None if expires is None else moment_of(expires, shop.settings_of(known).time_zone)
+        end = None if expires is None else moment_of(expires, shop.settings_of(account_name).time_zone)
     typed = read_amount(amount)
     with usable():
-        require_address(known)
-        made = shop.requests.make(Pay(typed, currency), title, note, end, known, system_user())
-    facts = _facts(ShownRequest(made, "unpaid"))
+        require_address(account_name)
+        stored = shop.requests.make(Pay(typed, currency), title, note, end, account_name, system_user())
+    facts = _facts(ShownRequest(stored, "unpaid"))
     link = f"Send this link to the person who pays: {facts['url']}"
-    tell(as_json, facts, f"request {made.reference} for {made.total}", link)
+    print_facts(as_json, facts, f"request {stored.reference} for {stored.total}", link)
 
 
 @paycheckout.command(short_help="List payment requests and how they stand.")
@@ -68,27 +68,27 @@ def requests(account: str | None, limit: int, as_json: bool) -> None:
 
     Exit code 0: listed. 2: there is no such account.
     """
-    known = known_account(account)
+    account_name = known_account(account)
     shop = for_reading("the list of requests")
-    page = page_of_requests(shop.checkouts, shop.clock(), None, limit, known)
-    tell_page(as_json, page, _facts, _table, "There are no payment requests.")
+    page = page_of_requests(shop.checkouts, shop.clock(), None, limit, account_name)
+    print_page(as_json, page, _facts, _table, "There are no payment requests.")
 
 
-def _table(listed: Sequence[ShownRequest]) -> list[str]:
+def _table(requests: Sequence[ShownRequest]) -> list[str]:
     rows = [["REFERENCE", "TITLE", "STATUS", "BEFORE", "AMOUNT"]]
-    for one, status in listed:
-        before = moment_text(one.expires_at) if one.expires_at else ""
-        about = visible(one.reference + account_text(one.account)), visible(personal(one.title))
-        rows.append([*about, status, before, str(one.total)])
+    for request, status in requests:
+        before = moment_text(request.expires_at) if request.expires_at else ""
+        about = visible(request.reference + account_text(request.account)), visible(personal(request.title))
+        rows.append([*about, status, before, str(request.total)])
     return table_lines(rows, left=4)
 
 
-def _facts(listed: ShownRequest) -> dict[str, Any]:
-    """A request for programs."""
-    made, total = listed.request, listed.request.total
-    return personal(request_facts(made)) | {
+def _facts(shown: ShownRequest) -> dict[str, Any]:
+    """The JSON facts of a request."""
+    request, total = shown.request, shown.request.total
+    return personal(request_facts(request)) | {
         "amount": total.amount,
         "currency": total.currency,
-        "status": listed.status,
-        "url": request_url(made.reference),
+        "status": shown.status,
+        "url": request_url(request.reference),
     }
