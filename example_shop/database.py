@@ -1,6 +1,6 @@
 """The shop's own database: its set-up, column types for money, times and secrets, and the tables of orders.
 
-Features have tables of their own.
+Features have their own tables.
 """
 
 from __future__ import annotations

@@ -35,7 +35,7 @@ def check() -> None:
 
 
 def harden(response: Response) -> Response:
-    """Add the headers that the response does not have; the extension's pages have stricter ones of their own."""
+    """Add the headers that the response does not have; the extension's pages set stricter headers."""
     for name, value in HEADERS.items():
         response.headers.setdefault(name, value)
     if request.endpoint != "static":

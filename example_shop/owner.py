@@ -1,6 +1,6 @@
 """The owner's desk, with a password: the newest orders, and payments that are held, or rejected and not paid back.
 
-Flask-Login keeps the owner's login, and Flask-Limiter limits guesses of the password. Features add pages of their own
+Flask-Login keeps the owner's login, and Flask-Limiter limits guesses of the password. Features add their own pages
 to `blueprint`. The extension's own pages for the owner, with payments, payouts, refunds and the books, need the same
 password.
 """

@@ -118,7 +118,7 @@ class QuietHandler(WSGIRequestHandler):
 
 @contextmanager
 def served(app: Flask, port: int) -> Iterator[None]:
-    """Serve an app in threads of its own until the end of the context."""
+    """Serve an app in separate threads until the end of the context."""
     server = ThreadedWSGIServer(HOST, port, app, QuietHandler)
     # No daemon threads, so that closing the server waits for requests under way.
     server.daemon_threads = False

@@ -5,7 +5,7 @@ from example_shop.products import CURRENCY
 SQLALCHEMY_DATABASE_URI = "sqlite:///shop.sqlite"  # in the folder `instance`
 MAX_CONTENT_LENGTH = 64 * 1024  # bytes of a form; the shop's longest has about a page of text
 
-OWNER_PASSWORD = None  # nobody may log in as the owner until it is set
+OWNER_PASSWORD = None  # the owner cannot log in until it is set
 RATELIMIT_STORAGE_URI = "memory://"  # counts in each process; "redis://localhost" counts for several together
 RATELIMIT_HEADERS_ENABLED = True
 

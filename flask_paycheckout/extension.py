@@ -166,7 +166,7 @@ class PayCheckout:
 
             db.session.get(Order, order_id, with_for_update=True)
 
-        Each call runs in an application context of its own, sees committed data, and has no request: webhooks and
+        Each call runs in a separate application context, sees committed data, and has no request: webhooks and
         reconcile must get the same total as a visitor who presses the pay button. The function must not commit.
         """
         return self._register("order_total", callback)

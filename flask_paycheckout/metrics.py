@@ -47,7 +47,7 @@ from flask_paycheckout.wiring.logs import about
 __all__ = ["OTHERS", "collector", "init_app"]
 
 OTHERS = "(others)"
-"""The label of all accounts without a label of their own."""
+"""The label of all accounts without their own label."""
 
 _KEY = "paycheckout_metrics"
 _BUCKETS = (0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 15, 30)
@@ -68,9 +68,9 @@ def init_app(
     """Collect the metrics of an app; call it after `paycheckout.init_app(app, db)`.
 
     :param registry: the registry that collects them together with the shop's own metrics, for instance
-        `prometheus_client.REGISTRY`; by default they have a registry of their own. Two apps in one process need two
+        `prometheus_client.REGISTRY`; by default they have their own registry. Two apps in one process need two
         registries.
-    :param accounts: the merchant accounts with a label of their own: their names, or their number, counted in
+    :param accounts: the merchant accounts with their own label: their names, or their number, counted in
         alphabetical order. All other accounts share the label `(others)`.
     :param cache: the minimum seconds between two reads of the database; longer while it answers slowly.
     :raises ConfigurationError: `paycheckout.init_app` was not called before, or this function was called already.

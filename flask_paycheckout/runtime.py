@@ -374,7 +374,7 @@ def runtime(app: Flask = current_app) -> Runtime:
 
 
 def for_writing(call: str) -> Runtime:
-    """The runtime of the current app, for a call that writes on a connection of its own, not on the session's.
+    """The runtime of the current app, for a call that writes on its own connection, not on the session's.
 
     :param call: the name of the call for the error.
     :raises UncommittedChanges: `db.session` holds changes that are not committed, and SQLite has one writer.

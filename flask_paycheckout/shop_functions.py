@@ -60,7 +60,7 @@ def personal(value: Value) -> Value:
 def shop_caller(ensure_sync: Callable[[Callable[..., Any]], Callable[..., Any]]) -> CallShop:
     """A function that calls the functions of one app's shop.
 
-    A coroutine function is run to its end; inside a running event loop, in a thread of its own with a copy of the
+    A coroutine function is run to its end; inside a running event loop, in a separate thread with a copy of the
     context. A returned awaitable or generator raises `TypeError`, because nothing in it has run.
 
     :param ensure_sync: the app's method of this name.

@@ -3,7 +3,7 @@
 Signals of payouts have `payout` instead of `checkout`, and an `order_id` of None if the payout belongs to no order;
 signals of payment requests have `request` instead of `order_id`.
 
-Receivers run after the commit that recorded the change, in an application context of their own. Changes that they make
+Receivers run after the commit that recorded the change, in a separate application context. Changes that they make
 through `db.session`, without committing, are committed together with the mark "delivered": such effects happen exactly
 once. Other effects happen at least once with the same `event_id`; pass it on as an idempotency key. If a receiver
 raises an error, reconcile runs that receiver again, and no other receiver.

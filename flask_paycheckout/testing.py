@@ -181,7 +181,7 @@ class SandboxAccount:
 
 
 class SandboxControl:
-    """The control interface of a sandbox that runs as a program of its own, on this machine or another one.
+    """The control interface of a sandbox that runs as a separate program, on this machine or another one.
 
     :param base_url: the sandbox's address; a world's address ends with `/w/` and its name.
     :param control_token: the sandbox's control token, which it also prints at its start.
@@ -201,7 +201,7 @@ class SandboxControl:
     def account(self, name: str) -> SandboxAccount:
         """A merchant account by its name; it is created by the first call.
 
-        It has credentials, recipients and payment methods of its own. Its webhooks reach the shop of `deliver_to`.
+        It has its own credentials, recipients and payment methods. Its webhooks reach the shop of `deliver_to`.
 
         :param name: 1 to 40 letters, digits, dots, hyphens and underscores of ASCII; `default` is the account of
             `config`.

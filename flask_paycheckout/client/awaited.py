@@ -44,7 +44,7 @@ class Awaited:
         await asyncio.sleep(seconds)
 
     async def in_thread(self, call: Callable[[], R]) -> R:
-        """The result of a blocking function, which runs in a thread of its own."""
+        """The result of a blocking function, which runs in a separate thread."""
         return await asyncio.to_thread(call)
 
     def run(self, coroutine: Coroutine[Any, Any, R]) -> Coroutine[Any, Any, R]:

@@ -176,7 +176,7 @@ def batch(
 ) -> tuple[list[JsonObject], tuple[str, ...]]:
     """The JSON objects of a batch's items, at least one and all of one kind, and the items' references.
 
-    :param currency: the currency of the amounts, unless an item has a currency of its own.
+    :param currency: the currency of the amounts, unless an item has its own currency.
     :raises TypeError: an item is of another kind, or its field has the wrong type; the text names it.
     :raises ValueError: there are no items, or an item cannot be sent; the text names it.
     """

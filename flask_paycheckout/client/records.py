@@ -2,7 +2,7 @@
 
 The annotation of a field decides which values it accepts. A value of another kind counts as missing, so that one
 malformed field never hides the others. A missing field gets its default: None, an empty tuple for lists, or `GIVEN`.
-Without a default the record is `Unreadable`, as after a `ValueError` of its own `__post_init__`. A list without a
+Without a default the record is `Unreadable`, as after a `ValueError` in its `__post_init__`. A list without a
 default is read completely or not at all, because none of its records may silently be missing.
 """
 
@@ -300,7 +300,7 @@ def _reader_of(annotation: Any, required: bool) -> _Read:
         return _whole_list(reader_of(item)) if required else _usable_items(_reader_of(item, False))
     if isinstance(annotation, type) and issubclass(annotation, Record):
         return reader_of(annotation).read_or_none
-    # Search the base classes too, because a test that stops time may replace datetime by a class of its own.
+    # Search the base classes too, because a test that stops time may replace datetime by its own class.
     kinds = filter(_READERS.__contains__, (get_origin(annotation) or annotation).__mro__)
     return _READERS[next(kinds)]
 

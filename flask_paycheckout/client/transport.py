@@ -144,7 +144,7 @@ class InProcess(httpx.BaseTransport, httpx.AsyncBaseTransport):
         return response
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        """The app's response, made in a thread of its own."""
+        """The app's response, made in a separate thread."""
         import asyncio
 
         return await asyncio.to_thread(self.handle_request, request)

@@ -1,6 +1,6 @@
 """The table of deeds: who viewed, decided, approved, refunded, exported or erased what. It only grows.
 
-A deed is stored in the transaction of the act that it records; only a view is stored in a transaction of its own.
+A deed is stored in the transaction of the act that it records; only a view is stored in a separate transaction.
 """
 
 from __future__ import annotations

@@ -30,7 +30,7 @@ class Host:
     """The shop's engine, or a function that returns the engine of the current app."""
 
     session: Callable[[], Session]
-    """A function that returns the session of the running application context; each context has a session of its own.
+    """A function that returns the session of the running application context; each context has its own session.
 
     A `scoped_session` whose `scopefunc` returns the id of the context is such a function.
     """

@@ -56,7 +56,7 @@ Book = Callable[[Connection, Row, Row, datetime], None]
 class StateTable(Generic[Subject]):
     """The rows of one table, as detached objects.
 
-    It uses connections of its own, unless a caller passes one, so it never commits the shop's changes in `db.session`.
+    It uses its own connections, unless a caller passes one, so it never commits the shop's changes in `db.session`.
     """
 
     engine: Callable[[], Engine]

@@ -2,7 +2,7 @@
 
 `order_total` is called in such a transaction, so that a lock that it takes on the shop's order lasts until the commit.
 Receivers marked with `@paycheckout.atomic` run in it, so that their writes are committed together with the move; every
-other receiver has a transaction of its own. No function of the shop may end its transaction. After each function, and
+other receiver has its own transaction. No function of the shop may end its transaction. After each function, and
 right before the COMMIT, the transaction must still be open, without a failed statement, and with all writes in one
 database. Otherwise the function counts as failed, as if it had raised an error.
 """

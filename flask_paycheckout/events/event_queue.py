@@ -1,6 +1,6 @@
 """The queue of undelivered events: leases, receivers that have run, and events that are due.
 
-Each order has a queue of its own, and so has each payout that belongs to no order. A lease keeps other processes from
+Each order has its own queue, and so has each payout that belongs to no order. A lease keeps other processes from
 an event while one delivers it. A statement that changes a leased event requires the lease's token, so that a process
 that lost its lease changes nothing.
 """

@@ -42,7 +42,7 @@ class Superseding(Protocol):
         """
 
     def is_unwanted(self, event: HeldEvent) -> bool:
-        """Whether the shop no longer wants what an event asks for; its function runs in a transaction of its own."""
+        """Whether the shop no longer wants the effect of an event; its function runs in a separate transaction."""
 
 
 class NewEvent(msgspec.Struct, frozen=True):

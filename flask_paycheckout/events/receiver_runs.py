@@ -1,6 +1,6 @@
 """The receivers of one event: run, marked and released.
 
-Each receiver has a transaction of its own: its writes through `db.session`, and the mark that it has run, are committed
+Each receiver has its own transaction: its writes through `db.session`, and the mark that it has run, are committed
 together. Meanwhile a lease keeps other processes from the event. A mark is refused if the lease is lost, so that a slow
 process writes nothing.
 """

@@ -89,7 +89,7 @@ class Reconciler:
     server, two threads apply the results and deliver events; with SQLite, which has one writer, the caller's thread
     does.
 
-    Payouts have a thread of their own at the same time.
+    Payouts run in a separate thread at the same time.
     """
 
     wiring: Wiring
@@ -281,7 +281,7 @@ class ReconcileWatch:
 
 
 class PayoutThread:
-    """One round of payouts, in a thread of its own while deposits are read; neither waits for the other's calls.
+    """One round of payouts, in a separate thread while deposits are read; neither waits for the other's calls.
 
     If nothing is due, there is no thread. If threads share one database connection, the round runs in `wait`.
     """

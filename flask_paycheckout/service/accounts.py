@@ -1,7 +1,7 @@
 """Merchant accounts: the keys that the shop returns for each, and a client of the service for each account in use.
 
 The shop's function is called for an account's keys when the account is used, again after some time, and at once if the
-service refused them. Changed keys get a client of their own. All accounts of a service share its connections.
+service refused them. Changed keys get a new client. All accounts of a service share its connections.
 """
 
 from __future__ import annotations
@@ -200,7 +200,7 @@ class Accounts:
     def renewing(self, name: str, client: PaymentsClient, call: Callable[[PaymentsClient], T]) -> Callable[[], T]:
         """A function that makes a call with an account's client, and calls `refused` if the service refuses the keys.
 
-        It uses neither the shop's functions nor the database, so it may run in a thread of its own.
+        It uses neither the shop's functions nor the database, so it may run in a separate thread.
         """
 
         def run() -> T:

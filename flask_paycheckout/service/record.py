@@ -53,7 +53,7 @@ KEYS = " keys"
 """Ends the name of an operation for which the service refuses the account's keys, or the shop returns no keys."""
 
 SIGNED = START + KEYS, CLAIM + KEYS, READS + KEYS
-"""The operations that fail if an account's keys are refused; sending payouts uses a token of its own."""
+"""The operations that fail if an account's keys are refused; sending payouts uses the access token."""
 
 REFUSED = " refused"
 """Ends the name of an operation that the service answers by refusing the content of each request."""

@@ -51,7 +51,7 @@ def page_settings() -> Settings:
     settings: Callable[[], Settings] | Settings | None = request.environ.get(_SETTINGS)
     if isinstance(settings, Settings):
         return settings
-    # Every request has a WSGI environment of its own, but not always an application context.
+    # Every request has its own WSGI environment, but not always an application context.
     request.environ[_SETTINGS] = result = runtime().settings if settings is None else settings()
     return result
 

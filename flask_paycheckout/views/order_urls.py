@@ -192,5 +192,5 @@ def _absolute(settings: Settings, endpoint: str, blueprint: str = "paycheckout",
         )
     scheme, host, path, *_ = urlsplit(base)
     routes = current_app.url_map.bind(host, path, url_scheme=scheme)
-    # The URL is absolute already if the page is on a subdomain of its own, as the owner's pages may be.
+    # The URL is absolute already if the page is on a separate subdomain, as the owner's pages may be.
     return urljoin(base, routes.build(f"{blueprint}.{endpoint}", values))

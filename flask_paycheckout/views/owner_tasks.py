@@ -195,7 +195,7 @@ def _stopped(alarm: Alarm) -> Sequence[Example]:
 
 
 def _named(alarm: Alarm) -> Sequence[Example]:
-    """The examples of an alarm that get lines of their own, because they are few or no page lists them."""
+    """The examples of an alarm that get separate lines, because they are few or no page lists them."""
     return alarm.examples if alarm.kind in _DECISIONS and (alarm.count <= _LISTED or not alarm.page) else ()
 
 

@@ -225,7 +225,7 @@ class Wiring:
 
     def web_request(self) -> dict[str, Any] | None:
         """A dictionary that lives as long as the current web request; None outside of one."""
-        # Every request has a WSGI environment of its own.
+        # Every request has its own WSGI environment.
         return request.environ if has_request_context() else None
 
     def keys(self) -> list[bytes]:

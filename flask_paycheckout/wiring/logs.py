@@ -29,7 +29,7 @@ FIELDS = ("order_id", "checkout_id", "reference", "account", "event_id", "left_o
 _HEALS = "paycheckout_heals"
 _MAX_MESSAGE = 500
 _MINUTE = timedelta(minutes=1)
-# The maximum number of failures with lines of their own in a minute; other accounts share one line of each kind.
+# The maximum number of failures with separate lines in a minute; other accounts share one line of each kind.
 _MOST_KEPT = 100
 _OTHERS = "(other accounts)"
 

@@ -52,7 +52,7 @@ class FiatItem:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FiatItemV1:
-    """One bank transfer for the deprecated `create_v1`: to an existing recipient, in a currency of its own."""
+    """One bank transfer for the deprecated `create_v1`: to an existing recipient, with its own currency."""
 
     amount: Amount
     currency: str
