@@ -18,7 +18,11 @@ _OPTION = "--randomly-seed="
 
 def asked_seed(config: pytest.Config) -> int:
     """The seed of a run's cases, in the process that starts the workers."""
-    given = [str(one).removeprefix(_OPTION) for one in config.invocation_params.args if str(one).startswith(_OPTION)]
+    given = [
+        str(argument).removeprefix(_OPTION)
+        for argument in config.invocation_params.args
+        if str(argument).startswith(_OPTION)
+    ]
     if given and given[-1].isdecimal():
         return int(given[-1])
     return SystemRandom().randrange(2**32) if config.option.markexpr == "soak" else _USUAL

@@ -101,7 +101,7 @@ def test_no_modules_import_each_other_in_a_circle() -> None:
         """The module that gives an imported name."""
         return imported if imported in names or not imported else module_of(imported.rpartition(".")[0])
 
-    graph = {name: {module_of(one) for one in imports(file)} - {name, ""} for name, file in names.items()}
+    graph = {name: {module_of(module) for module in imports(file)} - {name, ""} for name, file in names.items()}
     # The error names the modules of a circle.
     TopologicalSorter(graph).prepare()
 

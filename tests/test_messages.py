@@ -68,7 +68,7 @@ def test_what_is_refused_is_told_in_a_sentence(shop: Shop, command: str, exit_co
     assert ran.exit_code == exit_code
     assert said in " ".join(ran.output.split())
     assert "Traceback" not in ran.output
-    assert (shop.attempt("chk-1").status, [one.status for one in payouts(shop)]) == ("held", ["waiting"])
+    assert (shop.attempt("chk-1").status, [payout.status for payout in payouts(shop)]) == ("held", ["waiting"])
 
 
 def test_a_shop_without_settings_is_told_what_to_set_and_nothing_else(tmp_path: Path) -> None:

@@ -187,7 +187,10 @@ def test_what_the_service_was_asked_to_pay_out_is_told_exactly_oldest_first(payc
     service.crypto_disbursements.create(
         "usdc-polygon", [CryptoReceiver(amount="5.000001", receiver_wallet_address=WALLET, reference="maker-2")]
     )
-    asked = [(one.reference, one.amount, one.currency, one.to, one.status) for one in paycheckout_sandbox.payouts]
+    asked = [
+        (payout.reference, payout.amount, payout.currency, payout.to, payout.status)
+        for payout in paycheckout_sandbox.payouts
+    ]
     assert asked == [
         ("maker-1", Decimal("80.10"), "USD", supplier.id, "pending"),
         (None, Decimal(7), "USD", "4000123412", "pending"),
@@ -203,7 +206,7 @@ def test_a_payout_is_finished_by_what_names_it(paycheckout_sandbox: Sandbox) -> 
     assert paycheckout_sandbox.finish(paycheckout_sandbox.payouts[0], "completed").reference == "a"
     of_the_shop = SimpleNamespace(reference="the shop's own", service_reference="c")
     assert paycheckout_sandbox.finish(of_the_shop, "completed").reference == "c"  # type: ignore[arg-type]  # one name of it
-    assert [one.status for one in paycheckout_sandbox.payouts] == ["completed", "failed", "completed"]
+    assert [payout.status for payout in paycheckout_sandbox.payouts] == ["completed", "failed", "completed"]
     assert payouts.find(["b"])["b"].status == "failed"
 
 
@@ -218,7 +221,7 @@ def test_an_account_is_made_once_and_has_settings_and_payouts_of_its_own(paychec
         recipient = next(client(paycheckout_sandbox, account).recipients.iterate(currency="USD"))
         item = FiatItem(amount="80.10", recipient_id=recipient.id, reference="r-1")
         client(paycheckout_sandbox, account).fiat_disbursements.create("USD", [item])
-        assert [(one.amount, one.to) for one in account.payouts] == [(Decimal("80.10"), recipient.id)]
+        assert [(payout.amount, payout.to) for payout in account.payouts] == [(Decimal("80.10"), recipient.id)]
     assert len(paycheckout_sandbox.payouts) == 2
     signed = [entry["account"] for entry in paycheckout_sandbox.control("GET", "requests")]
     assert signed == ["default", "default", "anna", "anna"]
@@ -388,7 +391,7 @@ def test_what_was_asked_is_expected_and_what_came_is_named(paycheckout_sandbox: 
         with pytest.raises(NotFound):
             shop.deposits.get(checkout_id)
     requests = paycheckout_sandbox.requests
-    assert [one["method"] for one in requests] == ["POST", "GET", "GET"]
+    assert [request["method"] for request in requests] == ["POST", "GET", "GET"]
     (made,) = requests.expect(OPERATION, times=1)
     assert '"12.50"' not in made["requestBody"]
     assert len(requests.expect("GET /v1/deposit/{id}")) == 2

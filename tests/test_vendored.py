@@ -24,13 +24,13 @@ def test_each_packaged_file_that_is_not_our_own_is_listed_with_its_licence() -> 
         for path in (ROOT / folder).rglob("*")
         if path.is_file() and path.suffix not in OWN
     }
-    listed = [name for one in VENDORED for name in (*one["files"], *one["text"])]
+    listed = [name for part in VENDORED for name in (*part["files"], *part["text"])]
     assert sorted(packaged - OWN_FILES) == sorted(listed)
-    assert all(one["license"] and one["source"] for one in VENDORED)
+    assert all(part["license"] and part["source"] for part in VENDORED)
 
 
 def test_the_wheel_has_the_text_of_each_licence() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    texts = {name for one in VENDORED for name in one["text"] if name.startswith("flask_paycheckout/")}
+    texts = {name for part in VENDORED for name in part["text"] if name.startswith("flask_paycheckout/")}
     copies = {name for name in texts if name.startswith("flask_paycheckout/sandbox/static/")}
     assert texts - copies <= set(project["license-files"])

@@ -48,7 +48,7 @@ class SigningService(Service):
     @property
     def paid_out(self) -> list[str]:
         """The reference of each payout."""
-        return [one.reference for books in self.books.values() for one in books.paid]
+        return [payout.reference for books in self.books.values() for payout in books.paid]
 
     def _create(self, request: httpx.Request) -> Answer:
         if "disbursement" not in request.url.path:

@@ -91,9 +91,9 @@ def test_it_stops_none_of_twenty_others(
     shop.reconciles()
     paid = states(lambda seller: shop.attempt(checkouts[seller]))
     assert paid == {"ada": "paid" if reads else "created"} | dict.fromkeys(OTHERS, "paid")
-    assert {one.order_id for one in signals if one.name == "order_paid"} == {f"{seller}-o" for seller in OTHERS} | (
-        {"ada-o"} if reads else set()
-    )
+    assert {event.order_id for event in signals if event.name == "order_paid"} == {
+        f"{seller}-o" for seller in OTHERS
+    } | ({"ada-o"} if reads else set())
     sent = states(lambda seller: payout(shop, f"of-{seller}"))
     assert {seller: sent[seller] for seller in OTHERS} == dict.fromkeys(OTHERS, "sent")
     shop.reconciles(minutes=10)

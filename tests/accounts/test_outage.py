@@ -22,7 +22,7 @@ def stores_many(shop: Shop, seller: str, checkout_id: str) -> None:
     own = {"account": seller, "next_read_at": shop.clock.now}
     ids = [f"{seller}-{number}" for number in range(CHECKOUTS)]
     shop.stores_like(
-        checkout_id, [own | {"checkout_id": f"chk-{one}", "order_id": one, "current_order_id": one} for one in ids]
+        checkout_id, [own | {"checkout_id": f"chk-{id_}", "order_id": id_, "current_order_id": id_} for id_ in ids]
     )
 
 
@@ -42,7 +42,7 @@ def test_an_outage_of_an_hour_is_a_line_a_minute_for_each_account(
         stores_many(shop, seller, first_id)
         pays_out(shop, f"of-{seller}", account=seller)
     market.client_ids.pop("s-19")
-    service.refused = {*market.client_ids.values(), *market.tokens.values()} | {f"token-{one}" for one in SELLERS}
+    service.refused = {*market.client_ids.values(), *market.tokens.values()} | {f"token-{seller}" for seller in SELLERS}
     caplog.set_level(logging.INFO, "flask_paycheckout")
     failed = 0
     for _ in range(5):
@@ -65,4 +65,4 @@ def test_an_outage_of_an_hour_is_a_line_a_minute_for_each_account(
     assert alarm.exit_code == 2
     [unread] = [one for one in json.loads(alarm.stdout)["alarms"] if one["kind"] == "unread-payments"]
     assert (unread["key"], unread["account"]) == ("unread-payments", None), "an outage is one alarm for all accounts"
-    assert all(any(f"(account {seller})" in one["text"] for one in unread["examples"]) for seller in SELLERS)
+    assert all(any(f"(account {seller})" in example["text"] for example in unread["examples"]) for seller in SELLERS)

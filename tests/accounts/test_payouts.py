@@ -224,7 +224,7 @@ def test_an_outage_costs_few_tokens_though_the_platform_pays_for_many(
     service.keeps_answers = True
     market.shop.reconciles()
     market.shop.reconciles()
-    assert len([one for one in payouts(market.shop) if one.status == "unknown"]) <= 2
+    assert len([payout for payout in payouts(market.shop) if payout.status == "unknown"]) <= 2
 
 
 @pytest.mark.parametrize("name", ["", "ada", "bo"])

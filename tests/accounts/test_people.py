@@ -39,11 +39,14 @@ def test_the_report_names_each_account_and_counts_by_it(busy: Sellers) -> None:
     assert "account" not in of_platform
     assert ["bo", "1", "1"] in [line.split() for line in lines]
     report = busy.shop.tells("report")
-    assert {one["key"]: (one["account"], one["count"]) for one in report["alarms"]} == {
+    assert {alarm["key"]: (alarm["account"], alarm["count"]) for alarm in report["alarms"]} == {
         "held-payments": (None, 3),
         "payouts-to-approve": (None, 3),
     }
-    counted = {one["account"]: (one["checkouts"]["held"], one["payouts"]["waiting"]) for one in report["accounts"]}
+    counted = {
+        account["account"]: (account["checkouts"]["held"], account["payouts"]["waiting"])
+        for account in report["accounts"]
+    }
     assert counted == {"": (1, 1), "ada": (1, 1), "bo": (1, 1)}
 
 
@@ -52,12 +55,12 @@ def test_report_and_lists_are_limited_to_one_account(busy: Sellers, account: str
     report = busy.shop.tells("report", "--account", account)
     assert report["account"] == account
     assert report["checkouts"]["held"] == report["payouts"]["waiting"] == 1
-    assert [(one["key"], one["account"], one["count"]) for one in report["alarms"]] == [
+    assert [(alarm["key"], alarm["account"], alarm["count"]) for alarm in report["alarms"]] == [
         ("held-payments", account, 1),
         ("payouts-to-approve", account, 1),
     ]
-    assert [one["account"] for one in report["accounts"]] == [account]
-    assert [one["reference"] for one in busy.shop.tells("payouts", "--account", account)] == [f"of-{account}"]
+    assert [row["account"] for row in report["accounts"]] == [account]
+    assert [payout["reference"] for payout in busy.shop.tells("payouts", "--account", account)] == [f"of-{account}"]
 
 
 def test_every_alarm_of_another_account_is_left_out(market: Sellers, service: SigningService) -> None:
@@ -70,7 +73,7 @@ def test_every_alarm_of_another_account_is_left_out(market: Sellers, service: Si
         shop.reconciles(minutes=1)
     whole, of_ada = shop.tells("report"), shop.tells("report", "--account", "ada")
     of_bo = shop.tells("report", "--account", "")
-    assert {one["key"]: one["account"] for one in of_ada["alarms"]} == {
+    assert {alarm["key"]: alarm["account"] for alarm in of_ada["alarms"]} == {
         "refused-keys:ada": "ada",
         "unread-payments": "ada",
         "money-to-pay-back": "ada",
@@ -295,11 +298,11 @@ def test_the_account_that_lacks_an_access_token_is_named(market: Sellers) -> Non
     assert "--login" not in ran.stderr, "its money would come from the account of whoever logs in"
     shop.waits(hours=1)
     assert "for the account 'ada'" in shop.runs("report").output
-    alarms = {one["key"]: one["account"] for one in shop.tells("report")["alarms"]}
+    alarms = {alarm["key"]: alarm["account"] for alarm in shop.tells("report")["alarms"]}
     assert alarms == {"payouts-without-access-token": "ada", "payouts-not-followed": "bo"}
     remedies = [check["remedy"] for check in shop.tells("doctor")["checks"] if check["remedy"]]
     assert any("for the account 'ada'" in remedy for remedy in remedies)
     market.tokens["ada"] = "token-ada"
     shop.waits(minutes=2)
-    assert "payouts-without-access-token" not in {one["key"] for one in shop.tells("report")["alarms"]}
+    assert "payouts-without-access-token" not in {alarm["key"] for alarm in shop.tells("report")["alarms"]}
     assert shop.runs("payouts", "send").exit_code == 0

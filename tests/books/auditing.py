@@ -31,12 +31,14 @@ def audits(shop: Shop, *arguments: str) -> tuple[int, Any]:
 
 def at_service(findings: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """The findings about deposits and disbursements, without those about the books."""
-    return [one for one in findings if one["kind"] != "booking"]
+    return [finding for finding in findings if finding["kind"] != "booking"]
 
 
 def named(findings: list[dict[str, Any]]) -> dict[str, str]:
     """The verdicts of all differences at the service, by the id of the checkout or disbursement."""
-    found = {one["checkout_id"] or one["disbursement_id"]: one["verdict"] for one in at_service(findings)}
+    found = {
+        finding["checkout_id"] or finding["disbursement_id"]: finding["verdict"] for finding in at_service(findings)
+    }
     return {name: verdict for name, verdict in found.items() if verdict != "agreed"}
 
 

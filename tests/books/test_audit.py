@@ -79,7 +79,7 @@ def test_states_before_any_money_are_no_differences(shop: Shop) -> None:
     shop.service.says(failed, "failed")
     shop.service.says(left, "pending")
     code, findings = audits(shop)
-    assert (code, [one["verdict"] for one in findings]) == (0, ["agreed"] * 3)
+    assert (code, [finding["verdict"] for finding in findings]) == (0, ["agreed"] * 3)
 
 
 def test_a_deposit_that_is_gone_is_missing_at_the_service(shop: Shop) -> None:
@@ -98,9 +98,11 @@ def test_what_is_no_answer_proves_nothing(shop: Shop) -> None:
     shop.service.fails(gateway, refusal(404, "Cannot GET /v1/deposit"))
     shop.service.fails(broken, httpx.ReadTimeout("no answer"))
     code, findings = audits(shop)
-    assert (code, {one["verdict"] for one in findings}) == (1, {"unreadable"})
-    assert [one["there"] for one in findings] == [None] * 3
-    assert all("It could not be read" in one["remedy"] or "another deposit" in one["remedy"] for one in findings)
+    assert (code, {finding["verdict"] for finding in findings}) == (1, {"unreadable"})
+    assert [finding["there"] for finding in findings] == [None] * 3
+    assert all(
+        "It could not be read" in finding["remedy"] or "another deposit" in finding["remedy"] for finding in findings
+    )
 
 
 # The books
@@ -167,7 +169,7 @@ def test_each_kind_of_difference_is_found_when_it_is_planted_alone(payer: Payer,
     code, findings = audits(shop)
     assert code == 1
     about = "disbursement" if kind.startswith("a disbursement") else "booking"
-    assert about in {one["kind"] for one in findings if one["verdict"] != "agreed"}
+    assert about in {finding["kind"] for finding in findings if finding["verdict"] != "agreed"}
 
 
 def test_the_period_is_that_of_the_money_and_without_money_as_long_as_some_could_come(shop: Shop) -> None:
@@ -178,7 +180,7 @@ def test_the_period_is_that_of_the_money_and_without_money_as_long_as_some_could
         shop.service.fails(checkout_id)
 
     def found(*period: str) -> set[str]:
-        return {one["checkout_id"] for one in at_service(audits(shop, *period)[1])}
+        return {finding["checkout_id"] for finding in at_service(audits(shop, *period)[1])}
 
     assert found() == {early, late, open_}
     assert found("--from", "2025-12-02", "--to", "2025-12-03") == {early}

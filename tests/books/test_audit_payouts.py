@@ -78,7 +78,7 @@ def test_payouts_about_which_both_agree(payer: Payer) -> None:
     payer.owes("waits", approve=True)
     payer.owes("ready")
     code, findings = audits(payer.shop)
-    assert (code, {one["reference"]: one["verdict"] for one in findings}) == (
+    assert (code, {finding["reference"]: finding["verdict"] for finding in findings}) == (
         0,
         dict.fromkeys(["sent", "completed", "failed"], "agreed"),
     )
@@ -108,7 +108,7 @@ def test_the_first_try_of_a_payout_that_was_tried_again_must_have_failed(payer: 
     payer.decides("retry_payout")
     payer.sends()
     code, findings = audits(payer.shop)
-    assert (code, len(findings), {one["reference"] for one in findings}) == (0, 2, {"p-1"})
+    assert (code, len(findings), {finding["reference"] for finding in findings}) == (0, 2, {"p-1"})
     with payer.sandbox.app.app_context(), transaction() as session:
         session.execute(
             sa.update(Disbursement).where(Disbursement.id == first.disbursement_id).values(status="completed")
@@ -180,7 +180,10 @@ def test_a_list_that_cannot_be_read_says_that_nobody_knows_what_is_missing(payer
     payer.sandbox.fault(LIST, "error", times=50, statusCode=500)
     code, findings = audits(payer.shop)
     assert code == 1
-    assert [(one["verdict"], one["reference"]) for one in findings] == [("unreadable", None), ("agreed", "p-1")]
+    assert [(finding["verdict"], finding["reference"]) for finding in findings] == [
+        ("unreadable", None),
+        ("agreed", "p-1"),
+    ]
     assert "nobody knows what is missing here" in findings[0]["remedy"]
     ran = payer.shop.runs("audit")
     assert "unreadable: the list of disbursements" in ran.stdout
@@ -196,7 +199,7 @@ def test_payouts_belong_to_the_period_in_which_they_were_sent(payer: Payer) -> N
     strangers(payer, 1)
 
     def found(*period: str) -> list[str]:
-        return sorted(str(one["reference"]) for one in audits(payer.shop, *period)[1])
+        return sorted(str(finding["reference"]) for finding in audits(payer.shop, *period)[1])
 
     assert found() == ["None", "p-1", "p-2"]
     assert found("--to", before.isoformat()) == ["p-1"]

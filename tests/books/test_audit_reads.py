@@ -32,9 +32,9 @@ def test_each_account_is_read_with_its_own_keys(market: Sellers, service: Signin
     service.signed.clear()
     code, findings = audits(shop, "--account", "ada")
     assert (code, {client for client, _ in service.signed}) == (1, {"id-ada"})
-    assert {one["account"] for one in findings} == {"ada"}
+    assert {finding["account"] for finding in findings} == {"ada"}
     code, findings = audits(shop)
-    assert {one["checkout_id"] for one in findings if one["kind"] == "deposit"} == {ada, bo}
+    assert {finding["checkout_id"] for finding in findings if finding["kind"] == "deposit"} == {ada, bo}
     assert {client for client, _ in service.signed} == {"id-ada", "id-bo", "shop-1"}
 
 
@@ -59,7 +59,7 @@ def test_keys_that_are_refused_are_not_tried_for_each_payment(market: Sellers, s
     service.refused.add("id-bo")
     service.signed.clear()
     code, findings = audits(market.shop, "--account", "bo")
-    assert (code, {one["verdict"] for one in findings}) == (1, {"unreadable"})
+    assert (code, {finding["verdict"] for finding in findings}) == (1, {"unreadable"})
     assert sum(client == "id-bo" for client, _ in service.signed) < 5
 
 
@@ -78,7 +78,7 @@ def test_a_row_that_moves_between_the_two_reads_is_read_again_before_it_is_named
     service.before = moves
     findings = at_service(audits(shop)[1])
     assert named(findings) == {}
-    assert {one["here"]["status"] for one in findings} == {"paid", "abandoned"}
+    assert {finding["here"]["status"] for finding in findings} == {"paid", "abandoned"}
 
 
 def test_what_differs_is_looked_at_again_some_moments_later(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -109,7 +109,7 @@ def test_nothing_is_changed_anywhere(payer: Payer) -> None:
     assert audits(shop)[0] == 1
     assert contents(shop) == before
     requests = sandbox.control("GET", "requests")
-    assert {one["method"] for one in requests[: len(requests) - asked]} == {"GET"}
+    assert {request["method"] for request in requests[: len(requests) - asked]} == {"GET"}
 
 
 def test_a_service_that_is_away_is_asked_a_few_times_and_all_is_named(shop: Shop) -> None:
@@ -173,7 +173,7 @@ def test_lists_of_many_accounts_are_not_all_waited_for(
     )
     code, findings = audits(market.shop)
     assert (code, len(named(findings))) == (1, 1), "all lists have one name"
-    assert sum(one["verdict"] == "unreadable" for one in findings) == 4
+    assert sum(finding["verdict"] == "unreadable" for finding in findings) == 4
     assert waited == [1.0, 2.0]
 
 

@@ -41,7 +41,7 @@ def story(payer: Payer) -> Payer:
     payer.owes("waiting", to=BANK, note="jars of Zoë", order_id="o-1", approve=True)
     payer.owes("other", to=BANK, note="jars of Zoë", order_id="o-2", approve=True)
     payer.sends(minutes=2)
-    assert [one.status for one in payouts(shop)] == ["completed", "failed", "waiting", "waiting"]
+    assert [payout.status for payout in payouts(shop)] == ["completed", "failed", "waiting", "waiting"]
     return payer
 
 
@@ -59,7 +59,7 @@ def exported(payer: Payer) -> str:
 
 def made_at_service(payer: Payer) -> list[Any]:
     """The service's recipients, without the start state."""
-    return [one for one in payer.shop.runtime.client.recipients.iterate() if one.reference]
+    return [recipient for recipient in payer.shop.runtime.client.recipients.iterate() if recipient.reference]
 
 
 @pytest.mark.on_each_database
@@ -70,7 +70,9 @@ def test_persons_go_and_money_stays(story: Payer) -> None:
     asked = len(story.sandbox.requests)
     erased = erases(story)
     assert (erased.checkouts, erased.payouts, erased.recipients) == (1, 2, 2)
-    assert [one["method"] for one in story.sandbox.requests[asked:]] == ["DELETE"] * 2, "by their ids, without a list"
+    assert [request["method"] for request in story.sandbox.requests[asked:]] == ["DELETE"] * 2, (
+        "by their ids, without a list"
+    )
     assert erased.kept == {"waiting": "the payout waits for approval"}
     assert made_at_service(story) == []
     assert exported(story) == books
@@ -96,14 +98,14 @@ def test_no_word_about_a_person_is_left_anywhere_once_every_payout_ended(
         story.owes(reference, to=BANK, note="jars of Zoë", order_id="o-1")
         story.stands(reference, status=status, problem="Zoë's letter")
     ended = ("completed", "failed", "cancelled")
-    assert set(erases(story).kept) == {"waiting"} | {f"was-{one}" for one in PayoutStatus if one not in ended}
+    assert set(erases(story).kept) == {"waiting"} | {f"was-{status}" for status in PayoutStatus if status not in ended}
     for reference in (*references, "waiting", "other"):
         story.stands(reference, status="completed")
     before = len(story.sandbox.requests)
     assert erases(story).kept == {}
     assert erases(story, "o-2").kept == {}
     everywhere = [str(contents(story.shop)), *pages(story, references), caplog.text, repr(made_at_service(story))]
-    asked = [one["target"] + one["requestBody"] for one in story.sandbox.requests[before:]]
+    asked = [request["target"] + request["requestBody"] for request in story.sandbox.requests[before:]]
     assert [name for name in TYPED for text in (*everywhere, *asked) if name in text] == []
 
 
@@ -112,7 +114,7 @@ def pages(payer: Payer, references: list[str]) -> Iterator[str]:
     for page in ("/", "/payouts", "/deeds", "/books", "/paybacks"):
         yield payer.shop.browser.get(f"{ROOT}{page}").text
     yield order_page(payer.shop).text
-    yield from (payout_page(payer.shop, one).text for one in references)
+    yield from (payout_page(payer.shop, reference).text for reference in references)
     yield opens_status(payer.shop).text
 
 
@@ -129,7 +131,7 @@ def test_the_owner_erases_on_the_orders_page_which_names_what_must_stay(story: P
 
 
 def test_a_recipient_that_the_service_keeps_is_named_and_goes_later(story: Payer) -> None:
-    kept = [one.id for one in made_at_service(story)]
+    kept = [recipient.id for recipient in made_at_service(story)]
     story.sandbox.fault(operation="DELETE /v1/recipient/{id}", kind="error", statusCode=403, times=2)
     assert sorted(erases(story).kept) == sorted([*kept, "waiting"])
     assert erases(story).recipients == 2
@@ -252,7 +254,7 @@ def test_a_refund_that_decided_a_held_payment_leaves_no_reason_there(payer: Paye
     shop.calls.erase(reference=refund.reference, by="Ada", why="she asked")
     assert "Zoe" not in str(contents(shop))
     history = lines(shop.attempt(checkout_id).history)
-    assert [one["what"] for one in history] == [one["what"] for one in lines(decided.history)]
+    assert [entry["what"] for entry in history] == [entry["what"] for entry in lines(decided.history)]
     assert history[0]["total"], "entries of other times stay as they are"
 
 

@@ -209,7 +209,7 @@ class Histories:
         if payout.status == out.rests_as and number >= len(out.ends) - 1:
             return True
         if payout.status == "unknown":
-            is_there = any(one.reference == sent for one in self.sandbox.payouts)
+            is_there = any(payout.reference == sent for payout in self.sandbox.payouts)
             self.host.decides("resolve_payout", is_there, reference=reference)
         elif payout.status == "sent" and sent not in self.finished:
             self.sandbox.finish(payout, out.ends[number])
@@ -255,7 +255,7 @@ def test_the_books_of_random_histories_equal_the_oracle(
     for first in range(0, orders, BATCH):
         histories.batch(range(first, min(first + BATCH, orders)))
     assert histories.booked() == histories.oracle
-    at_service = sum(Decimal(one.amount) for one in histories.sandbox.payouts if one.status != "failed")
+    at_service = sum(Decimal(payout.amount) for payout in histories.sandbox.payouts if payout.status != "failed")
     out = sum(cents for kind, cents in histories.oracle.items() if kind not in ("payment", "held"))
     assert -at_service * 100 == out, "and the service's own books"
     histories.sandbox.advance(minutes=60)

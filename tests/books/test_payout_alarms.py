@@ -224,7 +224,9 @@ def test_a_trouble_that_goes_on_has_one_beginning(well: Payer) -> None:
     since = set()
     for _ in range(4):
         minutes_pass(well, 30)
-        since |= {one["since"] for one in runs(well.shop, "report")[1]["alarms"] if one["kind"] == "unsent-payouts"}
+        since |= {
+            alarm["since"] for alarm in runs(well.shop, "report")[1]["alarms"] if alarm["kind"] == "unsent-payouts"
+        }
     assert len(since) == 1
 
 

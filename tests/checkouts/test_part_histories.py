@@ -247,7 +247,7 @@ class History:
         self.oracle.refunds(name, cents, reference)
 
     def cancels(self) -> None:
-        given = [(name, one) for name, page in self.oracle.pages.items() for one in page.refunds]
+        given = [(name, refund) for name, page in self.oracle.pages.items() for refund in page.refunds]
         if given:
             name, reference = self.chance.choice(sorted(given))
             decides(self.shop, "cancel", reference)

@@ -26,7 +26,7 @@ def shop(open_shop: OpenShop) -> Shop:
 
 
 def reminded(signals: Signals) -> list[tuple[str | None, int]]:
-    return [(one.order_id, one.extra["number"]) for one in signals if one.name.endswith("_reminder")]
+    return [(event.order_id, event.extra["number"]) for event in signals if event.name.endswith("_reminder")]
 
 
 @pytest.mark.on_each_database
@@ -45,7 +45,7 @@ def test_an_order_is_reminded_once_at_each_time_from_its_first_checkout(shop: Sh
         shop.reconciles()
     assert reminded(signals) == [("o-1", 1), ("o-1", 2)]
     newest = shop.attempts()[-1].checkout_id
-    assert [one.checkout_id for one in signals if one.name == "payment_reminder"][-1] == newest
+    assert [event.checkout_id for event in signals if event.name == "payment_reminder"][-1] == newest
 
 
 def test_of_several_times_that_passed_the_last_one_counts(shop: Shop, signals: Signals) -> None:

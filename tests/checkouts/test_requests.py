@@ -46,7 +46,7 @@ def test_a_request_is_paid_like_an_order_that_the_shop_is_not_asked_for(shop: Sh
     assert (made.title, made.note, made.total, made.account) == ("Logo, two drafts", "As agreed on the phone.", USD, "")
     checkout_id = shop.has_deposit("completed", made.order_id)
     assert shop.settles(checkout_id).status == "paid"
-    assert [(one.name, one.order_id, one.checkout_id) for one in signals] == [
+    assert [(event.name, event.order_id, event.checkout_id) for event in signals] == [
         ("request_paid", made.order_id, checkout_id)
     ]
     assert shop.calls.order_status(made.order_id) == "paid"
@@ -139,7 +139,7 @@ def test_a_withdrawal_is_a_deed_and_is_made_once(shop: Shop) -> None:
     with pytest.raises(TransitionRefused, match="withdrawn already"):
         withdraws(shop, made.reference)
     deeds = shop.calls.stored_about(made.order_id)["deeds"]
-    assert [(one["by"], one["deed"], one["subject"], one["why"]) for one in deeds] == [
+    assert [(deed["by"], deed["deed"], deed["subject"], deed["why"]) for deed in deeds] == [
         ("Bo", "requested", made.reference, ""),
         ("Ada", "withdrawn", made.reference, "paid in cash"),
     ]
@@ -205,11 +205,13 @@ def test_erasing_empties_title_and_note_and_the_whys_about_it(shop: Shop) -> Non
     withdraws(shop, made.reference)
     with shop.app.app_context():
         stored = shop.paycheckout.stored_about(made.order_id)
-        assert [(one["title"], one["note"]) for one in stored["requests"]] == [("Logo, two drafts", "for Bo Nilsson")]
+        assert [(request["title"], request["note"]) for request in stored["requests"]] == [
+            ("Logo, two drafts", "for Bo Nilsson")
+        ]
         shop.paycheckout.erase(made.order_id, by="Ada", why="Bo asked for it")
         stored = shop.paycheckout.stored_about(made.order_id)
-    assert [(one["title"], one["note"]) for one in stored["requests"]] == [("", None)]
-    assert [(one["deed"], one["why"]) for one in stored["deeds"]] == [
+    assert [(request["title"], request["note"]) for request in stored["requests"]] == [("", None)]
+    assert [(deed["deed"], deed["why"]) for deed in stored["deeds"]] == [
         *(("requested", ""), ("withdrawn", "")),
         ("erased", "Bo asked for it"),
     ]

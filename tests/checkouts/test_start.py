@@ -38,7 +38,9 @@ def test_a_start_stores_what_was_asked_for_and_hands_out_the_services_own_url(sh
     assert checkout.url == "https://pay.example/checkout/chk-1"
     assert checkout.total == Pay("12.50", "USD")
     assert checkout.created_at == checkout.next_read_at == shop.clock.now
-    assert [(told.name, told.order_id, told.checkout_id) for told in signals] == [("checkout_created", "o-1", "chk-1")]
+    assert [(event.name, event.order_id, event.checkout_id) for event in signals] == [
+        ("checkout_created", "o-1", "chk-1")
+    ]
 
 
 def test_an_id_of_an_enumeration_is_written_by_its_text(shop: Shop) -> None:
@@ -108,7 +110,10 @@ def test_a_page_that_no_longer_fits_is_replaced_and_kept(shop: Shop, change: Cal
     change(shop)
     second = shop.starts()
     assert second != first
-    assert [(one.checkout_id, one.current_order_id) for one in shop.attempts()] == [(first, None), (second, "o-1")]
+    assert [(checkout.checkout_id, checkout.current_order_id) for checkout in shop.attempts()] == [
+        (first, None),
+        (second, "o-1"),
+    ]
     assert f'"replaces":"{first}"' in shop.attempt(second).history
     assert shop.starts() == second
 

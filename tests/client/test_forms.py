@@ -83,8 +83,8 @@ def test_every_form_of_the_list_is_read_whole(form: str) -> None:
             assert payouts.find(["r-1"]) == {}
         items = [FiatItem(amount=5, recipient_id="5a6d00000000000000000101", reference=f"r-{n}") for n in range(7)]
         ids = [payouts.create("USD", [item]).disburse_data[0].disbursement_id for item in items]
-        assert [one.disbursement_id for one in payouts.iterate(limit=3)] == ids
-        assert [one.disbursement_id for one in payouts.list(limit=3, page=2).docs] == ids[3:6]
-        assert [one.disbursement_id for one in payouts.list(disbursement_id=ids[4]).docs] == ids[4:5]
+        assert [payout.disbursement_id for payout in payouts.iterate(limit=3)] == ids
+        assert [payout.disbursement_id for payout in payouts.list(limit=3, page=2).docs] == ids[3:6]
+        assert [payout.disbursement_id for payout in payouts.list(disbursement_id=ids[4]).docs] == ids[4:5]
         assert payouts.find(["r-0", "nothing"]).keys() == {"r-0"}
     sandbox.transport.close()

@@ -36,7 +36,7 @@ def facts_of(rows: Rows, record: Record) -> Facts:
         said={line["id"] for line in record.lines("read") if line["status"] == "completed"},
         given_out=[{"url": url, "checkout_id": ids[url]} for url in record.given_out],
         closed={row["order_id"] for name in ("order_paid", "request_paid") for row in _stocked(rows, name)},
-        disbursements=[asdict(one) for one in record.paid],
+        disbursements=[asdict(payout) for payout in record.paid],
         written=rows["fulfilment"],
         told=[{name: value for name, value in line.items() if name != "what"} for line in record.lines("told")],
         listeners=lambda name: {"stock", OUTSIDE, "books"},
@@ -157,7 +157,9 @@ def _owed(rows: Rows, record: Record) -> Iterator[str]:
         stored[payees.get(payee, payee), row["amount"], row["currency"]] += 1
     if owed != stored:
         yield f"owed without a payout: {dict(owed - stored)}; payouts that nobody asked for: {dict(stored - owed)}"
-    paid = Counter((one.to, f"{one.amount:.2f}", one.currency) for one in record.paid if one.status != "failed")
+    paid = Counter(
+        (payout.to, f"{payout.amount:.2f}", payout.currency) for payout in record.paid if payout.status != "failed"
+    )
     if paid - owed:
         yield f"paid, and not owed: {dict(paid - owed)}"
     completed = Counter(row["event_id"] for row in rows["paycheckout_event"] if row["name"] == "payout_completed")
@@ -194,7 +196,7 @@ def _stuck(rows: Rows) -> Iterator[str]:
 
 def _payouts_at_rest(rows: Rows, record: Record) -> Iterator[str]:
     """Each requested payout is paid, or a person sees why not."""
-    ended = {one.reference for one in record.paid if one.status == "completed" and one.kind != WALLET}
+    ended = {payout.reference for payout in record.paid if payout.status == "completed" and payout.kind != WALLET}
     for row in [row for row in rows["paycheckout_payout"] if row["destination"] is not None]:
         expected = {"failed", "completed" if row["service_reference"] in ended else "sent"}
         if row["status"] not in expected or (row["status"] == "failed" and not row["problem"]):

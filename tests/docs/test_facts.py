@@ -32,7 +32,7 @@ CONTROL = "docs/sandbox-control.md"
 def rows(page: str) -> dict[str, list[str]]:
     """The cells of every row of the page's tables, by the code in the first cell."""
     cells = [re.split(r"(?<!\\) \| ", line.strip("| \n")) for line in read(page).splitlines() if line.startswith("| `")]
-    return {one[0].split("`")[1]: one[1:] for one in cells}
+    return {row[0].split("`")[1]: row[1:] for row in cells}
 
 
 def written(value: Any) -> str:

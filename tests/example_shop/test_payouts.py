@@ -55,7 +55,7 @@ def test_suppliers_are_paid_their_shares_once_each_in_its_way_and_followed_to_th
     assert states(shop) == dict.fromkeys(EARNED, "sent")
     payments.passes(60, 60)
     assert states(shop) == {"maren": "completed", "highland": "completed", "puddle": "sent"}
-    asked = {(one.amount, one.currency, one.to) for one in paycheckout_sandbox.payouts}
+    asked = {(payout.amount, payout.currency, payout.to) for payout in paycheckout_sandbox.payouts}
     wallet = SUPPLIERS[-1].account
     assert asked == {
         (EARNED["maren"], "USD", "7700554411"),

@@ -67,7 +67,7 @@ def test_an_order_is_refunded_to_where_the_customer_says(
     assert "9.90 USD are on their way" in shopper.sees(f"/orders/{order_id}")
     paycheckout_sandbox.finish(asked, "completed")
     payments.passes(60)
-    assert [one.status for one in refunds(shop)] == ["completed"]
+    assert [refund.status for refund in refunds(shop)] == ["completed"]
     assert "We have paid 9.90 USD back to you." in shopper.sees(f"/orders/{order_id}")
     with shop.app_context():
         assert free_jars("summer-drizzle") == OPENING - 1, "it may be on its way"

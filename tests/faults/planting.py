@@ -168,7 +168,7 @@ def _calling(node: ast.AST, called: str) -> Iterator[tuple[list[ast.stmt], ast.s
         for value in [value for _, value in ast.iter_fields(block) if isinstance(value, list)]:
             for statement in [one for one in value if isinstance(one, ast.stmt) and not hasattr(one, "body")]:
                 calls = (one.func for one in ast.walk(statement) if isinstance(one, ast.Call))
-                if any(getattr(one, "attr", getattr(one, "id", None)) == called for one in calls):
+                if any(getattr(call, "attr", getattr(call, "id", None)) == called for call in calls):
                     yield value, statement
 
 

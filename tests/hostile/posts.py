@@ -87,7 +87,7 @@ def _no_webhook(chance: Random) -> Post:
     """No JSON object, or an object whose id is no string."""
     wrong = [b"", b"null", b"7", b'"chk-1"', b'[{"orderId":"chk-1"}]', b"orderId=chk-1", b"<a/>"]
     ids = [None, 7, 1.5, True, ["chk-1"], {"orderId": "chk-1"}]
-    return Post("no webhook", chance.choice([*wrong, *(_json({"orderId": one}) for one in ids)]), 400)
+    return Post("no webhook", chance.choice([*wrong, *(_json({"orderId": id_}) for id_ in ids)]), 400)
 
 
 def _other_name(chance: Random) -> Post:

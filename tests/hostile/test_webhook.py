@@ -83,5 +83,5 @@ def test_hostile_posts_change_nothing(shop: Shop, pytestconfig: pytest.Config) -
 def test_the_answer_does_not_tell_whether_an_id_is_known(shop: Shop, carrier: Any, pytestconfig: pytest.Config) -> None:
     seed = seed_of(pytestconfig)
     ids = ["nobody-knows-this", "x" * 300, *(known(shop, f"o-{number}") for number in range(1, 6))]
-    answers = {knock(shop.app, carrier(stream(seed, "carrier"), one)) for one in ids}
+    answers = {knock(shop.app, carrier(stream(seed, "carrier"), id_)) for id_ in ids}
     assert len(answers) == 1, answers

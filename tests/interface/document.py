@@ -77,7 +77,7 @@ class _Described:
         if "$ref" in schema:
             return self._kinds(self._schemas[schema["$ref"].rpartition("/")[2]])
         if "oneOf" in schema:
-            return [_merged([kind for held in schema["oneOf"] for kind in self._kinds(held)])]
+            return [_merged([kind for variant in schema["oneOf"] for kind in self._kinds(variant)])]
         if "anyOf" in schema:
             return [kind for held in schema["anyOf"] for kind in self._kinds(held)]
         return [schema]
@@ -88,11 +88,11 @@ class _Described:
 
 def _merged(variants: list[Schema]) -> Schema:
     """A request merged from its variants, each of which has one field that the others lack."""
-    names = dict.fromkeys(name for one in variants for name in one["properties"])
+    names = dict.fromkeys(name for variant in variants for name in variant["properties"])
     properties = {
-        name: {"anyOf": [held for one in variants if (held := one["properties"].get(name))]} for name in names
+        name: {"anyOf": [held for variant in variants if (held := variant["properties"].get(name))]} for name in names
     }
-    required = [name for name in names if all(name in one["required"] for one in variants)]
+    required = [name for name in names if all(name in variant["required"] for variant in variants)]
     return {"type": "object", "properties": properties, "required": required}
 
 

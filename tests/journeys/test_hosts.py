@@ -105,7 +105,7 @@ def test_a_request_is_made_reminded_of_and_paid(host: str, open_shop: OpenShop, 
     shop.reconciles(hours=1)
     shop.has_paid(order_id)
     names = "request_reminder", "request_paid"
-    assert [(one.name, one.order_id) for one in signals] == [(name, order_id) for name in names]
+    assert [(event.name, event.order_id) for event in signals] == [(name, order_id) for name in names]
 
 
 @pytest.mark.on_each_database

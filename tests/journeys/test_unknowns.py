@@ -126,7 +126,7 @@ def test_a_payout_whose_answer_was_lost_is_paid_once(
     payer.sends()
     sandbox.advance(minutes=2)
     payer.sends()
-    assert sorted(str(one.reference) for one in payer.at_service) == sorted(
+    assert sorted(str(payout.reference) for payout in payer.at_service) == sorted(
         payer.payout(reference).service_reference for reference in ("p-0", "p-1", "p-2", "p-3")
     )
     for one in payer.at_service:

@@ -110,11 +110,11 @@ class Books:
     @property
     def payees(self) -> Counter[str]:
         """The number of payments of each payee, without returned ones."""
-        return Counter(one.to for one in self.paid if one.status != "failed")
+        return Counter(payout.to for payout in self.paid if payout.status != "failed")
 
     def has(self, reference: str) -> bool:
         """Whether it has a payout with this reference, as a person would see in its books."""
-        return any(one.reference == reference for one in self.paid)
+        return any(payout.reference == reference for payout in self.paid)
 
     def finish(self, status: str = "completed", payee: str | None = None) -> None:
         """Complete or fail the pending bank transfers, to one payee or to all."""
@@ -135,7 +135,7 @@ class Books:
             return self.instead_of_reads.pop(0)
         if path.endswith("/disbursement/fiat"):
             return self._page(int(query.get("page", ["1"])[0]), int(query.get("limit", ["10"])[0]))
-        found = [one for one in self.paid if one.id == path.rsplit("/", 1)[1] and one.kind != WALLET]
+        found = [payout for payout in self.paid if payout.id == path.rsplit("/", 1)[1] and payout.kind != WALLET]
         return success(_shown(found[0])) if found else refusal(404, "Disbursement not found")
 
     def _create(self, path: str, sent: Line) -> Answer:
@@ -175,7 +175,7 @@ class Books:
         return success({"disburseData": shown}, 201)
 
     def _page(self, number_of_page: int, limit: int) -> Answer:
-        newest = [one for one in reversed(self.paid) if one.kind != WALLET]
+        newest = [payout for payout in reversed(self.paid) if payout.kind != WALLET]
         size = min(limit, self._page_size)
         pages = max(1, -(-len(newest) // size))
         shown = newest[(number_of_page - 1) * size : number_of_page * size]

@@ -61,7 +61,7 @@ def payouts(shop: Shop) -> list[Any]:
 
 def statuses(shop: Shop) -> dict[str, int]:
     """The number of payouts in each state."""
-    return dict(Counter(one.status for one in payouts(shop)))
+    return dict(Counter(payout.status for payout in payouts(shop)))
 
 
 def stands(shop: Shop, reference: str, **columns: Any) -> None:
@@ -92,7 +92,9 @@ def comes_to_rest(shop: Shop, books: Books) -> None:
     """Advance time until nothing waits: the bank completes its transfers, and a person decides unknown payouts."""
     for _ in range(MOST_ROUNDS):
         waiting = [
-            one for one in payouts(shop) if one.status not in ENDS and not (one.is_token and one.status == "sent")
+            payout
+            for payout in payouts(shop)
+            if payout.status not in ENDS and not (payout.is_token and payout.status == "sent")
         ]
         if not waiting:
             return

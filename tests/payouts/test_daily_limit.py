@@ -29,7 +29,7 @@ def limited(open_payer: OpenPayer) -> Payer:
 
 
 def sent(payer: Payer) -> Decimal:
-    return sum((one.amount for one in payer.at_service), Decimal(0))
+    return sum((payout.amount for payout in payer.at_service), Decimal(0))
 
 
 def test_what_would_exceed_it_waits_for_the_next_day(limited: Payer) -> None:

@@ -245,7 +245,7 @@ def test_what_nobody_claims_in_time_is_cancelled_and_what_was_claimed_stays(shop
     assert Customer(shop, "posted").sends().status_code == 409
     assert "cancelled" in Customer(shop, "opened").opens().text
     sends_payouts(shop)
-    stored = {one.reference: one.status for one in payouts(shop)}
+    stored = {payout.reference: payout.status for payout in payouts(shop)}
     assert stored == {
         "late": "cancelled",
         "opened": "cancelled",

@@ -34,7 +34,7 @@ def test_what_two_look_ups_a_minute_apart_have_missed_is_sent_under_its_own_refe
     sends(shop)
     for seconds, sent in ((30, []), (29, []), (1, [reference])):
         sends(shop, seconds=seconds)
-        assert [one.reference for one in books.paid] == sent
+        assert [payout.reference for payout in books.paid] == sent
     assert payout(shop).status == "sent"
 
 

@@ -111,7 +111,7 @@ def test_a_held_payment_is_rejected_by_its_refund_in_part_too(shop: Shop, signal
     refunds(shop, checkout_id, "0.40")
     shop.reconciles()
     assert shop.attempt(checkout_id).status == "rejected"
-    assert [one.extra for one in signals if one.name == "payment_resolved"] == [{"accepted": False} | ADA]
+    assert [event.extra for event in signals if event.name == "payment_resolved"] == [{"accepted": False} | ADA]
     with pytest.raises(TransitionRefused):
         shop.resolves(checkout_id, accept=True)
 

@@ -43,7 +43,7 @@ def test_what_is_asked_for_in_a_savepoint_exists_exactly_if_the_shop_commits(sho
         with session.begin_nested():
             shop.paycheckout.pay_out("kept", "80.00", "USD", ada)
         session.commit()
-    assert [one.reference for one in payouts(shop)] == ["kept"]
+    assert [payout.reference for payout in payouts(shop)] == ["kept"]
     assert shop.tells("requests") == []
 
 

@@ -87,9 +87,9 @@ def test_refunds_that_are_asked_for_again_are_found(
     restored: Callable[[Act], tuple[Shop, str]], books: Books, since: Act, again: Act
 ) -> None:
     shop, checkout_id = restored(since)
-    paid = sorted(one.amount for one in books.paid)
+    paid = sorted(payout.amount for payout in books.paid)
     again(shop, checkout_id)
-    assert sorted(one.amount for one in books.paid) == paid
+    assert sorted(payout.amount for payout in books.paid) == paid
     assert statuses(shop)["sent"] == len(paid)
 
 
@@ -105,7 +105,7 @@ def test_another_refund_waits_until_the_forgotten_one_is_asked_for_again(
     refunded("2.50")(shop, checkout_id)
     sends(shop, minutes=11)
     assert statuses(shop) == {"sent": 2}
-    assert [one.amount for one in books.paid] == [Decimal("2.50"), Decimal("4.00")]
+    assert [payout.amount for payout in books.paid] == [Decimal("2.50"), Decimal("4.00")]
 
 
 def test_a_refund_waits_while_the_transfers_of_its_payment_cannot_be_looked_up(shop: Shop, books: Books) -> None:

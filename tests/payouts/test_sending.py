@@ -103,7 +103,7 @@ def test_one_bad_item_keeps_none_of_its_batch_from_its_money(payer: Payer) -> No
         payer.owes(f"p-{number}")
     payer.owes("bad", to=NOBODY)
     assert payer.sends() == PayoutReport(sent=249, failed_calls=2)
-    assert len({made.reference for made in payer.at_service}) == len(payer.at_service) == 249
+    assert len({payout.reference for payout in payer.at_service}) == len(payer.at_service) == 249
     assert payer.status("bad") == "sending", "the service may have taken it with its batch, and not show it yet"
     assert payer.sends(minutes=2) == PayoutReport(failed=1)
     bad = payer.payout("bad")

@@ -259,7 +259,7 @@ def test_a_retry_waits_while_an_earlier_try_cannot_be_read(shop: Shop, books: Bo
     assert len(books.paid) == 1
     books.instead_of_reads = []
     assert later(shop) == "sent"
-    assert len({one.reference for one in books.paid}) == 2
+    assert len({payout.reference for payout in books.paid}) == 2
 
 
 def test_a_refused_try_is_looked_up_by_its_reference(shop: Shop, books: Books) -> None:

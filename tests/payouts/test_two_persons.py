@@ -81,13 +81,15 @@ class Oracle:
         with self.shop.runtime.engine().connect() as connection:
             counted = [(row.currency, row.day) for row in connection.execute(days.select())]
         for currency in ("USD", TOKEN):
-            left = sum(one.amount for one in self.books.paid if one.currency == currency and one.status != "failed")
+            left = sum(
+                payout.amount for payout in self.books.paid if payout.currency == currency and payout.status != "failed"
+            )
             room = LIMIT * len([day for day in counted if day[0] == currency]) + self.let_through[currency]
             assert left <= room, f"{left} {currency} have left"
 
     def refunds_are_covered(self, checkout_id: str) -> None:
         """Check that the paid refunds of a payment, without returned ones, are at most what arrived."""
-        back = [one for one in payouts(self.shop) if one.refund_of == checkout_id]
+        back = [payout for payout in payouts(self.shop) if payout.refund_of == checkout_id]
         paid = {each.reference: each for each in self.books.paid if each.status != "failed"}
         sent = sum((paid[each].amount for one in back for each in references_of([one]) if each in paid), Decimal(0))
         by_hand = sum((one.amount for one in back if one.to_kind == "hand" and one.status == "completed"), Decimal(0))
@@ -145,7 +147,7 @@ def happens(oracle: Oracle, chance: Random) -> None:
     books.instead, books.lost = [], 0
     if chance.random() < 0.5:
         books.finish(chance.choice(["completed", "failed"]))
-    completed = [one for one in books.paid if one.status == "completed"]
+    completed = [payout for payout in books.paid if payout.status == "completed"]
     if completed and chance.random() < 0.3:
         books.paper.add("finished", id=chance.choice(completed).id, status="failed")
         oracle.shop.browser.post("/paycheckout/webhook", json={"event": "disbursement"})
@@ -170,7 +172,7 @@ def walk(shop: Shop, books: Books, chance: Random) -> None:
         decides_otherwise,
     ]
     for _ in range(STEPS):
-        stored = [one.reference for one in payouts(shop)]
+        stored = [payout.reference for payout in payouts(shop)]
         if not stored or chance.random() < 0.2:
             asks(oracle, checkout_id, chance)
         elif chance.random() < 0.3:

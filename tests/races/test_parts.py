@@ -155,7 +155,7 @@ def test_a_cart_that_changes_while_its_last_part_comes(carts: Carts, total: str)
 
     def check() -> None:
         shop.reconciles()
-        cart, paid = carts.cart, [one for one in shop.attempts(carts.order_id) if one.paid_order_id]
+        cart, paid = carts.cart, [checkout for checkout in shop.attempts(carts.order_id) if checkout.paid_order_id]
         assert len(paid) == (cart.state == "paid")
         if cart.state == "paid":
             # If changed before the second part, the earlier part pays the order; if too late, both parts do.

@@ -42,7 +42,7 @@ def test_effects_of_each_move_are_there_once_whoever_fails(shop: Shop, books: Bo
         pays_out(shop, "failed")
         pays_out(shop, "unknown", "8.00", to=WALLET, currency=TOKEN)
         sends(shop)
-        failing = next(one for one in books.paid if one.reference.startswith("failed"))
+        failing = next(payout for payout in books.paid if payout.reference.startswith("failed"))
         books.paper.add("finished", id=failing.id, status="failed")
         books.finish()
         for _ in range(ROUNDS):

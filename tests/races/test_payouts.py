@@ -114,9 +114,9 @@ def test_processes_that_approve_at_the_daily_limit_send_what_fits_and_never_more
     table = shop.runtime.models.days
     with shop.engine.connect() as connection:
         days = [Decimal(day.amount) for day in connection.execute(select(table).order_by(table.c.day))]
-    sent = sum(one.amount for one in books.paid)
+    sent = sum(payout.amount for payout in books.paid)
     # A run past midnight has two days.
     assert (days[0], max(days) <= most, sent) == (most // amount * amount, True, sum(days))
-    left = [one for one in payouts(shop) if one.status == "waiting"]
+    left = [payout for payout in payouts(shop) if payout.status == "waiting"]
     assert len(left) == len(references) - sent / amount
     assert all("daily limit" in one.problem for one in left)

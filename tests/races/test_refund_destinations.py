@@ -59,14 +59,14 @@ class Refund:
         """Check that it went to the approved destination, or, not approved or cancelled, was not sent."""
         self.sends()
         stored = payout(self.shop, self._customer.reference)
-        paid = [one for one in self._books.paid if one.reference == stored.service_reference]
+        paid = [payout for payout in self._books.paid if payout.reference == stored.service_reference]
         self.ends.add(stored.status if self._approved is None else f"approved {self._approved[-4:]}, {stored.status}")
         if stored.status in ("waiting", "cancelled"):
             assert paid == []
             assert stored.status == "cancelled" or self._approved is None
             return
         assert stored.status == "sent"
-        assert [_shown(one) for one in paid] == [self._approved]
+        assert [_shown(payout) for payout in paid] == [self._approved]
 
 
 Act = Callable[[Refund], None]

@@ -37,9 +37,9 @@ class Late:
 
     def told(self) -> dict[str, bool]:
         """The order's events, each stored once, with whether each was delivered."""
-        events = [one for one in self.shop.events() if one.order_id == self.order_id]
-        assert len({one.name for one in events}) == len(events)
-        return {one.name: one.delivered_at is not None for one in events}
+        events = [event for event in self.shop.events() if event.order_id == self.order_id]
+        assert len({event.name for event in events}) == len(events)
+        return {event.name: event.delivered_at is not None for event in events}
 
 
 @pytest.fixture

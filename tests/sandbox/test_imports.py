@@ -30,7 +30,9 @@ def test_a_folder_imports_from_lower_lines_only() -> None:
     allowed = {folder: {folder} | {low for low in LEVEL if LEVEL[low] < LEVEL[folder]} for folder in LEVEL}
     # The command line imports the server only when it serves.
     allowed["terminal"].add("command")
-    used = {str(file): {part_of(one) for one in imports(file)} - {""} - allowed[file.parent.name] for file in files}
+    used = {
+        str(file): {part_of(module) for module in imports(file)} - {""} - allowed[file.parent.name] for file in files
+    }
     assert {file: above for file, above in used.items() if above} == {}
 
 

@@ -28,7 +28,7 @@ def figures(plan: Plan, record: Record, violations: list[Violation], told: dict[
     :param told: figures that only the run itself has: its duration, kills and applied faults.
     """
     checkouts, payouts, webhooks = (record[name] for name in ("paycheckout_checkout", "paycheckout_payout", "webhook"))
-    promises = [one.promise for one in violations]
+    promises = [violation.promise for violation in violations]
     return {
         "database": plan.database,
         "seed": plan.seed,
@@ -46,5 +46,5 @@ def figures(plan: Plan, record: Record, violations: list[Violation], told: dict[
         "lost": sum(map(promises.count, _LOSSES)),
         "doubled": sum(map(promises.count, _DOUBLES)),
         "violations": len(violations),
-        "broken": [f"{one.promise}: {one.evidence}" for one in violations[:_MOST_SHOWN]],
+        "broken": [f"{violation.promise}: {violation.evidence}" for violation in violations[:_MOST_SHOWN]],
     }

@@ -61,7 +61,7 @@ def test_a_payment_is_refunded_in_part_and_whole(desk: Shop) -> None:
     assert "Left for refunds $10.00" in text_of(page)
     assert made.reference in page.text
     assert sends(desk, page, why="all broke").status_code == 303
-    assert [str(one.amount) for one in payouts(desk)] == ["2.50", "10.00"]
+    assert [str(payout.amount) for payout in payouts(desk)] == ["2.50", "10.00"]
     page = refund_page(desk, checkout_id)
     assert "All of it is refunded" in page.text
     assert 'class="decide"' not in page.text

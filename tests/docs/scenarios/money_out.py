@@ -149,6 +149,6 @@ def marketplace(scene: Scene, make_shop: MakeShop, paycheckout_sandbox: Sandbox)
     shop.paycheckout.reconcile()
     _waits(shop, paycheckout_sandbox)
     assert _statuses(shop) == {"1-ada": "sent", "1-bo": "failed"}
-    assert [(str(one.amount), one.to) for one in paycheckout_sandbox.payouts] == [("5.31", RECIPIENT)]
+    assert [(str(payout.amount), payout.to) for payout in paycheckout_sandbox.payouts] == [("5.31", RECIPIENT)]
     [trouble] = session.scalars(shop.db.select(shop.Trouble))
     assert trouble.text.startswith("1-bo is failed: ")

@@ -146,7 +146,9 @@ def _becomes_paid(merchant: Merchant, order_id: str, found_by: str) -> None:
         return json.loads(merchant.runs(f"flask --app shop paycheckout show {order_id} --json"))
 
     # No receiver listens to the other events.
-    eventually(lambda: [one["name"] for one in story()["events"] if one["delivered_at"]] == ["order_paid"], PATIENCE)
+    eventually(
+        lambda: [event["name"] for event in story()["events"] if event["delivered_at"]] == ["order_paid"], PATIENCE
+    )
     assert [attempt["found_by"] for attempt in story()["attempts"]] == [found_by]
 
 

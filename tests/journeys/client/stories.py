@@ -146,7 +146,7 @@ def pays_out(desk: Desk) -> None:
     found = [item.disbursement_id for item in fiat.iterate(limit=5)]
     assert {item.disbursement_id for item in (*batch.disburse_data, *old.disburse_data)} <= set(found)
     assert len(found) == len(set(found))
-    assert [one.reference for one in fiat.list(disbursement_id=second.disbursement_id)] == ["pay-2"]
+    assert [payout.reference for payout in fiat.list(disbursement_id=second.disbursement_id)] == ["pay-2"]
 
 
 def pays_out_tokens(desk: Desk) -> None:
@@ -193,7 +193,7 @@ def uses_old_payments(desk: Desk) -> None:
     assert seen.sender.name.lower() + seen.receiver.email.lower()
     assert (seen.reason, seen.status, seen.input_amount) == ("salary", "pending", Decimal(100))
     page = payments.list(status="pending", min_input_amount=100, max_input_amount="100.00", reason="salary")
-    assert made[0].payment_id in {found.payment_id for found in page.docs}
+    assert made[0].payment_id in {payout.payment_id for payout in page.docs}
     assert {one.payment_id for one in made} <= {found.payment_id for found in payments.iterate(limit=2)}
 
 

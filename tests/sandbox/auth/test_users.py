@@ -32,7 +32,7 @@ def test_the_invited_user_acts_for_the_account_that_invited_them(sandbox: Flask,
     payer = Payer(sandbox)
     payer.access_token = visitor.gets_token(INVITED)
     assert payer.sees(payer.pays_one())["status"] == "pending"
-    assert [one["email"] for one in Tester(sandbox).does("GET", "accounts")] == [EMAIL]
+    assert [account["email"] for account in Tester(sandbox).does("GET", "accounts")] == [EMAIL]
     # The address is taken, although nobody has logged in with it.
     assert visitor.registers(INVITED).code == 409
 

@@ -87,7 +87,7 @@ def test_what_one_account_made_is_unknown_to_another_both_ways(
         for attempt in attempts:
             assert attempt(other, made).body == attempt(other, UNKNOWN).body
         assert [other.reads(path).data for path in paths] == lists
-    assert {one["status"] for one in tester.does("GET", "disbursements")} <= {"pending"}
+    assert {disbursement["status"] for disbursement in tester.does("GET", "disbursements")} <= {"pending"}
     assert receiver.received == []
 
 
@@ -114,7 +114,7 @@ def test_webhooks_go_to_the_account_that_they_concern_and_nowhere_without_an_add
         tester.pays(payer.makes_checkout())
         payer.forces(pays(payer))
     assert receiver.urls == [ENDPOINT] * 2 + [ACCOUNTS_URL] * 2
-    assert [(one["account"], one["state"]) for one in tester.webhooks()][-2:] == [("bo", "no_endpoint")] * 2
+    assert [(webhook["account"], webhook["state"]) for webhook in tester.webhooks()][-2:] == [("bo", "no_endpoint")] * 2
     other = "http://127.0.0.1:9/bo"
     tester.does("PUT", "accounts/bo/webhook-endpoint", {"url": other})
     tester.does("POST", f"webhooks/{tester.webhooks()[-1]['id']}/redeliver")
@@ -154,7 +154,7 @@ def test_a_removed_account_leaves_nothing_but_lines_in_the_log(
     assert anna.reads_deposit(paid).code == anna.sends("POST", "/v1/disbursement/crypto", {}).code == 401
     assert sandbox.test_client().get(f"/checkout/{paid}").status_code == 404
     assert tester.does("GET", "webhooks") == tester.does("GET", "faults") == []
-    assert {one["account"] for one in tester.does("GET", "disbursements")} == {"default"}
+    assert {disbursement["account"] for disbursement in tester.does("GET", "disbursements")} == {"default"}
     assert first.reads_deposit(kept).code == 200
     assert [tester.refuses("DELETE", f"accounts/{name}")[0] for name in ("anna", "default")] == [404, 409]
     assert Payer.of(sandbox, tester.makes_account("anna")).reads_deposit(paid).code == 404
@@ -173,5 +173,5 @@ def test_a_fault_of_an_account_strikes_nobody_else(first: Payer, anna: Payer, te
     assert [payer.gets("/v1/deposit/5").status_code for payer in (first, anna)] == [404, 503]
     # Faults of an account do not apply to a caller without its secret.
     Merchant(anna.app, "guessed", anna.client_id).gets("/v1/deposit/5")
-    log = [(one["account"], one["fault"]) for one in tester.requests()]
+    log = [(request["account"], request["fault"]) for request in tester.requests()]
     assert log == [(None, None), ("anna", "garbage"), ("default", None)]

@@ -115,7 +115,7 @@ def test_the_bank_carries_out_what_is_pending_or_refuses_it(make_sandbox: MakeSa
             again = tester.refuses("POST", f"disbursements/{each}/finish", {"status": "completed"})
             assert again == (409, "disbursement")
         assert payer.sees(made[0])["activityHistory"][-1]["status"] == status
-        assert [one["status"] for one in tester.does("GET", "disbursements")] == [status, status]
+        assert [disbursement["status"] for disbursement in tester.does("GET", "disbursements")] == [status, status]
         told = [{"disbursementId": each, "status": status} for each in made]
         assert receiver.received == (told if webhook == "sent" else [])
     assert tester.refuses("POST", "disbursements/none/finish", {"status": "failed"}) == (404, "disbursement")

@@ -66,7 +66,7 @@ def test_a_customer_goes_back_to_the_methods_until_the_money_arrives(
         assert (told in page, "<svg" in page) == (True, code)
     deposit = merchant.reads_deposit(picked).data
     assert (deposit["status"], deposit["inputAmount"]) == ("pending", Decimal("12.50"))
-    assert [one["activity"] for one in deposit["activityHistory"]].count("Payment method changed") == 2
+    assert [entry["activity"] for entry in deposit["activityHistory"]].count("Payment method changed") == 2
     tester.pays(picked)
     assert "Payment received" in customer.chooses(picked, "us_qr")
     assert merchant.reads_deposit(picked).data["status"] == "completed"

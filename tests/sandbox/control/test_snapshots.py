@@ -75,7 +75,7 @@ def test_a_restore_brings_everything_back_and_life_goes_on(sandbox: Flask, recei
     assert without_time(taken(sandbox)) == without_time(content)
     assert merchant.asks_checkout().code == 201
     assert merchant.reads_deposit("r/1").data["status"] == "pending"
-    (waiting,) = [one for one in tester.webhooks() if one["state"] == "waiting"]
+    (waiting,) = [webhook for webhook in tester.webhooks() if webhook["state"] == "waiting"]
     tester.advances(minutes=1)
     assert receiver.order_ids[-1] == waiting["orderId"]
     # New rows get numbers that no restored row has.

@@ -69,7 +69,7 @@ def test_receivers_that_hang_delay_others_by_two_seconds_at_most() -> None:
         urls = [*(f"http://127.0.0.1:{door.getsockname()[1]}" for door in hanging), shop.url]
         makes = Tester(app).makes_account
         accounts = [makes(f"a{number}", webhookUrl=url) for number, url in enumerate(urls)]
-        merchants = [Merchant(app, one["clientSecret"], one["clientId"]) for one in accounts]
+        merchants = [Merchant(app, account["clientSecret"], account["clientId"]) for account in accounts]
         for merchant in [*merchants[:2] * (MAX_OF_ACCOUNT + 1), merchants[2]]:
             checkout = merchant.makes_checkout()
             Tester(app).picks(checkout)

@@ -168,7 +168,7 @@ def test_the_client_signs_for_a_world_by_its_address(operated: Flask) -> None:
 def test_worlds_are_listed_thrown_away_and_made_anew(operated: Flask) -> None:
     operator, old = Tester(operated), makes(operated, "anna")
     assert operator.refuses("POST", "worlds", {"name": "anna"}) == (409, "name")
-    assert [one["name"] for one in operator.does("GET", "worlds")] == ["anna"]
+    assert [world["name"] for world in operator.does("GET", "worlds")] == ["anna"]
     operator.does("DELETE", "worlds/anna")
     assert operator.refuses("DELETE", "worlds/anna") == (404, "world")
     assert (operator.does("GET", "worlds"), old.open("/health").status_code) == ([], 404)

@@ -67,7 +67,9 @@ def test_a_fault_with_a_share_strikes_that_share_and_leaves_the_rest_to_the_next
     assert 11 < seen.count(501) < 49
     assert 24 < seen.count(502) < 66
     assert seen.count(404) == 120 - seen.count(501) - seen.count(502)
-    assert [one["times"] for one in tester.does("GET", "faults")] == [1000 - seen.count(code) for code in (501, 502)]
+    assert [fault["times"] for fault in tester.does("GET", "faults")] == [
+        1000 - seen.count(code) for code in (501, 502)
+    ]
 
 
 def test_a_fault_can_be_meant_for_one_path_or_the_hosted_page(

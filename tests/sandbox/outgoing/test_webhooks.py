@@ -35,7 +35,7 @@ def test_every_attempt_is_recorded_with_request_answer_and_time(
     (webhook,) = tester.webhooks()
     assert (webhook["orderId"], webhook["state"]) == (checkout, "delivered")
     first, second, third = webhook["attempts"]
-    assert [one["answer"] for one in webhook["attempts"]] == [{"status": 503}, None, {"status": 204}]
+    assert [attempt["answer"] for attempt in webhook["attempts"]] == [{"status": 503}, None, {"status": 204}]
     assert "nobody there" in second["error"]
     assert (first["request"]["url"], first["request"]["body"]) == (ENDPOINT, f'{{"orderId":"{checkout}"}}')
     assert first["at"] < second["at"] < third["at"]

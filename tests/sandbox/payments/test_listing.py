@@ -49,5 +49,5 @@ def both(merchant: Merchant, tester: Tester) -> tuple[str, str]:
 @pytest.mark.on_each_database
 def test_a_filter_lets_through_what_it_names(merchant: Merchant, both: tuple[str, str]) -> None:
     for query, which in rows_of(FILTERS):
-        filters = dict(one.split("=") for one in query.split("&") if one)
+        filters = dict(pair.split("=") for pair in query.split("&") if pair)
         assert found(merchant, **filters) == [both[int(number) - 1] for number in which], query

@@ -77,8 +77,9 @@ def test_payment_methods_are_those_of_buying_crypto(reads: Reads) -> None:
 
 def test_is_for_deposit_gives_the_methods_of_deposits(reads: Reads, tester: Tester) -> None:
     tester.does("POST", "accounts/default/switches", {"paymentMethods": [{"code": "us_qr", "enabled": False}]})
-    listed = {one["code"]: one["isActive"] for one in reads("payment-methods", isForDeposit="true")}
+    listed = {method["code"]: method["isActive"] for method in reads("payment-methods", isForDeposit="true")}
     assert listed == {
-        one["code"]: one["enabled"] for one in tester.does("GET", "accounts/default/switches")["paymentMethods"]
+        method["code"]: method["enabled"]
+        for method in tester.does("GET", "accounts/default/switches")["paymentMethods"]
     }
     assert not listed["us_qr"]

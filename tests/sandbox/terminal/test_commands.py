@@ -76,7 +76,7 @@ def test_switches_are_changed_and_returned(run: Run) -> None:
     changed = run("unknowns", "http_status=always_200", "signature=off")
     assert [(one["name"], one["value"]) for one in changed] == [("http_status", "always_200"), ("signature", "off")]
     assert "no value 'x'" in run("unknowns", "http_status=x", code=1)
-    assert all(one["value"] == one["startValue"] for one in run("unknowns", "--clear"))
+    assert all(switch["value"] == switch["startValue"] for switch in run("unknowns", "--clear"))
 
 
 def test_state_and_calls_are_saved_as_files_and_restored(run: Run, merchant: Merchant, tmp_path: Path) -> None:
@@ -160,7 +160,7 @@ def test_a_call_is_signed_by_an_account_and_its_answer_printed(
     order = ("--data", '{"inputCurrency": "USD", "inputAmount": 12.50}')
     assert main(["call", "POST", "/v1/checkout", "--account", "anna", *order]) == 0
     assert json.loads(capsysbinary.readouterr().out)["statusCode"] == 200
-    assert [one["account"] for one in tester.requests()] == ["anna"]
+    assert [request["account"] for request in tester.requests()] == ["anna"]
     assert main(["call", "GET", "/v1/deposit/nothing"]) == 1
     assert b'"Deposit not found"' in capsysbinary.readouterr().out
 

@@ -93,7 +93,9 @@ def test_exactly_one_amount_and_one_recipient_are_asked_for(sandbox: Flask) -> N
     validator = OAS31Validator({"$ref": "#/components/schemas/NewCheckout", "components": document["components"]})
     for amounts, is_valid in (({}, False), ({"inputAmount": 5}, True), ({"outputAmount": 5, "inputAmount": 5}, False)):
         assert validator.is_valid({"inputCurrency": "USD"} | amounts) is is_valid
-    assert {one["$ref"].rpartition("By")[2] for one in document["components"]["schemas"]["FiatPaymentV2"]["oneOf"]} == {
+    assert {
+        variant["$ref"].rpartition("By")[2] for variant in document["components"]["schemas"]["FiatPaymentV2"]["oneOf"]
+    } == {
         *("RecipientId", "Recipient"),
     }
 
@@ -101,7 +103,9 @@ def test_exactly_one_amount_and_one_recipient_are_asked_for(sandbox: Flask) -> N
 def test_no_field_of_a_request_has_a_default_for_which_generators_would_demand_it(sandbox: Flask) -> None:
     requests = [one for one in described(sandbox)["components"]["schemas"].values() if "additionalProperties" in one]
     assert len(requests) > 10
-    assert [name for one in requests for name, held in one.get("properties", {}).items() if "default" in held] == []
+    assert [
+        name for request in requests for name, held in request.get("properties", {}).items() if "default" in held
+    ] == []
 
 
 def test_it_needs_no_token_and_each_world_has_its_own() -> None:

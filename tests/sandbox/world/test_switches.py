@@ -89,7 +89,7 @@ def test_unknown_webhook_headers(make_sandbox: MakeSandbox, receiver: Receiver) 
     payer.forces(payer.pays_one())
     headers = [attempt["request"]["headers"] for webhook in tester.webhooks() for attempt in webhook["attempts"]]
     assert headers == receiver.headers
-    events = [(one["X-Webhook-Event"], one["X-Webhook-Attempt"]) for one in headers]
+    events = [(header["X-Webhook-Event"], header["X-Webhook-Attempt"]) for header in headers]
     assert events == [("deposit", "1"), ("deposit", "2"), ("disbursement", "1")]
-    assert len({one["X-Webhook-Id"] for one in headers}) == 2
-    assert not any("X-Signature" in one for one in headers)
+    assert len({header["X-Webhook-Id"] for header in headers}) == 2
+    assert not any("X-Signature" in header for header in headers)
