@@ -172,8 +172,8 @@ class Tester:
     def orders_fault(self, operation: str, kind: str, **more: Any) -> None:
         self.does("POST", "faults", {"operation": operation, "kind": kind} | more)
 
-    def makes_account(self, name: str, **given: Any) -> Any:
-        return self.does("POST", "accounts", {"name": name} | given)
+    def makes_account(self, name: str, **fields: Any) -> Any:
+        return self.does("POST", "accounts", {"name": name} | fields)
 
     def webhooks(self) -> Any:
         return self.does("GET", "webhooks")

@@ -25,10 +25,10 @@ MakeSandbox = Callable[..., Flask]
 @pytest.fixture(autouse=True)
 def departures() -> Iterator[Departures]:
     """Check every answer of every sandbox in this process during the test against its OpenAPI document."""
-    found = Departures()
-    with request_finished.connected_to(found.check):
-        yield found
-    assert found.seen == []
+    departures_ = Departures()
+    with request_finished.connected_to(departures_.check):
+        yield departures_
+    assert departures_.seen == []
 
 
 @pytest.fixture
@@ -56,19 +56,19 @@ def make_sandbox(
     """Makes sandboxes in their start state; keywords are unknowns."""
     in_memory = database_kind == "sqlite"
     usual: list[UsualSandbox] = [request.getfixturevalue(f"usual_{'in_memory' if in_memory else 'on_postgresql'}")]
-    made: list[Flask] = []
+    apps: list[Flask] = []
 
     def make(**unknowns: str) -> Flask:
         if usual and not unknowns:
             return usual.pop().reset(receiver)
-        address = "sqlite://" if in_memory else new_database(f"sandbox {len(made)}")
-        made.append(open_sandbox(address, seed=1, send_webhook=receiver, unknowns=unknowns))
-        world(made[-1]).clock.machine = standing_time()
-        return made[-1]
+        address = "sqlite://" if in_memory else new_database(f"sandbox {len(apps)}")
+        apps.append(open_sandbox(address, seed=1, send_webhook=receiver, unknowns=unknowns))
+        world(apps[-1]).clock.machine = standing_time()
+        return apps[-1]
 
     yield make
     # Close the connections, because the server has a limited number.
-    for app in made:
+    for app in apps:
         disconnect(app)
 
 

@@ -51,11 +51,11 @@ def _document_of(app: Flask, *, control: bool) -> dict[str, Any]:
 def closed(schema: Any) -> Any:
     """The document without further fields in answers: it allows later additions, which the sandbox must not make."""
     if isinstance(schema, list):
-        return [closed(one) for one in schema]
+        return [closed(part) for part in schema]
     if not isinstance(schema, dict):
         return schema
     is_open = "properties" in schema and "additionalProperties" not in schema
-    return {name: closed(one) for name, one in schema.items()} | ({"additionalProperties": False} if is_open else {})
+    return {name: closed(part) for name, part in schema.items()} | ({"additionalProperties": False} if is_open else {})
 
 
 def fault_of(operation: dict[str, Any], components: dict[str, Any], response: Response) -> str | None:

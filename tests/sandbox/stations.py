@@ -90,10 +90,10 @@ def gunicorn(workers: int, database: str, webhook_url: str, *, options: Sequence
             **{"database": database, "webhook_url": webhook_url, "control_token": CONTROL_TOKEN, "seed": SEED},
             "base_url": f"http://127.0.0.1:{port}",
         }
-        given = ", ".join(f"{name}={value!r}" for name, value in arguments.items())
+        arguments_text = ", ".join(f"{name}={value!r}" for name, value in arguments.items())
         command = ("-m", "gunicorn", "--bind", f"fd://{door.fileno()}", "--workers", str(workers), *options)
         quiet = ("--log-level", "critical")
-        factory = f"flask_paycheckout.sandbox:create_sandbox({given})"
+        factory = f"flask_paycheckout.sandbox:create_sandbox({arguments_text})"
         process = subprocess.Popen([sys.executable, "-W", "error", *command, *quiet, factory], pass_fds=[door.fileno()])
         try:
             # The socket listens already, so the first call waits until a worker accepts it.

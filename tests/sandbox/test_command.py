@@ -31,7 +31,7 @@ sys.exit(app.extensions["paycheckout_sandbox"].unknowns["webhook_payload"] == "f
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "message"),
     [
         (["--unknown", "signature=maybe"], "Its values are: on, off"),
         (["--webhook-url", "http://192.0.2.1/"], "webhook_url must be an http or https address"),
@@ -45,11 +45,11 @@ sys.exit(app.extensions["paycheckout_sandbox"].unknowns["webhook_payload"] == "f
     ids=str,
 )
 def test_a_wrong_option_is_one_sentence_and_exit_code_2(
-    capsys: pytest.CaptureFixture[str], arguments: list[str], told: str
+    capsys: pytest.CaptureFixture[str], arguments: list[str], message: str
 ) -> None:
     # The database is also unusable, so that a wrongly accepted option ends there instead of serving for ever.
     assert main(["--port", "0", "--database", "nonsense", *arguments]) == 2
-    assert told in capsys.readouterr().err
+    assert message in capsys.readouterr().err
 
 
 def test_the_greeting_has_the_lines_that_a_shop_needs() -> None:

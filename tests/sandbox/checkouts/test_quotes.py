@@ -57,12 +57,12 @@ def test_what_is_paid_is_what_is_left_and_the_fee(terms: Terms, units: int) -> N
 @given(terms=terms(), units=st.integers(1, 10**15))
 def test_paying_what_receiving_costs_gives_what_was_asked_and_no_cheaper_payment_does(terms: Terms, units: int) -> None:
     method, received, _ = terms
-    asked = units * unit_of(received)
-    quote = quote_receiving(*terms, asked)
-    assert quote.output_amount == asked
+    amount_received = units * unit_of(received)
+    quote = quote_receiving(*terms, amount_received)
+    assert quote.output_amount == amount_received
     paying = quote_paying(*terms, quote.input_amount)
     assert paying.fee_amount == quote.fee_amount
-    assert paying.output_amount >= asked
+    assert paying.output_amount >= amount_received
     cheaper = Context(prec=60).subtract(quote.input_amount, unit_of(method.currency))
     if cheaper > 0:
-        assert quote_paying(*terms, cheaper).output_amount < asked
+        assert quote_paying(*terms, cheaper).output_amount < amount_received

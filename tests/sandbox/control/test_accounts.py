@@ -83,9 +83,9 @@ def test_what_one_account_made_is_unknown_to_another_both_ways(
     for owner, other in ((first, anna), (anna, first)):
         paths = ("/v1/recipient", "/v1/disbursement/fiat", "/v2/payments")
         lists = [other.reads(path).data for path in paths]
-        made = make(owner)
+        id_ = make(owner)
         for attempt in attempts:
-            assert attempt(other, made).body == attempt(other, UNKNOWN).body
+            assert attempt(other, id_).body == attempt(other, UNKNOWN).body
         assert [other.reads(path).data for path in paths] == lists
     assert {disbursement["status"] for disbursement in tester.does("GET", "disbursements")} <= {"pending"}
     assert receiver.received == []
@@ -93,15 +93,18 @@ def test_what_one_account_made_is_unknown_to_another_both_ways(
 
 @pytest.mark.on_each_database
 def test_an_account_has_all_that_a_merchant_needs(sandbox: Flask, tester: Tester) -> None:
-    made = tester.makes_account("anna")
-    assert made == tester.does("GET", "accounts/anna")
+    account = tester.makes_account("anna")
+    assert account == tester.does("GET", "accounts/anna")
     default, listed = tester.does("GET", "accounts")
-    assert (default["name"], made.items() - listed.items()) == ("default", {(field, made[field]) for field in SECRETS})
-    payer = Payer.of(sandbox, made)
-    assert payer.sees(pays(payer))["createdBy"] == made["userId"]
-    assert Visitor(sandbox).logs_in_fully(made["email"], made["password"])["user"]["id"] == made["userId"]
-    assert Visitor(sandbox).logs_in(made["email"], "sandbox-password").http_status == 401
-    assert [mail["to"] for mail in tester.does("GET", "mails?account=anna")] == [made["email"]]
+    assert (default["name"], account.items() - listed.items()) == (
+        "default",
+        {(field, account[field]) for field in SECRETS},
+    )
+    payer = Payer.of(sandbox, account)
+    assert payer.sees(pays(payer))["createdBy"] == account["userId"]
+    assert Visitor(sandbox).logs_in_fully(account["email"], account["password"])["user"]["id"] == account["userId"]
+    assert Visitor(sandbox).logs_in(account["email"], "sandbox-password").http_status == 401
+    assert [mail["to"] for mail in tester.does("GET", "mails?account=anna")] == [account["email"]]
     assert tester.does("GET", "mails?account=default") == []
 
 
@@ -124,13 +127,13 @@ def test_webhooks_go_to_the_account_that_they_concern_and_nowhere_without_an_add
 @pytest.mark.on_each_database
 def test_switches_are_those_of_one_account(first: Payer, anna: Payer, tester: Tester) -> None:
     pair = {"inputCurrency": "USD", "outputCurrency": "EUR"}
-    for off, asked in (
+    for off, refused_call in (
         ({"paymentMethods": [{"code": code, "enabled": False} for code in ("jp_qr", "jp_bank_transfer")]}, "JPY"),
         ({"conversions": [pair | {"enabled": False}]}, "USD"),
         ({"checkoutEnabled": False}, "GBP"),
     ):
         tester.does("POST", "accounts/anna/switches", off)
-        body = {"inputAmount": 500, "inputCurrency": asked} | (pair if asked == "USD" else {})
+        body = {"inputAmount": 500, "inputCurrency": refused_call} | (pair if refused_call == "USD" else {})
         assert [merchant.asks_checkout(**body).code for merchant in (first, anna)] == [200, 400]
 
 
@@ -138,8 +141,8 @@ def test_switches_are_those_of_one_account(first: Payer, anna: Payer, tester: Te
 def test_a_removed_account_leaves_nothing_but_lines_in_the_log(
     sandbox: Flask, first: Payer, tester: Tester, receiver: Receiver
 ) -> None:
-    made = tester.makes_account("anna", webhookUrl=ACCOUNTS_URL)
-    anna = Payer.of(sandbox, made)
+    account = tester.makes_account("anna", webhookUrl=ACCOUNTS_URL)
+    anna = Payer.of(sandbox, account)
     for make, _ in PARTS.values():
         make(anna)
     kept, paid = picks(first), picks(anna)

@@ -30,9 +30,9 @@ def test_reset_goes_back_to_the_start(sandbox: Flask, merchant: Merchant, tester
     tester.does("POST", "accounts/default/switches", {"checkoutEnabled": False})
     tester.does("PUT", "webhook-endpoint", {"url": "http://127.0.0.1:7/other"})
     tester.does("POST", "reset")
-    made = tester.makes_account("anna")
+    account = tester.makes_account("anna")
     tester.does("POST", "reset")
-    assert tester.makes_account("anna") == made
+    assert tester.makes_account("anna") == account
     tester.does("POST", "reset")
     assert [tester.does("GET", path) for path in ("webhooks", "requests", "mails")] == [[], [], []]
     assert tester.does("GET", "accounts/default/switches") == start
@@ -108,14 +108,14 @@ def test_the_bank_carries_out_what_is_pending_or_refuses_it(make_sandbox: MakeSa
     for status, webhook in (("completed", "sent"), ("failed", "none")):
         app = make_sandbox(disbursement_progress_webhook=webhook, forced_disbursement_status="completed")
         payer, tester = Payer(app), Tester(app)
-        made = payer.pays_one(), payer.sends_one()
+        ids = payer.pays_one(), payer.sends_one()
         receiver.received.clear()
-        for each in made:
+        for each in ids:
             assert tester.does("POST", f"disbursements/{each}/finish", {"status": status})["status"] == status
             again = tester.refuses("POST", f"disbursements/{each}/finish", {"status": "completed"})
             assert again == (409, "disbursement")
-        assert payer.sees(made[0])["activityHistory"][-1]["status"] == status
+        assert payer.sees(ids[0])["activityHistory"][-1]["status"] == status
         assert [disbursement["status"] for disbursement in tester.does("GET", "disbursements")] == [status, status]
-        told = [{"disbursementId": each, "status": status} for each in made]
-        assert receiver.received == (told if webhook == "sent" else [])
+        payloads = [{"disbursementId": each, "status": status} for each in ids]
+        assert receiver.received == (payloads if webhook == "sent" else [])
     assert tester.refuses("POST", "disbursements/none/finish", {"status": "failed"}) == (404, "disbursement")

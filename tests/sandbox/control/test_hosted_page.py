@@ -58,12 +58,12 @@ def test_a_customer_goes_back_to_the_methods_until_the_money_arrives(
     assert ("Sandbox Shop" in page, "<svg" in page) == (True, True), "its code to scan"
     methods = customer.http.get(f"/checkout/{picked}?methods").text
     assert re.findall(r'value="(\w+)" required checked', methods) == ["us_qr"]
-    for method, told, code in (
+    for method, text, code in (
         ("us_usdc_polygon", "To the address", True),
         ("us_bank_transfer", "Account number", False),
     ):
         page = customer.chooses(picked, method)
-        assert (told in page, "<svg" in page) == (True, code)
+        assert (text in page, "<svg" in page) == (True, code)
     deposit = merchant.reads_deposit(picked).data
     assert (deposit["status"], deposit["inputAmount"]) == ("pending", Decimal("12.50"))
     assert [entry["activity"] for entry in deposit["activityHistory"]].count("Payment method changed") == 2
@@ -85,7 +85,7 @@ def test_after_15_minutes_without_a_method_the_page_has_expired(
 
 
 @pytest.mark.parametrize(
-    ("act", "method", "asked", "status", "arrives"),
+    ("act", "method", "amount_requested", "status", "arrives"),
     [
         ("overpaid", "us_qr", "12.50", "completed", "25.00"),
         # The amount is in whole units of the currency.
@@ -95,10 +95,17 @@ def test_after_15_minutes_without_a_method_the_page_has_expired(
     ],
 )
 def test_a_button_of_the_developer_ends_the_payment(
-    sandbox: Flask, customer: Customer, receiver: Receiver, act: str, method: str, asked: str, status: str, arrives: str
+    sandbox: Flask,
+    customer: Customer,
+    receiver: Receiver,
+    act: str,
+    method: str,
+    amount_requested: str,
+    status: str,
+    arrives: str,
 ) -> None:
     merchant = Merchant(sandbox)
-    checkout = merchant.makes_checkout(Decimal(asked), "JPY" if method == "jp_qr" else "USD")
+    checkout = merchant.makes_checkout(Decimal(amount_requested), "JPY" if method == "jp_qr" else "USD")
     customer.chooses(checkout, method)
     customer.presses(checkout, act)
     deposit = merchant.reads_deposit(checkout).data

@@ -32,8 +32,8 @@ def taken(app: Flask) -> bytes:
 def restores(app: Flask, content: bytes, status: int = 200) -> Any:
     answer = app.test_client().post("/_sandbox/restore", data=content, headers=HEADERS)
     assert answer.status_code == status, answer.text
-    told: Any = answer.json
-    return told if status == 200 else told["error"]["fault"]
+    body: Any = answer.json
+    return body if status == 200 else body["error"]["fault"]
 
 
 def rows_of(content: bytes) -> Any:

@@ -25,8 +25,8 @@ STATUSES = {
 }
 
 
-def triggers(tester: Tester, event: str, **given: Any) -> Any:
-    return tester.does("POST", "trigger", {"event": event} | given)
+def triggers(tester: Tester, event: str, **fields: Any) -> Any:
+    return tester.does("POST", "trigger", {"event": event} | fields)
 
 
 def test_each_event_begins_with_something_new_and_ends_in_its_state(tester: Tester) -> None:
@@ -56,8 +56,8 @@ def test_a_refund_goes_out_once(tester: Tester) -> None:
     assert tester.refuses("POST", "trigger", {"event": "refund", "id": paid, "amount": 40.01}) == (400, "amount")
     refund = triggers(tester, "refund", id=paid)["id"]
     (listed,) = tester.does("GET", "disbursements")
-    told = (listed["disbursementId"], listed["amount"], listed["reference"])
-    assert told == (refund, 40, f"refund-{paid}")
+    facts = (listed["disbursementId"], listed["amount"], listed["reference"])
+    assert facts == (refund, 40, f"refund-{paid}")
     for refused in (paid, triggers(tester, "picked")["id"]):
         assert tester.refuses("POST", "trigger", {"event": "refund", "id": refused}) == (409, "checkout")
 

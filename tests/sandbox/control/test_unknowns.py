@@ -15,9 +15,9 @@ from tests.sandbox.conftest import MakeSandbox
 from tests.sandbox.databases import disconnect, open_sandbox
 
 
-def values(told: list[dict[str, Any]]) -> dict[str, tuple[str, str]]:
+def values(switches: list[dict[str, Any]]) -> dict[str, tuple[str, str]]:
     """The current value and the start value of each switch, by name."""
-    return {one["name"]: (one["value"], one["startValue"]) for one in told}
+    return {switch["name"]: (switch["value"], switch["startValue"]) for switch in switches}
 
 
 @pytest.mark.on_each_database
@@ -48,7 +48,7 @@ def test_a_change_counts_from_the_next_call_on_until_it_is_taken_back(make_sandb
 )
 def test_what_does_not_exist_is_refused_and_nothing_is_changed(tester: Tester, sent: Any, field: str) -> None:
     assert tester.refuses("POST", "unknowns", sent) == (400, field)
-    assert all(one == start for one, start in values(tester.does("GET", "unknowns")).values())
+    assert all(value == start for value, start in values(tester.does("GET", "unknowns")).values())
 
 
 def test_processes_on_one_database_and_those_that_start_later_agree(tmp_path: Path) -> None:

@@ -25,8 +25,8 @@ from tests.waiting import eventually
 
 
 def sender_of(app: Flask) -> WebhookSender:
-    found: WebhookSender = app.extensions[SENDER]
-    return found
+    sender: WebhookSender = app.extensions[SENDER]
+    return sender
 
 
 @contextmanager

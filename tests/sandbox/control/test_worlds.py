@@ -51,8 +51,8 @@ class Inside:
     def test_client(self) -> Inside:
         return self
 
-    def open(self, target: str, **given: Any) -> TestResponse:
-        return self.app.test_client().open(f"/w/{self.name}{target}", **given)
+    def open(self, target: str, **options: Any) -> TestResponse:
+        return self.app.test_client().open(f"/w/{self.name}{target}", **options)
 
     @property
     def as_app(self) -> Flask:
@@ -87,8 +87,8 @@ class Inside:
 
     def shows(self) -> str:
         """All output that the world shows to its owner."""
-        told = [str(self.tester.does("GET", path)) for path in LISTS]
-        return "\n".join([*told, *map(self.page, PAGES)])
+        texts = [str(self.tester.does("GET", path)) for path in LISTS]
+        return "\n".join([*texts, *map(self.page, PAGES)])
 
 
 def makes(app: Flask, name: str) -> Inside:
@@ -100,12 +100,12 @@ def makes(app: Flask, name: str) -> Inside:
 
 @on_each_kind
 def test_worlds_at_once_see_nothing_of_each_other(operated: Flask) -> None:
-    made = [makes(operated, name) for name in NAMES[:2]]
-    with ThreadPoolExecutor(len(made)) as pool:
-        marks = list(pool.map(Inside.lives, made))
-    told = "\n".join(str(Tester(operated).does("GET", path)) for path in LISTS)
-    assert [mark for mark in set().union(*marks) if mark in told] == []
-    for own, world in zip(marks, made, strict=True):
+    worlds_made = [makes(operated, name) for name in NAMES[:2]]
+    with ThreadPoolExecutor(len(worlds_made)) as pool:
+        marks = list(pool.map(Inside.lives, worlds_made))
+    texts = "\n".join(str(Tester(operated).does("GET", path)) for path in LISTS)
+    assert [mark for mark in set().union(*marks) if mark in texts] == []
+    for own, world in zip(marks, worlds_made, strict=True):
         seen = world.shows()
         assert [mark for mark in set().union(*marks) - own if mark in seen] == []
         # All texts are seen, except four secrets.
@@ -132,8 +132,8 @@ def test_clock_switches_faults_and_reset_are_those_of_one_world(operated: Flask)
 def test_a_token_opens_its_own_world_only(operated: Flask) -> None:
     anna, other = makes(operated, "anna"), makes(operated, "bo")
     token = anna.made["controlToken"]
-    for given, where in ((token, other.as_app), (CONTROL_TOKEN, other.as_app), (token, operated)):
-        assert Tester(where, given).refuses("POST", "reset") == (401, "X-Sandbox-Control")
+    for token_sent, where in ((token, other.as_app), (CONTROL_TOKEN, other.as_app), (token, operated)):
+        assert Tester(where, token_sent).refuses("POST", "reset") == (401, "X-Sandbox-Control")
     assert anna.tester.refuses("POST", "worlds", {"name": "more"}) == (403, "worlds")
     stranger = Payer.of(other.as_app, anna.made)
     assert stranger.reads_deposit("none").code == stranger.sends_tokens({"amount": 5}).code == 401
@@ -155,12 +155,12 @@ def test_forms_and_links_stay_in_the_world(operated: Flask) -> None:
 
 
 def test_the_client_signs_for_a_world_by_its_address(operated: Flask) -> None:
-    made = makes(operated, "anna").made
+    world = makes(operated, "anna").made
     transport = InProcess(operated, sandbox_clock(operated))
-    keys = {"client_id": made["clientId"], "client_secret": made["clientSecret"]}
-    with PaymentsClient(made["baseUrl"], **keys, transport=transport) as client:
+    keys = {"client_id": world["clientId"], "client_secret": world["clientSecret"]}
+    with PaymentsClient(world["baseUrl"], **keys, transport=transport) as client:
         checkout = client.checkouts.create(Pay("12.50", "USD"))
-    assert checkout.url == f"{made['baseUrl']}/checkout/{checkout.id}"
+    assert checkout.url == f"{world['baseUrl']}/checkout/{checkout.id}"
     transport.close()
 
 
@@ -207,13 +207,13 @@ def test_an_idle_world_is_put_away_and_comes_back_as_it_was(
     anna = makes(operated, "anna")
     anna.lives()
     anna.tester.advances(hours=1)
-    shown = anna.tester.does("GET", "events?last=200"), anna.tester.offset()
+    before = anna.tester.does("GET", "events?last=200"), anna.tester.offset()
     # Every request finds the world closed.
     monkeypatch.setattr(worlds, "IDLE_SECONDS", -1.0)
-    assert (anna.tester.does("GET", "events?last=200"), anna.tester.offset()) == shown
+    assert (anna.tester.does("GET", "events?last=200"), anna.tester.offset()) == before
     if database != "sqlite://":
         again = open_sandbox(database, clock="frozen@2026-05-01T00:00:00Z")
-        assert Inside(again, "anna", anna.made).tester.does("GET", "events?last=200") == shown[0]
+        assert Inside(again, "anna", anna.made).tester.does("GET", "events?last=200") == before[0]
         Tester(again).does("DELETE", "worlds/anna")
         assert anna.open("/health").status_code == 404
         disconnect(again)

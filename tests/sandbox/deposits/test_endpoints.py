@@ -21,27 +21,27 @@ def test_before_a_method_is_picked_there_is_no_deposit(merchant: Merchant) -> No
 
 
 def test_a_deposit_is_read_by_its_reference_too_after_the_ids(merchant: Merchant, tester: Tester) -> None:
-    one, other = merchant.makes_checkout(), merchant.makes_checkout()
-    tester.picks(other, reference=one)
-    assert merchant.reads_deposit(one).data["depositId"] == other
-    tester.picks(one)
-    assert merchant.reads_deposit(one).data["depositId"] == one
+    first, other = merchant.makes_checkout(), merchant.makes_checkout()
+    tester.picks(other, reference=first)
+    assert merchant.reads_deposit(first).data["depositId"] == other
+    tester.picks(first)
+    assert merchant.reads_deposit(first).data["depositId"] == first
 
 
 def test_the_side_that_was_asked_for_is_exact_whichever_method_is_picked(merchant: Merchant, tester: Tester) -> None:
-    for paid, received, asked in (("USD", "usdc-polygon", 77), ("JPY", "JPY", 12_345), ("KWD", "KWD", 12)):
+    for paid, received, fields in (("USD", "usdc-polygon", 77), ("JPY", "JPY", 12_345), ("KWD", "KWD", 12)):
         methods = [
             m
             for m in tester.does("GET", "accounts/default/switches")["paymentMethods"]
             if m["currency"] == paid and m["enabled"]
         ]
         for method, side in itertools.product(methods, ("inputAmount", "outputAmount")):
-            answer = merchant.asks_checkout(inputCurrency=paid, outputCurrency=received, **{side: asked})
+            answer = merchant.asks_checkout(inputCurrency=paid, outputCurrency=received, **{side: fields})
             deposit = tester.picks(answer.data["id"], method["code"])
-            told = (deposit["inputCurrency"], deposit["fee"]["currency"], deposit["outputCurrency"], deposit[side])
-            assert told == (paid, paid, received, asked)
+            expected = (deposit["inputCurrency"], deposit["fee"]["currency"], deposit["outputCurrency"], deposit[side])
+            assert expected == (paid, paid, received, fields)
             assert deposit["exchangeInfo"]["outputAmount"] == deposit["outputAmount"]
-            assert tester.pays(answer.data["id"])[side] == asked
+            assert tester.pays(answer.data["id"])[side] == fields
 
 
 def test_a_payment_of_another_amount_shows_what_was_really_paid(merchant: Merchant, tester: Tester) -> None:

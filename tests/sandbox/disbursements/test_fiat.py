@@ -56,8 +56,8 @@ def test_the_fee_is_flat_plus_percentage_rounded_up_to_a_unit(payer: Payer) -> N
         *(("USD", 1, "0.51"), ("USD", 250_000, "250.50"), ("USD", 10.01, "0.52")),
         *(("JPY", 1000, "166"), ("IDR", 123456.78, "2500.00")),
     ):
-        made = payer.pays({"recipientId": RECIPIENTS[currency], "amount": amount}, currency=currency)
-        assert made.data["disburseData"][0]["feeAmount"] == Decimal(fee)
+        batch = payer.pays({"recipientId": RECIPIENTS[currency], "amount": amount}, currency=currency)
+        assert batch.data["disburseData"][0]["feeAmount"] == Decimal(fee)
 
 
 def item(currency: str = "USD", amount: Any = 100, **more: Any) -> dict[str, Any]:
@@ -93,6 +93,6 @@ def test_a_listed_disbursement_is_the_one_that_is_read(payer: Payer) -> None:
     """Paid to a saved recipient, to a given one, and by the first version."""
     batch = payer.pays(ITEM | {"reference": "r-1", "note": "May"}, {"recipient": given(), "amount": 20}).data
     first = payer.pays_v1(ITEM | {"currency": "USD", "reference": "r-2"}).data
-    read = [payer.sees(made["disbursementId"]) for made in batch["disburseData"] + first["disburseData"]]
+    read = [payer.sees(item["disbursementId"]) for item in batch["disburseData"] + first["disburseData"]]
     assert payer.lists()["docs"] == read
     assert [payer.lists(f"limit=1&page={page}")["docs"] for page in (1, 2, 3)] == [[record] for record in read]

@@ -29,10 +29,10 @@ def test_unknown_fiat_list_array(make_sandbox: MakeSandbox) -> None:
     """The value `record` is tested too, which shows the first record alone."""
     payer, other = (Payer(make_sandbox(fiat_list=value)) for value in ("array", "record"))
     assert other.lists() == {}
-    made, shown = ([each.pays_one() for _ in range(3)] for each in (payer, other))
-    assert [record["disbursementId"] for record in payer.lists("limit=2&sort=-createdAt")] == made[:0:-1]
+    ids_array, ids_record = ([each.pays_one() for _ in range(3)] for each in (payer, other))
+    assert [record["disbursementId"] for record in payer.lists("limit=2&sort=-createdAt")] == ids_array[:0:-1]
     for query, place in (("", 0), ("limit=1&page=2", 1), ("sort=-createdAt", 2)):
-        assert other.lists(query)["disbursementId"] == shown[place]
+        assert other.lists(query)["disbursementId"] == ids_record[place]
     assert other.lists("limit=1&page=4") == {}
 
 

@@ -11,9 +11,12 @@ from tests.sandbox.disbursements.payers import Payer
 
 @pytest.mark.parametrize("status", ["completed", "failed", "pending"])
 def test_a_pending_disbursement_takes_the_status_sent(payer: Payer, status: str) -> None:
-    made = payer.pays_one()
-    assert payer.forces(made, status).body == {"statusCode": 200, "message": "Disbursement updated successfully"}
-    record = payer.sees(made)
+    disbursement_id = payer.pays_one()
+    assert payer.forces(disbursement_id, status).body == {
+        "statusCode": 200,
+        "message": "Disbursement updated successfully",
+    }
+    record = payer.sees(disbursement_id)
     assert record["status"] == status
     last = record["activityHistory"][-1]
     assert (last["activity"], last["status"]) == ("Sent to recipient account", status)
@@ -60,5 +63,5 @@ def test_time_alone_moves_each_once_if_it_is_to(make_sandbox: MakeSandbox, recei
         moved = [] if progress == "forced" else [progress]
         assert [entry["status"] for entry in payer.sees(fiat)["activityHistory"]] == ["pending", "pending", *moved]
         assert payer.sees(forced)["status"] == "completed"
-        told = [fiat, crypto] if webhook == "sent" else []
-        assert receiver.received == [{"disbursementId": each, "status": progress} for each in told]
+        expected = [fiat, crypto] if webhook == "sent" else []
+        assert receiver.received == [{"disbursementId": each, "status": progress} for each in expected]

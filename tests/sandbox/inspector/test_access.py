@@ -41,8 +41,8 @@ def test_a_page_runs_scripts_by_its_nonce_only_and_holds_none_of_the_secrets(
 def test_a_browser_without_the_cookie_is_asked_for_the_control_token(sandbox: Flask) -> None:
     http = sandbox.test_client()
     for path in (*pages_of(sandbox), "/?token=wrong"):
-        asked = http.get(path, auth=("anybody", CONTROL_TOKEN), headers={"X-Sandbox-Control": CONTROL_TOKEN})
-        assert (asked.status_code, 'name="token"' in asked.text) == (401, True)
+        answer = http.get(path, auth=("anybody", CONTROL_TOKEN), headers={"X-Sandbox-Control": CONTROL_TOKEN})
+        assert (answer.status_code, 'name="token"' in answer.text) == (401, True)
     assert http.post("/inspector/enter", data={"token": "wrong"}).status_code == 401
     entered = http.post("/inspector/enter", data={"token": CONTROL_TOKEN})
     assert CONTROL_TOKEN not in entered.headers["Set-Cookie"]

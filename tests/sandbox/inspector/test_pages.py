@@ -16,8 +16,8 @@ pytestmark = pytest.mark.on_each_database
 ADA = {"recipientId": RECIPIENTS["USD"], "amount": 25}
 
 
-def expect_in_order(seen: str, *told: str) -> None:
-    places = [seen.index(words) for words in told]
+def expect_in_order(seen: str, *texts: str) -> None:
+    places = [seen.index(words) for words in texts]
     assert places == sorted(places)
 
 
@@ -34,13 +34,13 @@ def test_the_overview_lists_checkouts_disbursements_and_payments(
     payment = makes(merchant)
     seen, links = developer.reads(), re.findall(r'href="/inspector/\w+/(\w+)"', developer.opens())
     assert set(links) == {left, picked, paid, fiat, crypto, payment}
-    told = (
+    actions = (
         *(f"customer pays {words}" for words in ("1,000.00 USD abandoned", "20.00 USD pending", "30.00 USD completed")),
         "12.50 USD Ada Example salary-1 pending",
         "5.000000 usdc-polygon 0x5aAeb6…1BeAed none pending",
         "100.000000 usdc-polygon Sam Sender Ada Example pending",
     )
-    assert [words for words in told if words not in seen] == []
+    assert [words for words in actions if words not in seen] == []
 
 
 def test_a_checkout_tells_call_state_webhook_and_read_in_the_order_of_time(
@@ -95,8 +95,8 @@ def test_webhooks_show_attempts_body_and_when_the_next_is_due(
     checkout = merchant.makes_checkout()
     tester.pays(checkout)
     seen = developer.reads(f"/inspector/webhooks?order={checkout}&state=waiting")
-    for told in ("waiting until", "1, last answer 500", checkout):
-        assert told in seen
+    for text in ("waiting until", "1, last answer 500", checkout):
+        assert text in seen
     assert "None like that." in developer.reads(f"/inspector/webhooks?order={checkout}&state=delivered")
 
 
@@ -109,8 +109,8 @@ def test_a_search_leads_to_what_has_the_text(merchant: Merchant, payer: Payer, d
         "ada@example.com": "mails?to=ada%40example.com",
         "/v1/checkout": "requests?path=%2Fv1%2Fcheckout",
     }
-    found = {text: developer.http.get("/inspector/search", query_string={"q": text}).location for text in places}
-    assert found == {text: f"/inspector/{place}" for text, place in places.items()}
+    locations = {text: developer.http.get("/inspector/search", query_string={"q": text}).location for text in places}
+    assert locations == {text: f"/inspector/{place}" for text, place in places.items()}
 
 
 def test_times_are_told_by_the_clock(merchant: Merchant, tester: Tester, developer: Developer) -> None:

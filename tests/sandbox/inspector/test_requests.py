@@ -19,12 +19,12 @@ def test_a_rejected_signature_shows_the_exact_string_and_what_to_compare(
     merchant.calls("GET", "/v1/deposit/5", signed_by="wrong")
     empty = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
     assert f">GET\n/v1/deposit/5?a=%2F\n1767225600\n{empty}</pre>" in developer.opens("/inspector/requests/1")
-    told = {
+    hints = {
         1: ("the one of no body at all", "clock; at most 300 are allowed", "The client id is known"),
         2: ("No account has the client id that was sent", "This one is no number of seconds"),
         3: ("seconds away from the clock, which is allowed",),
     }
-    for number, words in told.items():
+    for number, words in hints.items():
         seen = developer.reads(f"/inspector/requests/{number}")
         assert [word for word in words if word not in seen] == []
 

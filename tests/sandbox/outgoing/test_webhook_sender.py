@@ -22,10 +22,10 @@ def send(behaves: Answer, budget: float = 60) -> tuple[int, bytes]:
 
 def test_it_posts_the_body_and_uses_no_proxy_of_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("http_proxy", "http://127.0.0.1:1")
-    status, asked = send(says(b"HTTP/1.1 204 No Content\r\n\r\n"))
+    status, request = send(says(b"HTTP/1.1 204 No Content\r\n\r\n"))
     assert status == 204
-    assert asked.startswith(b"POST /hook?a=1 HTTP/1.1\r\n")
-    assert asked.endswith(BODY)
+    assert request.startswith(b"POST /hook?a=1 HTTP/1.1\r\n")
+    assert request.endswith(BODY)
 
 
 def test_redirects_are_not_followed() -> None:

@@ -33,8 +33,8 @@ def makes(merchant: Merchant, **fields: Any) -> str:
 
 
 def quotes(merchant: Merchant, **query: Any) -> Answer:
-    asked = {"amount": 100, "inputCurrency": "usdc-polygon", "outputCurrency": "USD"} | query
-    return merchant.calls("GET", "/v2/payment/quote?" + urlencode(without_gaps(asked)))
+    parameters = {"amount": 100, "inputCurrency": "usdc-polygon", "outputCurrency": "USD"} | query
+    return merchant.calls("GET", "/v2/payment/quote?" + urlencode(without_gaps(parameters)))
 
 
 def details(merchant: Merchant, payment_id: str) -> Answer:

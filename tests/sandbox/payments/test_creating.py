@@ -28,8 +28,8 @@ def test_a_payment_is_made_and_listed_with_every_field_that_has_a_value(merchant
     assert payment["sender"] == sender | {"id": payment["sender"]["id"]}
     assert payment["receiver"] == {"id": payee, "name": "Grace Beispiel", "email": "grace@example.de"} | NUMBERS
     assert payment["payOutWallet"] == quotes(merchant).data["payout_wallet"]
-    made, expired = (datetime.fromisoformat(payment[name]) for name in ("createdAt", "expiredDate"))
-    assert (expired - made).total_seconds() == 24 * 3600
+    created, expired = (datetime.fromisoformat(payment[name]) for name in ("createdAt", "expiredDate"))
+    assert (expired - created).total_seconds() == 24 * 3600
     (listed,) = lists(merchant).data["docs"]
     assert payment.keys() - listed.keys() == {"activityHistory", "transactionHash"}
     assert set(listed["receiver"]) == {"id", "name", "email", "accountNumber", "bankName"}
@@ -56,16 +56,16 @@ ARRIVED = ("Received by recipient account", "completed")
 
 
 def test_a_payment_is_processed_and_completed_once_each(merchant: Merchant, tester: Tester) -> None:
-    made = sends(merchant, usNetwork="ach").data
-    assert made["activityHistory"][0]["description"].endswith("by ach.")
+    payment = sends(merchant, usNetwork="ach").data
+    assert payment["activityHistory"][0]["description"].endswith("by ach.")
     tester.advances(minutes=4)
-    assert details(merchant, made["id"]).data == made
+    assert details(merchant, payment["id"]).data == payment
     tester.advances(minutes=2)
-    processed = details(merchant, made["id"]).data
+    processed = details(merchant, payment["id"]).data
     assert (processed["status"], activities(processed)) == ("processed", [SIGNED, *CONVERTED])
     assert processed["transactionHash"].startswith("0x")
     assert len({entry["_id"] for entry in processed["activityHistory"]}) == 3
     for _ in range(3):
         tester.advances(hours=1)
-    completed = details(merchant, made["id"]).data
+    completed = details(merchant, payment["id"]).data
     assert (completed["status"], activities(completed)) == ("completed", [SIGNED, *CONVERTED, ARRIVED])

@@ -23,18 +23,18 @@ def deletes_by_query(merchant: Merchant, recipient_id: str) -> Answer:
 
 @pytest.mark.parametrize("delete", [deletes, deletes_by_query])
 def test_every_operation_answers_every_field(merchant: Merchant, delete: Any) -> None:
-    given = bank(**{name: f"{name} 1" for name in TEXTS_OF_BANK}, accountType="Savings", accountNumber="007")
-    made = creates(merchant, name="Somebody Rare", bank=given, **OWN).data
-    assert {name: made[name] for name in OWN} == OWN
-    (account,) = made["bank"]
-    assert account == given | {"_id": account["_id"]}
-    assert reads(merchant, made["id"]).data == made
-    assert merchant.calls("GET", "/v1/recipient?search=somebody%20rare").data["docs"] == [made]
-    changed = changes(merchant, made["id"], name="Somebody Rare").data
-    assert changed | {"updatedAt": made["updatedAt"]} == made
-    deleted = delete(merchant, made["id"])
+    fields = bank(**{name: f"{name} 1" for name in TEXTS_OF_BANK}, accountType="Savings", accountNumber="007")
+    recipient = creates(merchant, name="Somebody Rare", bank=fields, **OWN).data
+    assert {name: recipient[name] for name in OWN} == OWN
+    (account,) = recipient["bank"]
+    assert account == fields | {"_id": account["_id"]}
+    assert reads(merchant, recipient["id"]).data == recipient
+    assert merchant.calls("GET", "/v1/recipient?search=somebody%20rare").data["docs"] == [recipient]
+    changed = changes(merchant, recipient["id"], name="Somebody Rare").data
+    assert changed | {"updatedAt": recipient["updatedAt"]} == recipient
+    deleted = delete(merchant, recipient["id"])
     assert (deleted.code, deleted.data) == (200, changed)
-    assert reads(merchant, made["id"]).code == delete(merchant, made["id"]).code == 404
+    assert reads(merchant, recipient["id"]).code == delete(merchant, recipient["id"]).code == 404
 
 
 @pytest.mark.parametrize(
@@ -54,34 +54,37 @@ OTHERS = {
 
 
 def test_a_patch_changes_the_name_and_leaves_everything_else_as_it_is(merchant: Merchant, tester: Tester) -> None:
-    made = creates(merchant).data
-    assert (made["userId"], made["organizationId"]) == ("5a6d00000000000000000001", "5a6d00000000000000000002")
+    recipient = creates(merchant).data
+    assert (recipient["userId"], recipient["organizationId"]) == (
+        "5a6d00000000000000000001",
+        "5a6d00000000000000000002",
+    )
     tester.advances(minutes=1)
-    changed = changes(merchant, made["id"], **OTHERS, bank=bank(accountName="Other", ibanNumber="X")).data
+    changed = changes(merchant, recipient["id"], **OTHERS, bank=bank(accountName="Other", ibanNumber="X")).data
     assert changed["name"] == OTHERS["name"]
-    assert changed["updatedAt"] > made["updatedAt"]
-    assert changed | {"name": made["name"], "updatedAt": made["updatedAt"]} == made
-    assert reads(merchant, made["id"]).data == changed
+    assert changed["updatedAt"] > recipient["updatedAt"]
+    assert changed | {"name": recipient["name"], "updatedAt": recipient["updatedAt"]} == recipient
+    assert reads(merchant, recipient["id"]).data == changed
 
 
 def test_unknown_recipient_changes_applied(make_sandbox: MakeSandbox) -> None:
     merchant = Merchant(make_sandbox(recipient_changes="applied"))
-    made = creates(merchant).data
+    recipient = creates(merchant).data
     details = dict.fromkeys(("accountName", "accountNumber", *TEXTS_OF_BANK), "Other")
     details |= {"country": "France", "currency": "USD", "accountType": "Savings"}
-    changed = changes(merchant, made["id"], bank=details, **OTHERS).data
+    changed = changes(merchant, recipient["id"], bank=details, **OTHERS).data
     assert {name: changed[name] for name in OTHERS} == OTHERS
-    assert changed["bank"][0] == made["bank"][0] | details
+    assert changed["bank"][0] == recipient["bank"][0] | details
     assert merchant.calls("GET", "/v1/recipient?search=ELSE%40").data["totalDocs"] == 1
 
 
 def test_unknown_recipient_changes_refused(make_sandbox: MakeSandbox) -> None:
     merchant = Merchant(make_sandbox(recipient_changes="refused"))
-    made = creates(merchant).data
+    recipient = creates(merchant).data
     wrong: dict[str, Any] = {"city": {"city": "Bonn"}, "bank.ibanNumber": {"bank": bank(ibanNumber="X")}}
     for named, fields in wrong.items():
-        assert changes(merchant, made["id"], name="New", **fields).message.startswith(f"{named} cannot be changed")
-    assert reads(merchant, made["id"]).data == made
+        assert changes(merchant, recipient["id"], name="New", **fields).message.startswith(f"{named} cannot be changed")
+    assert reads(merchant, recipient["id"]).data == recipient
 
 
 def test_an_unknown_recipient_is_not_found(merchant: Merchant) -> None:

@@ -26,9 +26,9 @@ def reads(sandbox: Flask) -> Reads:
 
 def test_currencies_are_those_of_iso_4217(reads: Reads) -> None:
     for record in reads("currencies"):
-        known = Currency(record["currency"])
-        assert (record["value"], record["name"]) == (record["country"].upper(), known.currency_name)
-        assert decimals_of(record["currency"]) == known.exponent
+        currency = Currency(record["currency"])
+        assert (record["value"], record["name"]) == (record["country"].upper(), currency.currency_name)
+        assert decimals_of(record["currency"]) == currency.exponent
 
 
 def test_use_smart_contract_splits_the_cryptos_in_two(reads: Reads) -> None:
@@ -42,8 +42,8 @@ def test_use_smart_contract_splits_the_cryptos_in_two(reads: Reads) -> None:
 
 def test_cryptos_are_filtered_by_blockchain_type(reads: Reads) -> None:
     for kind in ("EVM", "STELLAR"):
-        found = [record["id"] for record in reads("cryptos", blockchainType=kind)]
-        assert found == [token.id for token in TOKENS if token.blockchain_type == kind]
+        ids = [record["id"] for record in reads("cryptos", blockchainType=kind)]
+        assert ids == [token.id for token in TOKENS if token.blockchain_type == kind]
 
 
 def test_banks_come_in_pages_of_ten_each_once(reads: Reads) -> None:
@@ -56,9 +56,9 @@ def test_banks_come_in_pages_of_ten_each_once(reads: Reads) -> None:
 def test_banks_are_filtered_by_country_in_any_case_and_by_currency(reads: Reads) -> None:
     for country in ("united states", "UNITED STATES"):
         assert {bank["country"] for bank in reads("banks", country=country, limit=100)["docs"]} == {"United States"}
-    found = reads("banks", currency="EUR", limit=100)["docs"]
-    assert {bank["currency"] for bank in found} == {"EUR"}
-    assert len({bank["country"] for bank in found}) > 1
+    banks = reads("banks", currency="EUR", limit=100)["docs"]
+    assert {bank["currency"] for bank in banks} == {"EUR"}
+    assert len({bank["country"] for bank in banks}) > 1
 
 
 def test_disbursment_available_leaves_the_banks_that_can_be_paid(reads: Reads) -> None:

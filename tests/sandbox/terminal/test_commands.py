@@ -36,9 +36,9 @@ def run(address: str, capsys: pytest.CaptureFixture[str]) -> Run:
 
     def carry_out(*arguments: str, code: int = 0) -> Any:
         assert main([*arguments, "--json"]) == code
-        told = capsys.readouterr()
-        assert (told.err == "") == (code == 0)
-        return json.loads(told.out) if code == 0 else told.err
+        output = capsys.readouterr()
+        assert (output.err == "") == (code == 0)
+        return json.loads(output.out) if code == 0 else output.err
 
     return carry_out
 
@@ -56,9 +56,9 @@ def test_a_customer_picks_pays_fails_and_leaves(run: Run, merchant: Merchant) ->
 
 
 def test_accounts_faults_and_lists(run: Run, capsys: pytest.CaptureFixture[str]) -> None:
-    made = run("accounts", "make", "anna", "--webhook-url", "http://127.0.0.1:9/anna")
-    assert run("accounts", "show", "anna") == made
-    assert run("accounts", "keys", "anna")["clientSecret"] != made["clientSecret"]
+    account = run("accounts", "make", "anna", "--webhook-url", "http://127.0.0.1:9/anna")
+    assert run("accounts", "show", "anna") == account
+    assert run("accounts", "keys", "anna")["clientSecret"] != account["clientSecret"]
     armed = run("fault", "GET /v1/deposit/{id}", "error", "--status-code", "503", "--share", "0.5", "--account", "anna")
     assert run("fault") == [armed]
     assert (armed["statusCode"], armed["share"], armed["account"]) == (503, 0.5, "anna")
@@ -130,7 +130,7 @@ def test_amounts_keep_their_digits_and_an_answer_is_one_line_of_ascii(
 
 
 @pytest.mark.parametrize(
-    ("arguments", "code", "told"),
+    ("arguments", "code", "message"),
     [
         (["pay", "nothing?x"], 1, "checkout does not exist"),
         (["clock", "--control-token", "wrong"], 4, "SANDBOX_CONTROL_TOKEN"),
@@ -139,18 +139,18 @@ def test_amounts_keep_their_digits_and_an_answer_is_one_line_of_ascii(
         (["pay", "x", "--amount", "much"], 1, "amount must be a positive number"),
         (["fault", "webhook", "drop", "--share", "nan"], 1, "share must be a number"),
     ],
-    ids=lambda given: given if isinstance(given, str) else "",
+    ids=lambda argument: argument if isinstance(argument, str) else "",
 )
 def test_what_goes_wrong_is_one_sentence_and_an_exit_code(
-    address: str, capsys: pytest.CaptureFixture[str], arguments: list[str], code: int, told: str
+    address: str, capsys: pytest.CaptureFixture[str], arguments: list[str], code: int, message: str
 ) -> None:
     assert main(arguments) == code
-    said = capsys.readouterr()
-    assert told in said.err
-    assert (said.out, said.err.count("\n"), CONTROL_TOKEN in said.err) == ("", 1, False)
+    output = capsys.readouterr()
+    assert message in output.err
+    assert (output.out, output.err.count("\n"), CONTROL_TOKEN in output.err) == ("", 1, False)
     assert main([*arguments, "--json"]) == code
     problem = json.loads(capsys.readouterr().err)
-    assert (problem["exitCode"], told in problem["error"]) == (code, True)
+    assert (problem["exitCode"], message in problem["error"]) == (code, True)
 
 
 def test_a_call_is_signed_by_an_account_and_its_answer_printed(
@@ -211,9 +211,9 @@ def test_tail_tells_every_event_once_and_goes_on_after_a_reset(
             things.pop(0)()
 
     followed = follow(Connection(address, CONTROL_TOKEN), 10, sleep=sleep)
-    told = [(one["kind"], one["outcome"], event(one)) for one in islice(followed, 8)]
-    assert "POST /v1/checkout" in told[0][2]
-    assert [one[:2] for one in told] == [
+    events = [(event_["kind"], event_["outcome"], event(event_)) for event_ in islice(followed, 8)]
+    assert "POST /v1/checkout" in events[0][2]
+    assert [event_[:2] for event_ in events] == [
         *(("call", "200"), ("deposit", "pending"), ("deposit", "completed"), ("webhook", "200")),
         *[("disbursement", "pending")] * 4,
     ]

@@ -41,11 +41,11 @@ NOTE = "For the bridge:\n\t1 Arch\r\n\t2 Piers"
 
 
 def test_free_text_takes_line_breaks(payer: Payer) -> None:
-    made = payer.pays_one(note=NOTE)
-    assert payer.sees(made)["note"] == NOTE
+    disbursement_id = payer.pays_one(note=NOTE)
+    assert payer.sees(disbursement_id)["note"] == NOTE
     assert creates(payer, reference=NOTE).data["reference"] == NOTE
     payment = sends(payer, reason=NOTE, description=NOTE).data
     assert (payment["reason"], payment["description"]) == (NOTE, NOTE)
-    payer.forces(made)
-    proof = PdfReader(BytesIO(payer.downloads(made).data)).pages[0].extract_text()
+    payer.forces(disbursement_id)
+    proof = PdfReader(BytesIO(payer.downloads(disbursement_id).data)).pages[0].extract_text()
     assert "bridge: 1 Arch 2 Piers\n" in proof

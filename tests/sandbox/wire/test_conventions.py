@@ -23,8 +23,8 @@ def test_the_document_is_valid_also_under_unknowns_that_change_it(make_sandbox: 
     ("data", "fault"), [('{"id": "1", "url": 5}', "url"), ('{"id": "", "url": "", "x": 1}', "x")], ids=["type", "more"]
 )
 def test_an_answer_off_the_document_is_noticed(sandbox: Flask, data: str, fault: str) -> None:
-    found = Departures()
+    departures = Departures()
     with sandbox.test_request_context("/v1/checkout", method="POST"):
         body = f'{{"statusCode": 200, "message": "Success", "data": {data}}}'
-        found.check(sandbox, Response(body, content_type="application/json"))
-    assert [fault in sentence for sentence in found.seen] == [True]
+        departures.check(sandbox, Response(body, content_type="application/json"))
+    assert [fault in sentence for sentence in departures.seen] == [True]

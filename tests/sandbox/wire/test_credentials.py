@@ -18,15 +18,15 @@ OPEN, SIGNED, TOKEN = Credentials.NONE, Credentials.SIGNATURE, Credentials.ACCES
 
 def served(app: Flask) -> dict[str, Credentials]:
     """Every operation of the service with its declared credentials."""
-    found = {}
+    credentials = {}
     for rule in app.url_map.iter_rules():
         if rule.rule.startswith(("/v1/", "/v2/")):
             declared = operation_of(app, rule.endpoint)
             assert declared is not None, f"{rule.rule} declares nothing"
             for method in (rule.methods or set()) - {"HEAD", "OPTIONS"}:
-                found[f"{method} {re.sub('<[^>]*>', 'nothing', rule.rule)}"] = declared.credentials
+                credentials[f"{method} {re.sub('<[^>]*>', 'nothing', rule.rule)}"] = declared.credentials
     # A quote with `withLimit` takes the client id alone; the tests of quotes cover this exception.
-    return found | {"GET /v2/payment/quote": SIGNED}
+    return credentials | {"GET /v2/payment/quote": SIGNED}
 
 
 OPERATIONS = served(create_sandbox())

@@ -25,17 +25,17 @@ def described(app: Flask, path: str = "/openapi.json") -> Any:
 
 def contents(document: Any) -> list[tuple[str, Any]]:
     """The JSON bodies of requests and of successful answers, each with the name of its operation."""
-    found = []
+    bodies_by_name = []
     for item in document["paths"].values():
         for operation in item.values():
             answers = [answer for code, answer in operation["responses"].items() if code.startswith("2")]
             bodies = [operation.get("requestBody", {}), *answers]
-            found += [
+            bodies_by_name += [
                 (operation["operationId"], body["content"]["application/json"])
                 for body in bodies
                 if "application/json" in body.get("content", {})
             ]
-    return found
+    return bodies_by_name
 
 
 def test_each_example_works_in_a_sandbox_that_just_started() -> None:
@@ -71,11 +71,11 @@ def test_each_example_is_as_its_schema_says_under_any_switches(
     make_sandbox: MakeSandbox, unknowns: dict[str, str]
 ) -> None:
     document = described(make_sandbox(**unknowns))
-    shown = contents(closed(document))
-    for name, content in shown:
+    bodies = contents(closed(document))
+    for name, content in bodies:
         schema = content["schema"] | {"components": document["components"]}
         assert list(OAS31Validator(schema).iter_errors(content["example"])) == [], name
-    assert len(shown) > 35
+    assert len(bodies) > 35
 
 
 def test_the_description_follows_the_switches(sandbox: Flask, tester: Tester) -> None:
@@ -101,10 +101,15 @@ def test_exactly_one_amount_and_one_recipient_are_asked_for(sandbox: Flask) -> N
 
 
 def test_no_field_of_a_request_has_a_default_for_which_generators_would_demand_it(sandbox: Flask) -> None:
-    requests = [one for one in described(sandbox)["components"]["schemas"].values() if "additionalProperties" in one]
+    requests = [
+        schema for schema in described(sandbox)["components"]["schemas"].values() if "additionalProperties" in schema
+    ]
     assert len(requests) > 10
     assert [
-        name for request in requests for name, held in request.get("properties", {}).items() if "default" in held
+        name
+        for request in requests
+        for name, field_schema in request.get("properties", {}).items()
+        if "default" in field_schema
     ] == []
 
 
@@ -114,8 +119,8 @@ def test_it_needs_no_token_and_each_world_has_its_own() -> None:
     assert described(app, "/w/anna/openapi.json")["servers"] == [{"url": world.made["baseUrl"]}]
     by_token = app.test_client().get("/_sandbox/openapi.json", headers={"X-Sandbox-Control": CONTROL_TOKEN})
     assert described(app) == by_token.json
-    asked = app.test_client().get("/")
-    assert (asked.status_code, "/openapi.json" in asked.text, "/docs" in asked.text) == (401, True, True)
+    answer = app.test_client().get("/")
+    assert (answer.status_code, "/openapi.json" in answer.text, "/docs" in answer.text) == (401, True, True)
 
 
 def test_a_shared_sandbox_shows_no_credentials_and_knows_no_example_of_a_login() -> None:

@@ -19,7 +19,7 @@ def twelve(merchant: Merchant) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    ("query", "ids", "told"),
+    ("query", "ids", "expected"),
     [
         ("sort=createdAt", slice(10), (0, 10, 2, 1, 1, None, 2)),
         ("limit=5&page=2", slice(5, 10), (5, 5, 3, 2, 6, 1, 3)),
@@ -28,13 +28,13 @@ def twelve(merchant: Merchant) -> list[str]:
     ids=["ten-by-default", "in-the-middle", "behind-the-last"],
 )
 def test_a_page_holds_its_items_and_names_its_neighbours(
-    merchant: Merchant, twelve: list[str], query: str, ids: slice, told: tuple[int | None, ...]
+    merchant: Merchant, twelve: list[str], query: str, ids: slice, expected: tuple[int | None, ...]
 ) -> None:
-    found = lists(merchant, query).data
-    assert [doc["id"] for doc in found.pop("docs")] == twelve[ids]
+    page_ = lists(merchant, query).data
+    assert [doc["id"] for doc in page_.pop("docs")] == twelve[ids]
     names = ("offset", "limit", "totalPages", "page", "pagingCounter", "prevPage", "nextPage")
-    beside = {"totalDocs": 12, "hasPrevPage": told[5] is not None, "hasNextPage": told[6] is not None}
-    assert found == dict(zip(names, told, strict=True)) | beside
+    beside = {"totalDocs": 12, "hasPrevPage": expected[5] is not None, "hasNextPage": expected[6] is not None}
+    assert page_ == dict(zip(names, expected, strict=True)) | beside
 
 
 def test_what_is_no_page_is_refused_by_name(merchant: Merchant) -> None:
@@ -47,13 +47,13 @@ def test_what_is_no_page_is_refused_by_name(merchant: Merchant) -> None:
 
 def ids(merchant: Merchant, sort: str, limit: int = 3) -> list[str]:
     """The ids of every page, one after the other."""
-    found: list[str] = []
+    ids_: list[str] = []
     number: int | None = 1
     while number is not None:
         data = lists(merchant, f"sort={sort}&limit={limit}&page={number}").data
-        found += [doc["id"] for doc in data["docs"]]
+        ids_ += [doc["id"] for doc in data["docs"]]
         number = data["nextPage"]
-    return found
+    return ids_
 
 
 def test_the_order_is_by_creation_or_by_the_last_change(merchant: Merchant, twelve: list[str]) -> None:

@@ -16,8 +16,8 @@ def test_a_field_that_the_operation_does_not_have_is_refused_or_told(make_sandbo
     misspelled = {"inputCurrency": "USD", "inputAmount": 5, "webhookurl": "x"}
     assert merchant.asks_checkout(**misspelled).code == creates(merchant, bank=bank(iban="x")).code == 200
     merchant.calls("GET", "/v1/recipient?Limit=5")
-    told = [entry["unknownFields"] for entry in tester.requests()]
-    assert told == ["Limit", "bank.iban", "webhookurl"]
+    names = [entry["unknownFields"] for entry in tester.requests()]
+    assert names == ["Limit", "bank.iban", "webhookurl"]
     strict = Merchant(make_sandbox(unknown_fields="refused"))
     assert strict.asks_checkout(**misspelled).code == strict.gets("/v1/recipient?Limit=5").status_code == 400
     assert strict.makes_checkout()

@@ -100,8 +100,8 @@ def test_no_server_error_and_no_answer_off_the_document(
 ) -> None:
     schema = schemathesis.openapi.from_dict(json.loads(encode(document(target, control=is_control))))
     schema.app = target
-    found = schema.find_operation_by_label(label)
-    assert found is not None, label
+    operation = schema.find_operation_by_label(label)
+    assert operation is not None, label
     for mode in (GenerationMode.POSITIVE, GenerationMode.NEGATIVE):
-        if mode is GenerationMode.POSITIVE or found.body or found.query:
-            attack(found.as_strategy(mode), known)
+        if mode is GenerationMode.POSITIVE or operation.body or operation.query:
+            attack(operation.as_strategy(mode), known)

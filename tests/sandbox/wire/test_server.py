@@ -48,8 +48,8 @@ def raw(port: int) -> socket.socket:
 
 def test_a_request_that_says_its_length_twice_is_refused_with_what_follows(port: int) -> None:
     with raw(port) as line:
-        said = b"Host: 127.0.0.1\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"
-        line.sendall(b"POST /health HTTP/1.1\r\n" + said + b"GET /health HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
+        head = b"Host: 127.0.0.1\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"
+        line.sendall(b"POST /health HTTP/1.1\r\n" + head + b"GET /health HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
         answer = b"".join(iter(lambda: line.recv(65536), b""))
     assert (answer.split()[1], answer.count(b"HTTP/1.1 ")) == (b"400", 1)
 

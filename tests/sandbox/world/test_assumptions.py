@@ -49,8 +49,8 @@ def registers_twice(app: Flask) -> Answer:
 
 def bank_of(app: Flask) -> Any:
     """The bank in the answer about a recipient."""
-    given = bank(accountNumber="4000123412", ifsc="SAND0001")
-    return creates(Merchant(app), bank=given).data["bank"][0]
+    bank_fields = bank(accountNumber="4000123412", ifsc="SAND0001")
+    return creates(Merchant(app), bank=bank_fields).data["bank"][0]
 
 
 def picks(app: Flask, method: str = "us_qr", minutes: int = 0) -> Any:
@@ -62,8 +62,8 @@ def picks(app: Flask, method: str = "us_qr", minutes: int = 0) -> Any:
 def lifetime(app: Flask) -> int:
     """The seconds for which a deposit can be paid whose method was picked after ten minutes."""
     deposit = picks(app, minutes=10)
-    made, ended = (datetime.fromisoformat(deposit[name]) for name in ("createdAt", "expiredAt"))
-    return round((ended - made).total_seconds())
+    created, ended = (datetime.fromisoformat(deposit[name]) for name in ("createdAt", "expiredAt"))
+    return round((ended - created).total_seconds())
 
 
 def forces_deposit(app: Flask, status: str, *, paid: bool = False) -> Answer:
@@ -86,15 +86,15 @@ def told_by_webhook(app: Flask) -> Any:
 
 def forces_payout(app: Flask, *statuses: str) -> Answer:
     payer = Payer(app)
-    made = payer.pays_one()
-    return [payer.forces(made, status) for status in statuses][-1]
+    disbursement_id = payer.pays_one()
+    return [payer.forces(disbursement_id, status) for status in statuses][-1]
 
 
 def payment_later(app: Flask) -> list[str]:
     """The status of a payment after an hour, and the statuses of its history."""
-    made = makes(Merchant(app))
+    payment_id = makes(Merchant(app))
     Tester(app).advances(hours=1)
-    read = details(Merchant(app), made).data
+    read = details(Merchant(app), payment_id).data
     return [read["status"], *(entry["status"] for entry in read["activityHistory"])]
 
 
@@ -104,9 +104,9 @@ def lists(app: Flask, target: str) -> Any:
 
 def filtered(app: Flask) -> list[int]:
     """The number of items of each list that pass a filter by a part of a text."""
-    made = Payer(app).pays_one()
+    disbursement_id = Payer(app).pays_one()
     makes(Merchant(app), reason="Invoice 7")
-    targets = (*FILTERED, f"/v1/disbursement/fiat?disbursementId={made[3:20]}")
+    targets = (*FILTERED, f"/v1/disbursement/fiat?disbursementId={disbursement_id[3:20]}")
     return [lists(app, target)["totalDocs"] for target in targets]
 
 
@@ -217,13 +217,15 @@ CHANGED: list[tuple[str, list[int] | dict[str, Any], Callable[[Flask], Any]]] = 
 ]
 
 
-@pytest.mark.parametrize(("switch", "told", "calls"), CHANGED, ids=[row[0] for row in CHANGED])
+@pytest.mark.parametrize(("switch", "results", "calls"), CHANGED, ids=[row[0] for row in CHANGED])
 def test_an_answer_is_what_the_switch_says(
-    make_sandbox: MakeSandbox, switch: str, told: list[int] | dict[str, Any], calls: Callable[[Flask], Any]
+    make_sandbox: MakeSandbox, switch: str, results: list[int] | dict[str, Any], calls: Callable[[Flask], Any]
 ) -> None:
-    for value, expected in told.items() if isinstance(told, dict) else [(str(number), number) for number in told]:
-        given = calls(make_sandbox(**{switch: value}))
-        if isinstance(given, Answer):
-            assert expected in given.body.values()
-            given = given.http_status
-        assert given == expected, value
+    for value, expected in (
+        results.items() if isinstance(results, dict) else [(str(number), number) for number in results]
+    ):
+        result = calls(make_sandbox(**{switch: value}))
+        if isinstance(result, Answer):
+            assert expected in result.body.values()
+            result = result.http_status
+        assert result == expected, value

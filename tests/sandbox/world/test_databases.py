@@ -32,12 +32,12 @@ def test_one_seed_gives_the_same_ids_and_another_does_not() -> None:
     def ids(seed: int) -> list[str]:
         app = open_sandbox(seed=seed)
         merchant, tester = Merchant(app), Tester(app)
-        made = [merchant.makes_checkout() for _ in range(3)]
-        tester.pays(made[0])
+        checkouts = [merchant.makes_checkout() for _ in range(3)]
+        tester.pays(checkouts[0])
         tester.orders_fault("GET /v1/deposit/{id}", "error", times=100, share=0.5)
         struck = str([merchant.reads_deposit("x").code for _ in range(12)])
         login = Visitor(app).logs_in_fully(EMAIL, PASSWORD)
-        return [*made, struck, login["accessToken"], login["user"]["otp_code"], tester.webhooks()[0]["id"]]
+        return [*checkouts, struck, login["accessToken"], login["user"]["otp_code"], tester.webhooks()[0]["id"]]
 
     assert ids(1) == ids(1) != ids(2)
     assert len({Merchant(open_sandbox()).makes_checkout() for _ in range(2)}) == 2

@@ -31,8 +31,8 @@ def shop() -> Iterator[Shop]:
 @pytest.fixture(scope="module")
 def running(postgres_server: str, shop: Shop) -> Iterator[list[Flask]]:
     """Three workers of one server, started at once on an empty database."""
-    with empty_database(postgres_server) as address, gunicorn(3, address, shop.url) as found:
-        yield found
+    with empty_database(postgres_server) as address, gunicorn(3, address, shop.url) as apps:
+        yield apps
 
 
 @pytest.fixture
