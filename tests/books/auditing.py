@@ -36,10 +36,10 @@ def at_service(findings: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 def named(findings: list[dict[str, Any]]) -> dict[str, str]:
     """The verdicts of all differences at the service, by the id of the checkout or disbursement."""
-    found = {
+    verdicts = {
         finding["checkout_id"] or finding["disbursement_id"]: finding["verdict"] for finding in at_service(findings)
     }
-    return {name: verdict for name, verdict in found.items() if verdict != "agreed"}
+    return {name: verdict for name, verdict in verdicts.items() if verdict != "agreed"}
 
 
 def orders(shop: Shop, count: int) -> list[str]:

@@ -38,9 +38,9 @@ def runs(shop: Shop, *arguments: str) -> tuple[int, Any]:
 
 def orders(shop: Shop, count: int = 1) -> list[str]:
     """Make `count` new orders for 12.50."""
-    made = [f"n-{len(shop.totals) + number}" for number in range(count)]
-    shop.totals.update({order_id: Pay("12.50", "USD") for order_id in made})
-    return made
+    ids = [f"n-{len(shop.totals) + number}" for number in range(count)]
+    shop.totals.update({order_id: Pay("12.50", "USD") for order_id in ids})
+    return ids
 
 
 def starts_in_vain(shop: Shop, answer: Answer, order_id: str | None = None) -> None:
@@ -50,8 +50,8 @@ def starts_in_vain(shop: Shop, answer: Answer, order_id: str | None = None) -> N
         shop.starts(order_id or orders(shop)[0])
 
 
-def paid_with_webhook(shop: Shop, **said: object) -> str:
-    checkout_id = shop.has_deposit("completed", orders(shop)[0], **said)
+def paid_with_webhook(shop: Shop, **fields: object) -> str:
+    checkout_id = shop.has_deposit("completed", orders(shop)[0], **fields)
     shop.runtime.webhooks.receive(checkout_id)
     return checkout_id
 
@@ -177,14 +177,14 @@ def test_each_trouble_is_named_within_five_minutes(well: Shop, name: str) -> Non
 
 def named_by_both(shop: Shop, words: str, severity: str = "today", reference: str = "") -> None:
     """Check that report and doctor name a trouble, and metrics count it."""
-    said = shop.runs("report")
-    assert (said.exit_code, "Nothing needs a person" in said.output) == ({"now": 2, "today": 1}[severity], False)
-    assert words.lower() in said.output.lower()
-    assert reference in said.output
+    report = shop.runs("report")
+    assert (report.exit_code, "Nothing needs a person" in report.output) == ({"now": 2, "today": 1}[severity], False)
+    assert words.lower() in report.output.lower()
+    assert reference in report.output
     assert gauged(shop) == {alarm.kind: alarm.count for alarm in told(shop).alarms}
     code, examined = runs(shop, "doctor")
     failures = [f"{check['about']} {check['found']}" for check in examined["checks"] if check["level"] == "failure"]
-    assert (code, any(words.lower() in found.lower() for found in failures)) == (1, True), failures
+    assert (code, any(words.lower() in failure.lower() for failure in failures)) == (1, True), failures
     assert any(reference in check["found"] for check in examined["checks"]), examined
 
 
@@ -194,7 +194,7 @@ def named_by_both(shop: Shop, words: str, severity: str = "today", reference: st
 def day_passes(shop: Shop, chance: Random, steps: int) -> None:
     """Let random customers use a healthy shop, with occasional failures that pass by themselves."""
     unpaid: list[str] = []
-    told = True
+    is_delivered = True
     for _ in range(steps):
         step = chance.choice(["start", "pick", "pay", "close", "wait"])
         if step == "start":
@@ -220,8 +220,8 @@ def day_passes(shop: Shop, chance: Random, steps: int) -> None:
                     shop.reconciles()
                 shop.service.says(checkout_id, "completed")
                 # Never lose two webhooks in a row.
-                told = not told or chance.random() < 0.8
-                if told:
+                is_delivered = not is_delivered or chance.random() < 0.8
+                if is_delivered:
                     shop.runtime.webhooks.receive(checkout_id)
         shop.waits(seconds=chance.randrange(20))
         if chance.random() < 0.5:

@@ -48,7 +48,7 @@ SAID: dict[str, tuple[dict[str, Any], list[str]]] = {
 
 @pytest.mark.parametrize("name", SAID)
 def test_each_value_of_a_payment_is_compared(shop: Shop, name: str) -> None:
-    said, differences = SAID[name]
+    fields, differences = SAID[name]
     fee = {"amount": number("0.37"), "percentage": number("2.9"), "currency": "USD"}
     stored: dict[str, Any] = {
         "fee": fee,
@@ -57,7 +57,7 @@ def test_each_value_of_a_payment_is_compared(shop: Shop, name: str) -> None:
     }
     checkout_id = shop.starts()
     shop.settles(checkout_id, says="completed", **stored)
-    shop.service.says(checkout_id, **{"status": "completed"} | stored | said)
+    shop.service.says(checkout_id, **{"status": "completed"} | stored | fields)
     code, (finding,) = audits(shop)
     assert (finding["differences"], code) == (differences, int(bool(differences)))
     assert ("the service" in str(finding["remedy"])) == bool(differences)
@@ -157,12 +157,12 @@ PLANTS: dict[str, Plant] = {
 @pytest.mark.on_each_database
 @pytest.mark.parametrize("kind", PLANTS)
 def test_each_kind_of_difference_is_found_when_it_is_planted_alone(payer: Payer, kind: str) -> None:
-    shop, paid, held = payer.shop, payer.is_paid(), payer.shop.starts("o-2")
-    payer.sandbox.pay(held, "1.00")
-    shop.settles(held)
+    shop, paid, other = payer.shop, payer.is_paid(), payer.shop.starts("o-2")
+    payer.sandbox.pay(other, "1.00")
+    shop.settles(other)
     refunds(shop, paid, "2.50", to=ADA)
     refunds(shop, paid, "1.00", to=WALLET, send=("1.02", TOKEN))
-    ids = {"owed payout": payer.owes(), "paid checkout": paid, "held checkout": held}
+    ids = {"owed payout": payer.owes(), "paid checkout": paid, "held checkout": other}
     payer.sends()
     assert audits(shop) == (0, ANY)
     PLANTS[kind](payer, ids)

@@ -45,8 +45,8 @@ def test_a_payout_that_the_service_shows_without_its_time_and_payee_is_in_every_
     pays_out(market.shop, "of-ada", account="ada")
     sends(market.shop)
     market.shop.executes(market.shop.runtime.models.payouts.delete())
-    shown = payout_books._shown
-    monkeypatch.setattr(payout_books, "_shown", lambda one: shown(one) | {"createdAt": None, "recipient": None})
+    show = payout_books._shown
+    monkeypatch.setattr(payout_books, "_shown", lambda payout: show(payout) | {"createdAt": None, "recipient": None})
     market.shop.waits(hours=48)
     code, findings = audits(market.shop, "--from", market.shop.clock().date().isoformat())
     assert (code, list(named(findings).values())) == (1, ["missing here"])
@@ -105,11 +105,11 @@ def test_nothing_is_changed_anywhere(payer: Payer) -> None:
     payer.sends()
     sandbox.finish(payer.payout(), "failed")
     before = contents(shop)
-    asked = len(sandbox.control("GET", "requests"))
+    earlier = len(sandbox.control("GET", "requests"))
     assert audits(shop)[0] == 1
     assert contents(shop) == before
     requests = sandbox.control("GET", "requests")
-    assert {request["method"] for request in requests[: len(requests) - asked]} == {"GET"}
+    assert {request["method"] for request in requests[: len(requests) - earlier]} == {"GET"}
 
 
 def test_a_service_that_is_away_is_asked_a_few_times_and_all_is_named(shop: Shop) -> None:

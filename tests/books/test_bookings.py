@@ -24,11 +24,11 @@ def books(shop: Shop) -> list[str]:
 def test_held_money_is_booked_apart_and_becomes_a_payment_when_it_is_accepted(shop: Shop) -> None:
     checkout_id = shop.has_arrived("1", **IN_EUR)
     shop.settles(checkout_id)
-    held = ["held 1 0 1 12.13", "fee 0 0.37 -0.37 None"]
-    assert books(shop) == held
+    held_lines = ["held 1 0 1 12.13", "fee 0 0.37 -0.37 None"]
+    assert books(shop) == held_lines
     shop.waits(days=40)
     shop.resolves(checkout_id, accept=True)
-    assert books(shop) == [*held, "held -1 0 -1 -12.13", "payment 1 0 1 12.13"], "its fee was paid once"
+    assert books(shop) == [*held_lines, "held -1 0 -1 -12.13", "payment 1 0 1 12.13"], "its fee was paid once"
     assert [line.kind for line in shop.calls.books("2026-02-01")] == ["held", "payment"]
     assert len(shop.calls.books(end=shop.clock.now.date(), account="")) == 2
     assert shop.calls.books(account="north") == []

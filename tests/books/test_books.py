@@ -69,9 +69,9 @@ LINES: dict[str, tuple[list[Line], list[str]]] = {
 
 @pytest.mark.parametrize("name", LINES)
 def test_a_movement_with_its_fee(name: str) -> None:
-    found, expected = LINES[name]
-    told = [f"{one.kind} {one.currency} {one.gross} {one.fee} {one.net} {one.received}" for one in found]
-    assert told == expected
+    movements, expected = LINES[name]
+    lines = [f"{line.kind} {line.currency} {line.gross} {line.fee} {line.net} {line.received}" for line in movements]
+    assert lines == expected
 
 
 def test_net_is_exact_however_many_digits_an_amount_has() -> None:
@@ -98,9 +98,9 @@ FORMULAS = [
 def test_no_text_cell_is_a_formula(text: str) -> None:
     names: Any = dict.fromkeys(("order_id", "checkout_id", "account", "reference", "disbursement_id", "currency"), text)
     for line in (lines()[0]._replace(**names, method=text, received_currency=text), sent()._replace(**names)):
-        found = dict(zip(COLUMNS, csv_cells(line), strict=True))
+        cells = dict(zip(COLUMNS, csv_cells(line), strict=True))
         for name in ("order_id", "account", "currency"):
             # Spreadsheets split at commas in some countries, and at semicolons in others.
-            for cell in re.split("[,;]", found[name]):
+            for cell in re.split("[,;]", cells[name]):
                 assert cell.lstrip()[0] not in "=@\uff1d", "an apostrophe marks a text"
-        assert found["gross"] in ("12.50", "-80.00"), "amounts stay numbers"
+        assert cells["gross"] in ("12.50", "-80.00"), "amounts stay numbers"

@@ -26,7 +26,7 @@ HONEY = Line("Forest honey, 500 g", "25.00", quantity=2)
 
 
 @pytest.fixture
-def asked(shop: Shop) -> list[list[str]]:
+def asked_ids(shop: Shop) -> list[list[str]]:
     """The order ids of each call of the shop's function, which has a title for each order."""
     questions: list[list[str]] = []
 
@@ -73,16 +73,18 @@ def test_what_scripts_and_keyboards_put_between_signs_is_shown_as_it_was_typed(
     assert f"Order o-1, {shown}" in shop.runs("export", "--format", "accounting").stdout
 
 
-def test_a_page_asks_once_and_names_each_customer(shop: Shop, asked: list[list[str]]) -> None:
+def test_a_page_asks_once_and_names_each_customer(shop: Shop, asked_ids: list[list[str]]) -> None:
     for order_id in orders(shop, 3):
         shop.has_paid(order_id)
     page = opens(shop)
     assert len(listed(page)) == page.text.count(CANARY) == 3
     assert page.text.count("mailto:ines") == 3
-    assert [sorted(question) for question in asked] == [sorted(listed(page))]
+    assert [sorted(question) for question in asked_ids] == [sorted(listed(page))]
 
 
-def test_the_orders_page_tells_what_was_ordered_and_leads_to_the_shops_own(shop: Shop, asked: list[list[str]]) -> None:
+def test_the_orders_page_tells_what_was_ordered_and_leads_to_the_shops_own(
+    shop: Shop, asked_ids: list[list[str]]
+) -> None:
     shop.has_paid()
     page = order_page(shop)
     assert "2 × Forest honey, 500 g, $25.00" in text_of(page)
@@ -100,7 +102,7 @@ def test_a_name_with_and_without_its_joiners_is_one_name(shop: Shop) -> None:
 
 @pytest.mark.parametrize(("name", "words"), [("INES  Carvalho", "the same name"), ("Yuri Dahl", "another name")])
 def test_whoever_approves_is_told_whether_payee_and_customer_have_one_name(
-    shop: Shop, asked: list[list[str]], name: str, words: str
+    shop: Shop, asked_ids: list[list[str]], name: str, words: str
 ) -> None:
     refund = refunds(shop, shop.has_paid(), "5.00", to=bank(name))
     shop.executes(shop.runtime.models.payouts.update().values(status="waiting", state="waiting"))
@@ -109,19 +111,19 @@ def test_whoever_approves_is_told_whether_payee_and_customer_have_one_name(
     assert f"Order o-1, {CANARY}" in text_of(opens(shop)) or f"(order o-1, {CANARY})" in text_of(opens(shop))
 
 
-def test_the_file_for_accounting_names_the_customer(shop: Shop, asked: list[list[str]]) -> None:
+def test_the_file_for_accounting_names_the_customer(shop: Shop, asked_ids: list[list[str]]) -> None:
     shop.has_paid()
     ran = shop.runs("export", "--format", "accounting")
     assert f"Order o-1, {CANARY}" in ran.stdout
 
 
-def test_the_lines_of_an_order_are_there_for_its_receipt(shop: Shop, asked: list[list[str]]) -> None:
+def test_the_lines_of_an_order_are_there_for_its_receipt(shop: Shop, asked_ids: list[list[str]]) -> None:
     with shop.app.app_context():
         assert shop.runtime.customers.lines_of("o-1") == [HONEY]
 
 
 def test_a_shop_that_fails_or_is_late_leaves_the_page_without_it_and_the_log_without_its_words(
-    shop: Shop, asked: list[list[str]], caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+    shop: Shop, asked_ids: list[list[str]], caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     caplog.set_level(logging.DEBUG)
     shop.has_paid()
@@ -173,7 +175,7 @@ WRONG_ANSWERS = {
 
 @pytest.mark.parametrize(("function", "fails", "told"), WRONG_ANSWERS.values(), ids=WRONG_ANSWERS)
 def test_one_that_fails_is_an_alarm_until_it_works(
-    shop: Shop, asked: list[list[str]], function: str, fails: Any, told: str
+    shop: Shop, asked_ids: list[list[str]], function: str, fails: Any, told: str
 ) -> None:
     shop.has_paid()
     works = shop.runtime.callbacks.describe_orders if function == "describe_orders" else lambda text, limit: ["o-1"]
@@ -196,7 +198,7 @@ def test_one_that_fails_is_an_alarm_until_it_works(
     assert key not in alarms_of(shop)
 
 
-def test_nothing_of_it_is_stored_or_shown_by_repr(shop: Shop, asked: list[list[str]]) -> None:
+def test_nothing_of_it_is_stored_or_shown_by_repr(shop: Shop, asked_ids: list[list[str]]) -> None:
     checkout_id = shop.has_held()
     refunds(shop, checkout_id, "0.50")
     for path, query in (("", {}), ("/order", {"order_id": "o-1"}), ("/paybacks", {}), ("/payouts", {})):
@@ -220,12 +222,12 @@ def test_wrong_types_are_refused_by_name() -> None:
         Described(lines="honey")  # type: ignore[arg-type]
 
 
-def test_the_shop_finds_orders_that_are_paid_for(shop: Shop, asked: list[list[str]]) -> None:
-    found: list[tuple[str, int]] = []
+def test_the_shop_finds_orders_that_are_paid_for(shop: Shop, asked_ids: list[list[str]]) -> None:
+    results: list[tuple[str, int]] = []
 
     @shop.paycheckout.find_orders
     def find(text: str, limit: int) -> list[Any]:
-        found.append((text, limit))
+        results.append((text, limit))
         return ["nobody-paid", "o-2", "o-1", "x" * 999]
 
     for order_id in ("o-1", "o-2"):
@@ -233,4 +235,4 @@ def test_the_shop_finds_orders_that_are_paid_for(shop: Shop, asked: list[list[st
     page = opens(shop, search="carvalho")
     assert listed(page) == ["o-2", "o-1"]
     assert "nobody-paid" not in page.text
-    assert found == [("carvalho", 25)]
+    assert results == [("carvalho", 25)]

@@ -67,10 +67,10 @@ def test_persons_go_and_money_stays(story: Payer) -> None:
     before, books = stored(story), exported(story)
     assert all(name in before for name in ("Zoë Quist", "Zoë told us", "jars of Zoë", "40001234"))
     assert len(made_at_service(story)) == 2
-    asked = len(story.sandbox.requests)
+    earlier = len(story.sandbox.requests)
     erased = erases(story)
     assert (erased.checkouts, erased.payouts, erased.recipients) == (1, 2, 2)
-    assert [request["method"] for request in story.sandbox.requests[asked:]] == ["DELETE"] * 2, (
+    assert [request["method"] for request in story.sandbox.requests[earlier:]] == ["DELETE"] * 2, (
         "by their ids, without a list"
     )
     assert erased.kept == {"waiting": "the payout waits for approval"}
@@ -82,10 +82,10 @@ def test_persons_go_and_money_stays(story: Payer) -> None:
     assert [name for name in TYPED if name in after] == []
     assert after.count('"Ada"') == before.count('"Ada"') + 2, "names of staff stay"
     assert "jars of Zoë" in str(story.payout("other").note)
-    shown = story.shop.runs("show", "o-1")
-    assert (shown.exit_code, [name for name in TYPED if name in shown.stdout]) == (0, [])
-    found = story.shop.tells("deeds")
-    assert [one["why"] for one in found if one["why"]] == ["she asked"], "deeds lose their reasons but the erasure's"
+    output = story.shop.runs("show", "o-1")
+    assert (output.exit_code, [name for name in TYPED if name in output.stdout]) == (0, [])
+    deeds = story.shop.tells("deeds")
+    assert [deed["why"] for deed in deeds if deed["why"]] == ["she asked"], "deeds lose their reasons but the erasure's"
 
 
 @pytest.mark.on_each_database
@@ -105,8 +105,8 @@ def test_no_word_about_a_person_is_left_anywhere_once_every_payout_ended(
     assert erases(story).kept == {}
     assert erases(story, "o-2").kept == {}
     everywhere = [str(contents(story.shop)), *pages(story, references), caplog.text, repr(made_at_service(story))]
-    asked = [request["target"] + request["requestBody"] for request in story.sandbox.requests[before:]]
-    assert [name for name in TYPED for text in (*everywhere, *asked) if name in text] == []
+    calls = [request["target"] + request["requestBody"] for request in story.sandbox.requests[before:]]
+    assert [name for name in TYPED for text in (*everywhere, *calls) if name in text] == []
 
 
 def pages(payer: Payer, references: list[str]) -> Iterator[str]:
@@ -234,8 +234,8 @@ def test_a_refund_that_is_erased_by_its_reference_leaves_no_reason_and_those_of_
             payer.sandbox.advance(seconds=1)
         payer.shop.paycheckout.cancel_payout("jar-1", by="Ada", why="Zoë keeps it")
         payer.shop.paycheckout.erase(reference="jar-1", by="Ada", why="she asked")
-    told = json.loads(payer.shop.runs("deeds", "--json").stdout)
-    assert [one["why"] for one in told if one["why"]] == ["Zoë broke jar-2", "she asked"]
+    entries = json.loads(payer.shop.runs("deeds", "--json").stdout)
+    assert [entry["why"] for entry in entries if entry["why"]] == ["Zoë broke jar-2", "she asked"]
 
 
 @pytest.mark.parametrize("status", ["rejected", "paid"])
@@ -268,8 +268,8 @@ def test_what_is_not_stored_is_not_found_and_leaves_no_deed(shop: Shop) -> None:
                 shop.paycheckout.erase(**arguments, by="Di", why="she asked")
     ran = shop.runs("erase", "o-404", "--by", "Di", "--why", "she asked")
     assert (ran.exit_code, ran.output) == (1, "Nothing is stored about o-404.\n")
-    told = json.loads(shop.runs("erase", "o-404", "--by", "Di", "--why", "she asked", "--json").stdout)
-    assert (told["order_id"], told["reference"], told["found"]) == ("o-404", None, False)
+    answer = json.loads(shop.runs("erase", "o-404", "--by", "Di", "--why", "she asked", "--json").stdout)
+    assert (answer["order_id"], answer["reference"], answer["found"]) == ("o-404", None, False)
     assert shop.tells("deeds") == []
 
 

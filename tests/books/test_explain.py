@@ -65,8 +65,8 @@ def test_what_arrived_is_told(shop: Shop) -> None:
     fee = {"amount": number("0.37"), "percentage": number("2.9"), "currency": "USD"}
     bank = {"bankCode": "014", "bankName": "Bank\x1b[2J"}
     shop.settles(checkout_id, says="completed", fee=fee, paymentFiat=bank, exchangeInfo={"exchangeRate": number("1")})
-    told = "Money: 12.50 USD paid, 12.13 USD received, fee 0.37 USD (2.9 %), method 014 (Bank\\x1b[2J), rate 1;"
-    assert f"{told} seen as completed 2026-01-01 12:00:00Z" in str(explains(shop))
+    line = "Money: 12.50 USD paid, 12.13 USD received, fee 0.37 USD (2.9 %), method 014 (Bank\\x1b[2J), rate 1;"
+    assert f"{line} seen as completed 2026-01-01 12:00:00Z" in str(explains(shop))
     plain = explains(shop).as_dict()["attempts"][0]["payment"]
     assert (plain["paid"], plain["fee"]["amount"]) == ({"amount": "12.50", "currency": "USD"}, "0.37")
 
@@ -91,11 +91,11 @@ STRANGE: dict[str, tuple[dict[str, Any], str]] = {
 
 @pytest.mark.parametrize("name", STRANGE)
 def test_what_another_program_wrote_is_told_and_hides_nothing(shop: Shop, name: str) -> None:
-    values, told = STRANGE[name]
+    values, line = STRANGE[name]
     shop.starts("o-1")
     shop.executes(update(shop.runtime.models.checkouts).values(values))
     story = explains(shop)
-    assert told in str(story)
+    assert line in str(story)
     assert "checkout_created of chk-1: nobody has listened" in str(story)
     assert json.loads(json.dumps(story.as_dict()))["attempts"][0]["checkout_id"] == "chk-1"
 
@@ -114,8 +114,8 @@ def test_refunds_and_payouts_of_the_order_are_told_with_each_decision(shop: Shop
     assert (payout.kind, payout.reference, payout.refund_of) == ("payout", "maker-1", None)
     assert entries(refund) == ["created", "moved", "moved"]
     text = str(story)
-    for told in ("Made for 5.00 USD by Ada: one jar broke", "Ready: Bo\\x1b[2J approved it: seen", "Note: jars sold"):
-        assert told in text
+    for line in ("Made for 5.00 USD by Ada: one jar broke", "Ready: Bo\\x1b[2J approved it: seen", "Note: jars sold"):
+        assert line in text
     plain = story.as_dict()
     assert json.loads(json.dumps(plain)) == plain
     assert plain["payouts"][0]["amount"] == "5.00"
@@ -148,9 +148,9 @@ def test_an_amount_that_is_no_number_hides_no_order_and_no_alarm(shop: Shop, col
 def test_an_order_that_only_a_payout_belongs_to_is_shown(shop: Shop) -> None:
     assert shop.runs("show", "o-1").exit_code == 1
     pays_out(shop, order_id="o-1")
-    shown = shop.runs("show", "o-1", "--json")
-    assert shown.exit_code == 0
-    (payout,) = json.loads(shown.output)["payouts"]
+    result = shop.runs("show", "o-1", "--json")
+    assert result.exit_code == 0
+    (payout,) = json.loads(result.output)["payouts"]
     assert (payout["reference"], payout["status"], payout["amount"]) == ("maker-1", "ready", "80.00")
 
 

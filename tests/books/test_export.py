@@ -76,9 +76,9 @@ def test_payments_of_every_end_are_exported_as_they_were_stored(shop: Shop) -> N
     paid = shop.has_deposit("completed", "o-1", **FEE, paymentFiat={"bankCode": "014"})
     assert shop.settles(paid).status == "paid"
     shop.waits(minutes=1)
-    held = shop.has_held("o-2")
+    held_id = shop.has_held("o-2")
     shop.waits(minutes=10)
-    shop.resolves(held, accept=False)
+    shop.resolves(held_id, accept=False)
     shop.has_deposit("pending", "o-2")
     ran = runs(shop, "export", "--to", "2026-01-01T12:05")
     assert (ran.exit_code, ran.stdout.splitlines()) == (
@@ -235,10 +235,10 @@ def test_each_page_begins_in_the_index_where_the_one_before_ended(
         shop.has_paid(order_id)
     books(shop, 2)
     monkeypatch.setattr(export, "PAGE", 1)
-    found = shop.runtime.books
+    books_ = shop.runtime.books
     period = replace(month_period("2026-01"), account=account)
     with plans(shop.engine) as seen:
-        assert len(list(found.lines(period))) == 4
+        assert len(list(books_.lines(period))) == 4
     of_account = "time" if account is None else "account"
     assert len(seen) == 5
     for statement, plan in seen:

@@ -30,14 +30,14 @@ def test_payments_are_summed_by_method_and_local_day(open_shop: OpenShop) -> Non
     shop.settles(shop.has_deposit("completed", "o-1", **FEE, paymentFiat={"bankCode": "014"}))
     shop.waits(hours=2)
     shop.settles(shop.has_deposit("completed", "o-2", **FEE))
-    held = shop.has_held(*orders(shop))
-    found = figures(shop, *JANUARY)["USD"]
-    assert (found.taken, found.payments, found.fees) == (Decimal("25.00"), 2, Decimal("0.74"))
-    assert found.by_method == {"014": (1, Decimal("12.50")), "": (1, Decimal("12.50"))}
-    assert found.by_day == {date(2026, 1, 1): Decimal("12.50"), date(2026, 1, 2): Decimal("12.50")}
-    assert found.payments_by_day == {date(2026, 1, 1): 1, date(2026, 1, 2): 1}
+    held_id = shop.has_held(*orders(shop))
+    sums = figures(shop, *JANUARY)["USD"]
+    assert (sums.taken, sums.payments, sums.fees) == (Decimal("25.00"), 2, Decimal("0.74"))
+    assert sums.by_method == {"014": (1, Decimal("12.50")), "": (1, Decimal("12.50"))}
+    assert sums.by_day == {date(2026, 1, 1): Decimal("12.50"), date(2026, 1, 2): Decimal("12.50")}
+    assert sums.payments_by_day == {date(2026, 1, 1): 1, date(2026, 1, 2): 1}
     assert figures(shop, "2026-01-02", "2026-01-03")["USD"].payments == 1
-    shop.resolves(held, accept=True)
+    shop.resolves(held_id, accept=True)
     assert figures(shop, *JANUARY)["USD"].taken == Decimal("26.00"), "once it has paid its order"
 
 
@@ -50,8 +50,8 @@ def test_refunds_count_in_the_currency_that_was_paid_less_what_came_back(shop: S
     shop.calls.resolve_payout(back.reference, False, by="Ada", why="it was another customer")
     assert figures(shop, *JANUARY)["USD"].refunded == Decimal("3.00")
     books(shop, 1, "-0.90", kind="refund", currency="usdc-polygon", received="-1.00", received_currency="USD")
-    found = figures(shop, *JANUARY)
-    assert (found["USD"].refunded, "usdc-polygon" in found) == (Decimal("4.00"), False)
+    sums = figures(shop, *JANUARY)
+    assert (sums["USD"].refunded, "usdc-polygon" in sums) == (Decimal("4.00"), False)
 
 
 @pytest.mark.on_each_database("pg8000")
@@ -64,8 +64,8 @@ def test_checkouts_without_money_are_unpaid_or_on_their_way(shop: Shop) -> None:
     shop.starts("n-1")
     shop.clock.now = datetime(2026, 2, 1, tzinfo=UTC)
     shop.starts(*orders(shop))
-    found = figures(shop, *JANUARY)
-    dollars, yen = found["USD"], found["JPY"]
+    sums = figures(shop, *JANUARY)
+    dollars, yen = sums["USD"], sums["JPY"]
     assert (dollars.begun, dollars.payments) == (3, 1)
     assert (dollars.unpaid, dollars.unpaid_amount) == (1, Decimal("30.00")), "what the checkout asked for"
     assert (dollars.on_its_way, dollars.on_its_way_amount) == (1, Decimal("12.50"))
@@ -92,7 +92,7 @@ def test_what_another_program_wrote_counts_nothing(shop: Shop) -> None:
 
 def test_no_row_outside_the_period_is_read(shop: Shop) -> None:
     checkout_id = shop.has_paid()
-    made = shop.clock.now
+    start = shop.clock.now
     shop.clock.now = datetime(2026, 3, 1, tzinfo=UTC)
     books(shop, 2000, kind="payment")
     shop.stores_like(
@@ -105,8 +105,8 @@ def test_no_row_outside_the_period_is_read(shop: Shop) -> None:
     with shop.engine.begin() as connection:
         connection.execute(text("ANALYZE"))
     with plans(shop.engine) as explained:
-        found = figures(shop, made.date().isoformat(), "2026-02-01")
-    assert found["USD"].begun == 1
+        sums = figures(shop, start.date().isoformat(), "2026-02-01")
+    assert sums["USD"].begun == 1
     for statement, plan in explained:
         if shop.engine.dialect.name == "sqlite":
             assert "SCAN paycheckout" not in plan, statement

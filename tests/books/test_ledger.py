@@ -192,16 +192,16 @@ class Histories:
             rest = [self.rests(reference, out) for story in stories for reference, out in self.outs(story)]
             if all(rest):
                 return
-        raise AssertionError([self.host.payout(one) for story in stories for one, _ in self.outs(story)])
+        raise AssertionError([self.host.payout(payout) for story in stories for payout, _ in self.outs(story)])
 
     def outs(self, story: Story) -> list[tuple[str, Out]]:
-        found = []
+        outs_ = []
         if story.refund is not None:
             [refund] = self.host.shop.runtime.payouts.of_checkout(story.checkout_id)
-            found.append((refund.reference, story.refund))
+            outs_.append((refund.reference, story.refund))
         if story.payout is not None:
-            found.append((f"maker{story.order_id}", story.payout))
-        return found
+            outs_.append((f"maker{story.order_id}", story.payout))
+        return outs_
 
     def rests(self, reference: str, out: Out) -> bool:
         payout = self.host.payout(reference)

@@ -55,9 +55,9 @@ def january(shop: Shop) -> str:
 
 def presses(shop: Shop, form: str, **typed: str) -> TestResponse:
     """Send the form of the page Books whose address ends with `form`."""
-    found = re.search(rf'action="([^"]*/books/{form}/[^"]+)"', opens(shop, "/books", month="2026-01").text)
-    assert found is not None
-    return shop.browser.post(found[1], data=typed, headers=SAME_SITE)
+    match = re.search(rf'action="([^"]*/books/{form}/[^"]+)"', opens(shop, "/books", month="2026-01").text)
+    assert match is not None
+    return shop.browser.post(match[1], data=typed, headers=SAME_SITE)
 
 
 def test_a_month_that_agrees_is_compared_once_after_it_has_ended_everywhere(shop: Shop) -> None:

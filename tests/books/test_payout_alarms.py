@@ -118,19 +118,19 @@ def test_without_an_access_token_the_remedy_is_a_login(open_payer: OpenPayer) ->
     payer = open_payer(PAYCHECKOUT_ACCESS_TOKEN=None)
     payer.owes()
     named_by_both(payer.shop, "not sent", reference="p-1")
-    told = payer.shop.runs("report").output
-    assert "No access token is configured. Send them now with: flask paycheckout payouts send --login" in told
+    output = payer.shop.runs("report").output
+    assert "No access token is configured. Send them now with: flask paycheckout payouts send --login" in output
 
 
 def test_a_refund_that_nobody_claims_is_listed_and_needs_a_person_after_a_week(well: Payer) -> None:
     shop = well.shop
     checkout_id = is_paid(well)
-    made = refunds(shop, checkout_id).reference
-    told = shop.runs("report")
-    assert (told.exit_code, made in told.output) == (0, True)
-    assert "  1 payout or refund waits for its receiver to say where\n" in told.output
+    reference = refunds(shop, checkout_id).reference
+    report = shop.runs("report")
+    assert (report.exit_code, reference in report.output) == (0, True)
+    assert "  1 payout or refund waits for its receiver to say where\n" in report.output
     well.sandbox.advance(minutes=7 * 24 * 60)
-    named_by_both(shop, "waits for its receiver", reference=made)
+    named_by_both(shop, "waits for its receiver", reference=reference)
 
 
 def test_a_slow_transfer_is_told_after_a_week_and_since_when_it_is_slow_and_without_news(well: Payer) -> None:
@@ -158,13 +158,13 @@ def test_a_failed_payout_leaves_the_alarm_when_tried_again_or_given_up(well: Pay
     assert runs(well.shop, "report")[0] == 0
     well.sandbox.finish(well.payout(), "failed")
     minutes_pass(well, 3)
-    code, told = runs(well.shop, "report")
-    assert (code, told["alarms"][0]["key"], told["payouts"]["failed"]) == (1, "failed-payouts", 1)
+    code, report = runs(well.shop, "report")
+    assert (code, report["alarms"][0]["key"], report["payouts"]["failed"]) == (1, "failed-payouts", 1)
     well.sandbox.advance(minutes=7 * 24 * 60)
     assert runs(well.shop, "report")[0] == 1, "no alarm ends by age"
     assert decides(well.shop, "cancel", "p-1")
-    code, told = runs(well.shop, "report")
-    assert (code, told["alarms"], told["payouts"]["cancelled"]) == (0, [], 1)
+    code, report = runs(well.shop, "report")
+    assert (code, report["alarms"], report["payouts"]["cancelled"]) == (0, [], 1)
 
 
 def fails(well: Payer, checkout_id: str, amount: str = "1", **keywords: Any) -> str:

@@ -55,7 +55,7 @@ def test_each_list_of_a_shop_with_many_payouts_reads_few_rows(shop: Shop) -> Non
         "payouts-not-followed": 2,
         "unknown-payouts": 1,
     }
-    for statement, plan in [one for one in seen if "FROM paycheckout_payout" in one[0]]:
+    for statement, plan in [plan_ for plan_ in seen if "FROM paycheckout_payout" in plan_[0]]:
         if engine.dialect.name == "postgresql":
             assert rows_taken(plan) <= 30, f"{statement}\n{plan}"
         else:

@@ -187,10 +187,10 @@ def test_money_that_comes_between_count_and_removal_is_kept(shop: Shop, monkeypa
     shop.clock.now += AGES
     comes, removed = iter(["completed"]), Pruning._removed
 
-    def after_money(self: Pruning, *given: Any) -> int:
-        for said in comes:
-            shop.settles(checkout_id, says=said)
-        return removed(self, *given)
+    def after_money(self: Pruning, *arguments: Any) -> int:
+        for status in comes:
+            shop.settles(checkout_id, says=status)
+        return removed(self, *arguments)
 
     monkeypatch.setattr(Pruning, "_removed", after_money)
     assert counts(prunes(shop)) == (0, 0, 2, 1, 1)
@@ -202,17 +202,17 @@ def test_money_that_comes_between_count_and_removal_is_kept(shop: Shop, monkeypa
 
 def test_rows_that_others_hold_are_left_without_waiting(shop: Shop) -> None:
     """PostgreSQL locks rows; SQLite has one writer."""
-    held, free = pays(shop, "held"), pays(shop, "free")
+    locked, free = pays(shop, "held"), pays(shop, "free")
     shop.clock.now += AGES
     table = shop.runtime.models.checkouts
     with shop.engine.begin() as connection:
-        connection.execute(table.update().where(table.c.checkout_id == held).values(revision=table.c.revision))
+        connection.execute(table.update().where(table.c.checkout_id == locked).values(revision=table.c.revision))
         if shop.engine.dialect.name == "postgresql":
             assert counts(prunes(shop)) == (1, 0, 4, 0, 1)
-            assert shop.attempt(held).pruned_at is None
+            assert shop.attempt(locked).pruned_at is None
             assert shop.attempt(free).pruned_at
     assert prunes(shop).left == 0
-    assert shop.attempt(held).pruned_at
+    assert shop.attempt(locked).pruned_at
     assert not any(event.order_id == "held" for event in shop.events())
 
 
@@ -236,9 +236,9 @@ def test_a_row_that_the_database_cannot_change_is_named_and_stops_no_other(
 
 
 def test_a_pruned_order_says_so_and_the_deeds_tell_who_decided(shop: Shop) -> None:
-    held = shop.has_held("o-1")
-    shop.resolves(held, accept=True)
-    refund = refunds(shop, held, "0.50")
+    held_id = shop.has_held("o-1")
+    shop.resolves(held_id, accept=True)
+    refund = refunds(shop, held_id, "0.50")
     shop.clock.now += AGES
     stands(shop, refund.reference, status="completed", moved_at=shop.clock() - AGO)
     assert runs(shop, "prune", "--older-than", "365").exit_code == 0
@@ -246,7 +246,7 @@ def test_a_pruned_order_says_so_and_the_deeds_tell_who_decided(shop: Shop) -> No
     assert "The order is paid: a payment was held, and a person accepted it." in text
     assert text.count("PRUNED: the earlier history was removed") == 2
     assert text.endswith("Events:\n  PRUNED: earlier events were removed after their delivery\n")
-    assert f"Ada decided {held} (call): seen on the statement" in runs(shop, "deeds").output
+    assert f"Ada decided {held_id} (call): seen on the statement" in runs(shop, "deeds").output
 
 
 def test_the_command_counts_first_and_says_what_it_removed(open_shop: OpenShop) -> None:
@@ -255,7 +255,7 @@ def test_the_command_counts_first_and_says_what_it_removed(open_shop: OpenShop) 
     pays(shop, "a")
     abandons(shop, "b")
     shop.clock.now += AGES
-    told = shop.tells("prune", "--older-than", "365", "--dry-run")
-    assert (told["before"], told["dry_run"], told["events"]) == (plain(shop.clock() - DAYS), True, 4)
-    assert shop.tells("prune") == told | {"dry_run": False}
+    answer = shop.tells("prune", "--older-than", "365", "--dry-run")
+    assert (answer["before"], answer["dry_run"], answer["events"]) == (plain(shop.clock() - DAYS), True, 4)
+    assert shop.tells("prune") == answer | {"dry_run": False}
     assert runs(shop, "prune", "--older-than", "0").exit_code == 2

@@ -37,8 +37,8 @@ def exceeds(shop: Shop, *parts: str, total: str) -> str:
 
 def printed_by(shop: Shop, order_id: str = "o-1", command: str = "refund") -> list[list[str]]:
     """The words of each such command that `show` prints, with a name and a reason."""
-    shown = re.findall(rf"flask paycheckout ({command} .*)", shop.runs("show", order_id).output)
-    return [words.replace("YOU", "Ada").replace("REASON", "told").split() for words in shown]
+    commands = re.findall(rf"flask paycheckout ({command} .*)", shop.runs("show", order_id).output)
+    return [words.replace("YOU", "Ada").replace("REASON", "told").split() for words in commands]
 
 
 def given_back(shop: Shop) -> Decimal:
@@ -138,25 +138,25 @@ TROUBLES: dict[str, tuple[Callable[[Shop], object], dict[str, str]]] = {
 @pytest.mark.parametrize("key", TROUBLES)
 def test_each_command_of_an_alarm_about_payments_ends_it(open_shop: OpenShop, key: str) -> None:
     """Each command runs in a new shop; if an alarm refers to `show`, the commands that `show` prints are included."""
-    begin, wanted = TROUBLES[key]
-    given = {}
-    for number_ in range(len(wanted)):
+    begin, expected = TROUBLES[key]
+    settings = {}
+    for number_ in range(len(expected)):
         begin(shop := open_shop(f"shop-{number_}"))
         words = ways_out(shop, key)[number_]
         ran = shop.runs(*words)
         assert ran.exit_code == 0, (words, ran.output)
         assert key not in alarms_of(shop), words
-        given[named(words)] = f"{given_back(shop)}"
-    assert given == wanted
+        settings[named(words)] = f"{given_back(shop)}"
+    assert settings == expected
 
 
 def ways_out(shop: Shop, key: str) -> list[list[str]]:
     """The words of each command by which a person can end an alarm about order o-1."""
     commands = commands_of(shop, key)
-    shown = shop.runs("show", "o-1").output
+    output = shop.runs("show", "o-1").output
     if ["show", "ORDER_ID"] in commands:
-        decide = re.findall(r"flask paycheckout (resolve .*) and one of", shown)
-        options = re.findall(r"^    (--[a-z]+): ", shown, re.MULTILINE)
+        decide = re.findall(r"flask paycheckout (resolve .*) and one of", output)
+        options = re.findall(r"^    (--[a-z]+): ", output, re.MULTILINE)
         decisions = [filled(f"{each} {option}") for each in decide for option in options]
         commands = decisions or [*printed_by(shop), *(each for each in commands if each[0] == "keep")]
     newest = shop.attempts()[-1].checkout_id
@@ -172,9 +172,9 @@ def filled(words: str) -> list[str]:
 
 def named(words: list[str]) -> str:
     """A command's name, and the options that choose its action."""
-    said = {"--by", "--why", "--seen", "--replaces"}
+    options = {"--by", "--why", "--seen", "--replaces"}
     name = words[: 1 + (words[0] == "payouts")]
-    return " ".join([*name, *(word for word in words if word.startswith("--") and word not in said)])
+    return " ".join([*name, *(word for word in words if word.startswith("--") and word not in options)])
 
 
 def commands_of(shop: Shop, key: str) -> list[list[str]]:

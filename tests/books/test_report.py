@@ -62,8 +62,8 @@ def test_programs_are_told_the_same(shop: Shop) -> None:
     [alarm] = told(shop).as_dict()["alarms"]
     told_of = [alarm.pop(name) for name in ("key", "kind", "severity", "since", "account", "count", "what")]
     since = "2026-01-01T12:00:00+00:00"
-    held = "held-payments"
-    assert told_of == [held, held, "today", since, "", 1, "1 held payment waits for your decision"]
+    key = "held-payments"
+    assert told_of == [key, key, "today", since, "", 1, "1 held payment waits for your decision"]
     assert (alarm["examples"][0]["order_id"], set(alarm)) == ("o-1", {"customers", "examples", "remedies"})
 
 
@@ -80,8 +80,8 @@ def test_what_arrived_is_compared_with_what_was_asked_for_on_the_same_side(shop:
     shop.totals["o-1"] = Receive("10", "EUR", pay_in="USD")
     arrived = {"inputAmount": number("12"), "outputAmount": number("9"), "outputCurrency": "EUR"}
     shop.settles(shop.has_deposit("completed", "o-1", **arrived))
-    [held] = examples(shop, "held-payments")
-    assert "amount_mismatch, 9 EUR arrived of 10.00 EUR" in held
+    [example] = examples(shop, "held-payments")
+    assert "amount_mismatch, 9 EUR arrived of 10.00 EUR" in example
 
 
 def test_of_money_that_is_partly_refunded_the_rest_is_to_pay_back(shop: Shop) -> None:

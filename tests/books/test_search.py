@@ -30,8 +30,8 @@ def test_each_id_finds_its_order_or_payout(shop: Shop) -> None:
     request = asks(shop, title="Honey for 100%", total=Pay("7.00", "USD")).reference
     assert finds(shop, "o-1") == finds(shop, checkout_id) == (["o-1"], [])
     assert finds(shop, refund.reference) == finds(shop, refund.service_reference) == ([], [refund.reference])
-    for known in (payout.reference, payout.service_reference, "d-1", "maker-1-0001"):
-        assert finds(shop, known) == ([], ["maker-1"])
+    for id_ in (payout.reference, payout.service_reference, "d-1", "maker-1-0001"):
+        assert finds(shop, id_) == ([], ["maker-1"])
     assert finds(shop, request) == finds(shop, f"request:{request}") == ([f"request:{request}"], [])
     assert finds(shop, "o-2") == ([], [])
 

@@ -24,33 +24,33 @@ Told = list[tuple[list[str], list[str]]]
 
 def tells(shop: Shop, fails: Callable[[], bool] = lambda: False) -> Told:
     """Register a function; returns the alarms' keys of its calls, one pair for each call."""
-    told: Told = []
+    calls: Told = []
 
     @shop.paycheckout.tell_owner
     def tell(began: list[Alarm], over: list[Alarm]) -> None:
-        told.append(([alarm.key for alarm in began], [alarm.key for alarm in over]))
+        calls.append(([alarm.key for alarm in began], [alarm.key for alarm in over]))
         if fails():
             raise OSError("no mail today")
 
-    return told
+    return calls
 
 
 def test_an_alarm_is_told_once_when_it_begins_and_once_when_it_is_over(shop: Shop) -> None:
-    held = shop.has_held()
-    told = tells(shop)
-    assert told == [], "only reconcile tells"
+    held_id = shop.has_held()
+    calls = tells(shop)
+    assert calls == [], "only reconcile tells"
     for _ in range(3):
         shop.reconciles()
-    assert told == [(["held-payments"], [])], "one that stood before, too"
+    assert calls == [(["held-payments"], [])], "one that stood before, too"
     shop.has_held("o-2")
     shop.reconciles()
-    assert len(told) == 1, "the same trouble"
+    assert len(calls) == 1, "the same trouble"
     for order_id in ("o-1", "o-2"):
         shop.resolves(shop.attempts(order_id)[0].checkout_id, accept=True)
     shop.reconciles()
     shop.reconciles()
-    assert told[1:] == [([], ["held-payments"])]
-    assert shop.attempt(held).status == "paid"
+    assert calls[1:] == [([], ["held-payments"])]
+    assert shop.attempt(held_id).status == "paid"
 
 
 def test_what_is_told_names_the_trouble_its_remedy_and_the_owners_page(shop: Shop) -> None:
@@ -85,27 +85,27 @@ def test_the_first_page_says_whether_and_when_somebody_was_told(shop: Shop) -> N
 
 
 def test_notes_are_daily_work_and_not_told(shop: Shop) -> None:
-    told = tells(shop)
+    calls = tells(shop)
     shop.changes(checkout_id := shop.has_paid(), webhooks=1)
     refunds(shop, checkout_id, "1.00")
     shop.reconciles()
-    assert (told, alarms_of(shop)["unclaimed-refunds"].severity) == ([], "note")
+    assert (calls, alarms_of(shop)["unclaimed-refunds"].severity) == ([], "note")
     shop.reconciles(days=8)
-    assert told == [(["unclaimed-refunds"], [])]
+    assert calls == [(["unclaimed-refunds"], [])]
 
 
 def test_a_function_that_raises_is_called_again_and_report_says_so(shop: Shop) -> None:
     away = [True]
-    told = tells(shop, lambda: bool(away))
+    calls = tells(shop, lambda: bool(away))
     shop.has_held()
     shop.reconciles()
     shop.reconciles(minutes=1)
-    assert told == [(["held-payments"], [])] * 2
+    assert calls == [(["held-payments"], [])] * 2
     assert examples(shop, "owner-not-told") == ["tell_owner raised OSError; the log of reconcile has the rest"]
     assert alarms_of(shop)["owner-not-told"].since == shop.clock.now - timedelta(minutes=1)
     away.clear()
     shop.reconciles()
-    assert told == [(["held-payments"], [])] * 3, "that it failed is told by nobody"
+    assert calls == [(["held-payments"], [])] * 3, "that it failed is told by nobody"
     assert "owner-not-told" not in alarms_of(shop)
 
 
@@ -118,17 +118,17 @@ def test_a_function_that_ends_its_process_ends_no_round(shop: Shop) -> None:
 
 def test_an_alarm_that_ended_before_it_could_be_told_leaves_no_trouble(shop: Shop) -> None:
     away = [True]
-    told = tells(shop, lambda: bool(away))
+    calls = tells(shop, lambda: bool(away))
     checkout_id = shop.has_held()
     shop.reconciles()
     shop.resolves(checkout_id, accept=True)
     shop.reconciles()
-    assert (len(told), "owner-not-told" in alarms_of(shop)) == (1, False)
+    assert (len(calls), "owner-not-told" in alarms_of(shop)) == (1, False)
 
 
 def test_of_many_processes_one_tells(open_shop: OpenShop) -> None:
     shops = [open_shop() for _ in range(4)]
-    told = [tells(shop) for shop in shops]
+    calls = [tells(shop) for shop in shops]
     shops[0].has_held()
 
     def tell(shop: Shop) -> None:
@@ -137,17 +137,17 @@ def test_of_many_processes_one_tells(open_shop: OpenShop) -> None:
 
     with crowd(4) as processes:
         processes.does([partial(tell, shop) for shop in shops])
-    assert sum(map(len, told)) == 1
+    assert sum(map(len, calls)) == 1
 
 
 def test_the_turn_of_a_process_that_died_ends(shop: Shop) -> None:
-    told = tells(shop)
+    calls = tells(shop)
     shop.has_held()
     assert shop.runtime.owner_telling._take_turn() is not None
     shop.reconciles()
-    assert told == []
+    assert calls == []
     shop.reconciles(minutes=6)
-    assert len(told) == 1
+    assert len(calls) == 1
 
 
 def test_the_function_has_a_session_of_its_own(shop: Shop) -> None:

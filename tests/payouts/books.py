@@ -118,9 +118,9 @@ class Books:
 
     def finish(self, status: str = "completed", payee: str | None = None) -> None:
         """Complete or fail the pending bank transfers, to one payee or to all."""
-        for one in self.paid:
-            if one.status == "pending" and one.kind != WALLET and payee in (None, one.to):
-                self.paper.add("finished", id=one.id, status=status)
+        for payout in self.paid:
+            if payout.status == "pending" and payout.kind != WALLET and payee in (None, payout.to):
+                self.paper.add("finished", id=payout.id, status=status)
 
     # The calls
 
@@ -135,53 +135,53 @@ class Books:
             return self.instead_of_reads.pop(0)
         if path.endswith("/disbursement/fiat"):
             return self._page(int(query.get("page", ["1"])[0]), int(query.get("limit", ["10"])[0]))
-        found = [payout for payout in self.paid if payout.id == path.rsplit("/", 1)[1] and payout.kind != WALLET]
-        return success(_shown(found[0])) if found else refusal(404, "Disbursement not found")
+        matches = [payout for payout in self.paid if payout.id == path.rsplit("/", 1)[1] and payout.kind != WALLET]
+        return success(_shown(matches[0])) if matches else refusal(404, "Disbursement not found")
 
     def _create(self, path: str, sent: Line) -> Answer:
-        wanted = sent["receivers" if path.endswith("/crypto") else "disburseData"]
-        references = [item["reference"] for item in wanted]
+        items = sent["receivers" if path.endswith("/crypto") else "disburseData"]
+        references = [item["reference"] for item in items]
         self.creating(references)
         with self._one_at_a_time:
-            answer = self._done(sent, wanted)
+            answer = self._done(sent, items)
         self.created(references)
         return answer
 
-    def _done(self, sent: Line, wanted: list[Line]) -> Answer:
+    def _done(self, sent: Line, requested: list[Line]) -> Answer:
         if self.instead:
             return self.instead.pop(0)
-        known = self.paid
-        used = {one.reference for one in known} if self.unique else set()
-        for item in wanted:
+        earlier = self.paid
+        used = {payout.reference for payout in earlier} if self.unique else set()
+        for item in requested:
             if item["reference"] in used or any(item["reference"].startswith(each) for each in self.refused):
                 return refusal(400, f"{item['reference']} cannot be paid")
-        made = [
+        items = [
             {
-                "id": f"pay-{len(known) + place}",
+                "id": f"pay-{len(earlier) + place}",
                 "reference": item["reference"],
                 **_payee(item),
                 "amount": f"{Decimal(item['amount']):f}",
                 "currency": sent.get("token") or sent["currency"],
                 "at": self._clock().isoformat(),
             }
-            for place, item in enumerate(wanted, start=1)
+            for place, item in enumerate(requested, start=1)
         ]
         # One line for the whole batch, which is accepted as a whole or not at all.
-        self.paper.add("asked to pay", items=made)
+        self.paper.add("asked to pay", items=items)
         if self.lost:
             self.lost -= 1
             return self.lost_as
-        shown = [_shown(Paid(**item | {"amount": Decimal(item["amount"])})) for item in made]
-        return success({"disburseData": shown}, 201)
+        records = [_shown(Paid(**item | {"amount": Decimal(item["amount"])})) for item in items]
+        return success({"disburseData": records}, 201)
 
     def _page(self, number_of_page: int, limit: int) -> Answer:
         newest = [payout for payout in reversed(self.paid) if payout.kind != WALLET]
         size = min(limit, self._page_size)
         pages = max(1, -(-len(newest) // size))
-        shown = newest[(number_of_page - 1) * size : number_of_page * size]
+        records = newest[(number_of_page - 1) * size : number_of_page * size]
         return success(
             {
-                "docs": [_shown(one) for one in shown],
+                "docs": [_shown(record) for record in records],
                 "totalDocs": len(newest),
                 "limit": size,
                 "totalPages": pages,
@@ -216,15 +216,18 @@ def _payee(item: Line) -> dict[str, str]:
     return {"to": item["recipient"]["bank"]["accountNumber"], "kind": "accountNumber"}
 
 
-def _shown(one: Paid) -> Line:
-    shown = {
-        "disbursementId": one.id,
-        "status": one.status,
-        "amount": number(one.amount),
-        "reference": one.reference,
-        "createdAt": one.at,
+def _shown(payout: Paid) -> Line:
+    fields = {
+        "disbursementId": payout.id,
+        "status": payout.status,
+        "amount": number(payout.amount),
+        "reference": payout.reference,
+        "createdAt": payout.at,
     }
-    if one.kind == WALLET:
-        return shown | {"token": one.currency, "receiverAddress": one.to}
-    payee = {one.kind: one.to}
-    return shown | {"currency": one.currency, "recipient": payee if one.kind == "recipientId" else {"bank": payee}}
+    if payout.kind == WALLET:
+        return fields | {"token": payout.currency, "receiverAddress": payout.to}
+    payee = {payout.kind: payout.to}
+    return fields | {
+        "currency": payout.currency,
+        "recipient": payee if payout.kind == "recipientId" else {"bank": payee},
+    }

@@ -31,9 +31,9 @@ def committing(shop: Shop) -> Iterator[Any]:
 def pays_out(shop: Shop, reference: str = "maker-1", amount: Any = "80.00", **keywords: Any) -> Any:
     """Commit a payout, by default in its destination's currency; returns the stored payout."""
     currency = TOKEN if isinstance(keywords.get("to"), ToWallet) else "USD"
-    wanted = {"currency": currency, "to": MAKER, "account": shop.account_of(reference)} | keywords
+    arguments = {"currency": currency, "to": MAKER, "account": shop.account_of(reference)} | keywords
     with committing(shop) as paycheckout:
-        paycheckout.pay_out(reference, amount, **wanted)
+        paycheckout.pay_out(reference, amount, **arguments)
     return payout(shop, reference)
 
 
@@ -46,9 +46,9 @@ def refunds(shop: Shop, checkout_id: str, amount: Any = None, **keywords: Any) -
 
 def payout(shop: Shop, reference: str = "maker-1") -> Any:
     """The stored payout."""
-    found = shop.runtime.payouts.find(reference)
-    assert found is not None
-    return found
+    row = shop.runtime.payouts.find(reference)
+    assert row is not None
+    return row
 
 
 def payouts(shop: Shop) -> list[Any]:
@@ -99,9 +99,9 @@ def comes_to_rest(shop: Shop, books: Books) -> None:
         if not waiting:
             return
         books.finish()
-        for one in waiting:
-            if one.status == "unknown":
-                decides(shop, "resolve", one.reference, books.has(one.service_reference))
+        for row in waiting:
+            if row.status == "unknown":
+                decides(shop, "resolve", row.reference, books.has(row.service_reference))
         sends(shop)
         shop.waits(minutes=6)
-    raise AssertionError(f"these still wait: {[(one.reference, one.status, one.problem) for one in waiting]}")
+    raise AssertionError(f"these still wait: {[(row.reference, row.status, row.problem) for row in waiting]}")

@@ -35,7 +35,7 @@ def test_what_is_judged_is_what_was_meant(typed: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("number", "shown"),
+    ("number", "masked"),
     [
         ("9876543210", "210"),
         ("1111222233338999", "8999"),
@@ -45,5 +45,5 @@ def test_what_is_judged_is_what_was_meant(typed: str) -> None:
         (IBAN, "3000"),
     ],
 )
-def test_never_more_than_a_third_of_a_number_is_shown(number: str, shown: str) -> None:
-    assert last_digits(pasted(number)) == shown
+def test_never_more_than_a_third_of_a_number_is_shown(number: str, masked: str) -> None:
+    assert last_digits(pasted(number)) == masked

@@ -38,8 +38,8 @@ def test_who_pays_somebody_chooses_a_bank_of_the_services_list(shop: Shop, paych
     assert asked(paycheckout_sandbox) == 1
     chosen: dict[str, Any] = {**BANK, "bank_code": "us_harbor_savings", "bank_name": ""}
     assert pays(shop, form_of(shop), to="bank", **chosen).status_code == 303
-    (made,) = payouts(shop)
-    assert "Bank: Harbor Savings Bank" in str(made.destination)
+    (payout,) = payouts(shop)
+    assert "Bank: Harbor Savings Bank" in str(payout.destination)
 
 
 def test_a_customer_is_proposed_the_banks_of_the_currency(shop: Shop, paycheckout_sandbox: Sandbox) -> None:
@@ -52,9 +52,9 @@ def test_a_customer_is_proposed_the_banks_of_the_currency(shop: Shop, paycheckou
     assert sorted(proposed) == ["First Sandbox Bank", "Harbor Savings Bank"]
 
 
-@pytest.mark.parametrize(("bank", "told"), [("Bank of Nowhere", True), ("first  sandbox BANK", False)])
+@pytest.mark.parametrize(("bank", "is_shown"), [("Bank of Nowhere", True), ("first  sandbox BANK", False)])
 def test_a_customer_is_told_of_a_bank_that_is_not_on_the_list_while_it_can_be_changed(
-    shop: Shop, paycheckout_sandbox: Sandbox, bank: str, told: bool
+    shop: Shop, paycheckout_sandbox: Sandbox, bank: str, is_shown: bool
 ) -> None:
     checkout_id = shop.starts()
     paycheckout_sandbox.pay(checkout_id)
@@ -65,9 +65,9 @@ def test_a_customer_is_told_of_a_bank_that_is_not_on_the_list_while_it_can_be_ch
     claimed = shop.browser.post(link, data=FORM | {"bank_name": bank}, headers=SAME_SITE)
     assert claimed.status_code == 303
     words = text_of(shop.browser.get(link))
-    assert ("does not list Bank of Nowhere among the banks" in words) is told
+    assert ("does not list Bank of Nowhere among the banks" in words) is is_shown
     german = text_of(shop.browser.get(link, headers={"Accept-Language": "de"}))
-    assert ("Der Zahlungsdienst führt Bank of Nowhere nicht" in german) is told
+    assert ("Der Zahlungsdienst führt Bank of Nowhere nicht" in german) is is_shown
     stands(shop, refund.reference, status="completed")
     assert "does not list" not in text_of(shop.browser.get(link))
 

@@ -202,20 +202,20 @@ def test_what_was_approved_once_is_not_changed_while_it_waits_for_another_approv
     assert (customer.refund.status, customer.refund.revision, len(recipients(shop))) == ("waiting", 1, 1)
 
 
-@pytest.mark.parametrize(("status_code", "told"), [(403, 503), (429, 503), (400, 422)])
+@pytest.mark.parametrize(("status_code", "code"), [(403, 503), (429, 503), (400, 422)])
 def test_claims_that_the_service_refuses_have_a_cool_down_and_stop_no_customer_who_pays(
-    shop: Shop, status_code: int, told: int
+    shop: Shop, status_code: int, code: int
 ) -> None:
     customer = refunded(shop)
     for attempt in range(1, 23):
         shop.service.instead_of_created = [refusal(status_code)]
-        assert customer.sends().status_code == told
+        assert customer.sends().status_code == code
         again = customer.sends()
         assert (again.status_code, again.headers["Retry-After"]) == (503, "5")
         assert len(recipients(shop)) == attempt, "not asked again at once"
         shop.waits(seconds=15)
     report = shop.runs("report")
-    assert ("No customer can say where a refund goes" in report.output) == (told == 503)
+    assert ("No customer can say where a refund goes" in report.output) == (code == 503)
     shop.service.instead_of_created = []
     assert presses_pay(shop, "o-2").status_code == 303
     assert customer.sends().status_code == 303
@@ -275,9 +275,9 @@ def test_no_account_number_is_logged_shown_or_written(shop: Shop, logged: Everyt
     shop.service.instead_of_created = [answer]
     pages = [customer.sends(), customer.sends(email="zoe"), customer.sends(account_number=f"{NUMBER}!")]
     pages.append(customer.opens())
-    told = str(shop.calls.explain("o-1"))
+    explanation = str(shop.calls.explain("o-1"))
     assert "paycheckout_payout" in logged.text, "statements are logged"
-    shown = "\n".join(
-        [logged.text, told, everything_stored(shop), repr(customer.refund), *(page.text for page in pages)]
+    texts = "\n".join(
+        [logged.text, explanation, everything_stored(shop), repr(customer.refund), *(page.text for page in pages)]
     )
-    assert [word for word in ("canary-12", "canary12", "12 3456") if word in shown] == []
+    assert [word for word in ("canary-12", "canary12", "12 3456") if word in texts] == []

@@ -52,9 +52,9 @@ def test_one_that_no_day_has_room_for_is_one_trouble(limited: Payer) -> None:
         limited.sends(minutes=24 * 60)
         since.add(alarms_of(limited.shop)["payouts-to-approve"].since)
     assert len(since) == 1
-    told = str(limited.shop.runs("report").output)
-    assert ("next day" in told, "approve it beyond the limit, or cancel it" in told) == (False, True)
-    assert "payouts approve p-1 --seen 0 --by YOU --over-limit" in told
+    report = str(limited.shop.runs("report").output)
+    assert ("next day" in report, "approve it beyond the limit, or cancel it" in report) == (False, True)
+    assert "payouts approve p-1 --seen 0 --by YOU --over-limit" in report
 
 
 def test_a_person_lets_one_through_and_it_counts(limited: Payer) -> None:

@@ -189,9 +189,9 @@ def test_a_payout_whose_account_number_was_wiped_is_not_tried_again(payer: Payer
 
 def test_name_and_reason_are_needed(shop: Shop) -> None:
     pays_out(shop)
-    for evidence, (name, given) in product(DECISIONS, [("by", "  "), ("why", ""), ("by", None), ("by", "x" * 256)]):
+    for evidence, (name, value) in product(DECISIONS, [("by", "  "), ("why", ""), ("by", None), ("by", "x" * 256)]):
         with pytest.raises((TypeError, ValueError), match=f"{name} must"):
-            decides(shop, evidence, **{name: given})
+            decides(shop, evidence, **{name: value})
 
 
 def test_an_amount_that_the_service_has_corrected_cannot_be_accepted_any_more(payer: Payer) -> None:

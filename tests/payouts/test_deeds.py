@@ -38,9 +38,9 @@ def deeds(shop: Shop, *, looks: bool = False) -> list[tuple[str, str, str, str, 
 
 def test_deeds_are_recorded_through_each_door_and_survive_prune(shop: Shop) -> None:
     opens_view(shop, lambda: "Cy")
-    held = shop.has_held("o-2")
-    shop.resolves(held, False, why="a stranger's")
-    shop.calls.keep(held, by="Ada", why="a voucher")
+    held_id = shop.has_held("o-2")
+    shop.resolves(held_id, False, why="a stranger's")
+    shop.calls.keep(held_id, by="Ada", why="a voucher")
     pays_out(shop, approve=True, by="Bo", order_id="o-7")
     pays_out(shop, approve=True, by="Bo")
     pays_out(shop, "maker-2")
@@ -56,8 +56,8 @@ def test_deeds_are_recorded_through_each_door_and_survive_prune(shop: Shop) -> N
     shop.waits(days=400)
     assert shop.runs("prune", "--older-than", "1").exit_code == 0
     assert deeds(shop) == [
-        ("Ada", "decided", held, "a stranger's", "call"),
-        ("Ada", "kept", held, "a voucher", "call"),
+        ("Ada", "decided", held_id, "a stranger's", "call"),
+        ("Ada", "kept", held_id, "a voucher", "call"),
         ("Bo", "asked", "maker-1", "", "call"),
         ("Ada", "refunded", refund.refund_of, "one jar broke", "call"),
         ("Cy", "approved", "maker-1", "", "page"),
@@ -80,8 +80,8 @@ def test_a_look_is_recorded_once_an_hour_and_the_next_one_is_one_read(shop: Shop
     shop.clock.now = shop.clock.now.replace(minute=59)
     seen = [*opens_each(shop), *opens_each(shop)]
     assert [statement.split()[0] for statement in seen] == ["SELECT", "INSERT"] * 3 + ["SELECT"] * 3
-    found = [("Cy", "viewed", subject, "", "page") for subject in ("o-1", "maker-1", "payouts")]
-    assert deeds(shop, looks=True) == found
+    views = [("Cy", "viewed", subject, "", "page") for subject in ("o-1", "maker-1", "payouts")]
+    assert deeds(shop, looks=True) == views
     shop.waits(minutes=1)
     assert len(opens_each(shop)) == 6
     assert shop.runs("show", "o-1").exit_code == 0
@@ -102,14 +102,14 @@ def test_whatever_shows_a_person_records_its_viewer(shop: Shop) -> None:
     customer = refunded(shop)
     customer.sends(account_name="Zoë Quist")
     asks(shop, title="Zoë Quist's logo")
-    shown = {
+    texts = {
         **{name: opens(shop, path).text for name, path in (("", ""), ("requests", "/requests"), ("deeds", "/deeds"))},
         **{
             f"flask {name}": shop.runs(*name.split()).output
             for name in ("report", "report --json", "requests", "doctor")
         },
     }
-    assert [name for name, text in shown.items() if "Zoë Quist" in unescape(text)] == ["requests", "flask requests"]
+    assert [name for name, text in texts.items() if "Zoë Quist" in unescape(text)] == ["requests", "flask requests"]
     user = getpass.getuser()
     assert deeds(shop, looks=True) == [
         ("Cy", "viewed", "requests", "", "page"),
@@ -120,8 +120,8 @@ def test_whatever_shows_a_person_records_its_viewer(shop: Shop) -> None:
 def test_who_is_shown_the_link_of_a_claim_is_recorded(open_shop: OpenShop) -> None:
     shop = open_shop(PAYCHECKOUT_APPROVE_BY_ANOTHER=True)
     opens_view(shop, lambda: "Cy")
-    made = shop.runs("refund", shop.has_paid(), "--amount", "2", "--by", "Ada", "--why", "broke", "--json")
-    reference = json.loads(made.stdout)["reference"]
+    result = shop.runs("refund", shop.has_paid(), "--amount", "2", "--by", "Ada", "--why", "broke", "--json")
+    reference = json.loads(result.stdout)["reference"]
     page = payout_page(shop, reference)
     assert ("refund-url" in page.text, "Whoever has been shown it cannot approve" in page.text) == (False, True)
     for _ in range(2):
@@ -147,7 +147,7 @@ def opens_each(shop: Shop) -> list[str]:
         for page, query in (("/order", {"order_id": "o-1"}), ("/payout", {"reference": "maker-1"}), ("/payouts", {})):
             assert opens(shop, page, **query).status_code == 200
     # The list of payouts also reads, in their order, who approved them.
-    return [one for one in seen if "paycheckout_deed" in one and "ORDER BY" not in one]
+    return [statement for statement in seen if "paycheckout_deed" in statement and "ORDER BY" not in statement]
 
 
 def test_a_deed_that_is_rolled_back_was_never_done(shop: Shop) -> None:

@@ -149,8 +149,8 @@ def test_who_reports_the_return_of_tokens_does_not_say_alone_that_they_were_paid
     pays_out(one_hand, amount="10", to=WALLET, approve=False, by="Ada")
     books.instead = [NO_ANSWER]
     sends_payouts(one_hand)
-    for said in (True, False):
-        assert decides(one_hand, "resolve", "maker-1", said, by="Bo")
+    for was_paid in (True, False):
+        assert decides(one_hand, "resolve", "maker-1", was_paid, by="Bo")
     assert decides(one_hand, "retry", "maker-1", by="Bo")
     assert decides(one_hand, "approve", "maker-1", by="Cy")
     sends_payouts(one_hand)

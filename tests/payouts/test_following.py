@@ -85,8 +85,8 @@ def test_the_record_of_another_payout_moves_nothing_and_stops_no_other(payer: Pa
     for reference in ("p-1", "fine"):
         payer.owes(reference, to=ADA)
     payer.sends()
-    for made in payer.at_service:
-        payer.sandbox.finish(made, "completed")
+    for record in payer.at_service:
+        payer.sandbox.finish(record, "completed")
     payer.stands(**column)
     assert payer.sends(minutes=1) == PayoutReport(completed=1)
     assert (payer.status(), "another" in payer.payout().problem) == ("sent", True)

@@ -48,9 +48,9 @@ def test_kept_money_may_be_given_back_later(shop: Shop) -> None:
 
 
 def test_only_decided_money_that_paid_no_order_is_kept(shop: Shop) -> None:
-    paid, held = shop.has_paid("o-1"), shop.has_held("o-2")
-    for checkout_id, said in ((paid, "paid its order"), (held, "is held; only a rejected payment")):
-        with pytest.raises(TransitionRefused, match=said):
+    paid, held_id = shop.has_paid("o-1"), shop.has_held("o-2")
+    for checkout_id, message in ((paid, "paid its order"), (held_id, "is held; only a rejected payment")):
+        with pytest.raises(TransitionRefused, match=message):
             keeps(shop, checkout_id)
         assert shop.attempt(checkout_id).payback is None
     with pytest.raises(UnknownCheckout):

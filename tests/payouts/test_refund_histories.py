@@ -52,57 +52,63 @@ class Told:
     def refunded(self, reference: str, cents: int) -> None:
         self.order += [] if reference in self.order else [reference]
         self.counting[reference] = cents
-        taken = [one for one, amount in self.failed.items() if amount > self.left and one not in self.replaced]
+        taken = [
+            failed_reference
+            for failed_reference, amount in self.failed.items()
+            if amount > self.left and failed_reference not in self.replaced
+        ]
         self.replaced |= dict.fromkeys(taken, reference)
 
     def cancelled(self, reference: str) -> None:
         del self.counting[reference]
         newest = max(self.counting, key=self.order.index, default="")
-        again = [one for one, by in self.replaced.items() if by == reference]
-        self.replaced |= {one: newest for one in again if self.failed[one] > self.left}
-        self.replaced = {one: by for one, by in self.replaced.items() if by != reference}
+        again = [old for old, by in self.replaced.items() if by == reference]
+        self.replaced |= {old: newest for old in again if self.failed[old] > self.left}
+        self.replaced = {old: by for old, by in self.replaced.items() if by != reference}
 
 
-def act(shop: Shop, checkout_id: str, told: Told, chance: Random) -> None:
+def act(shop: Shop, checkout_id: str, model: Told, chance: Random) -> None:
     """One step of a history."""
-    kind, left = chance.choice(["refund", "refund", "rest", "cancel", "fail", "retry"]), told.left
+    kind, left = chance.choice(["refund", "refund", "rest", "cancel", "fail", "retry"]), model.left
     if kind in ("refund", "rest"):
         cents = left if kind == "rest" else chance.choice([1, left, left + 1, chance.randint(1, 600)]) or 1
         # The limit counts the paid amount, even if another amount or currency is sent.
         sent: dict[str, Any] = chance.choice([{"to": MAKER}, {"to": WALLET, "send": (chance.randint(1, 9), TOKEN)}])
         amount = None if kind == "rest" else Decimal(cents) / 100
         with limited(allowed=0 < cents <= left):
-            told.refunded(refunds(shop, checkout_id, amount, **sent).reference, cents)
+            model.refunded(refunds(shop, checkout_id, amount, **sent).reference, cents)
         return
-    of = told.failed if kind == "retry" else told.counting
+    of = model.failed if kind == "retry" else model.counting
     if not of:
         return
     reference = chance.choice(sorted(of))
     if kind == "cancel":
         assert decides(shop, "cancel", reference)
-        told.cancelled(reference)
+        model.cancelled(reference)
     elif kind == "fail":
         fails(shop, reference)
-        told.failed[reference] = of.pop(reference)
-    elif reference in told.replaced:
+        model.failed[reference] = of.pop(reference)
+    elif reference in model.replaced:
         assert not decides(shop, "retry", reference)
     else:
         with limited(allowed=of[reference] <= left):
             assert decides(shop, "retry", reference)
-            told.refunded(reference, of.pop(reference))
+            model.refunded(reference, of.pop(reference))
 
 
 def walk(shop: Shop, chance: Random) -> None:
     """A history of one order, compared with the rule on whole cents after each step."""
     order_id = f"h-{chance.randrange(10**12)}"
     shop.costs("12.50", order_id)
-    checkout_id, told = shop.has_paid(order_id), Told()
+    checkout_id, model = shop.has_paid(order_id), Told()
     for _ in range(chance.randint(1, STEPS)):
-        act(shop, checkout_id, told, chance)
+        act(shop, checkout_id, model, chance)
         stored = Decimal(shop.attempt(checkout_id).refunded_amount or 0)
-        assert stored == Decimal(sum(told.counting.values())) / 100
+        assert stored == Decimal(sum(model.counting.values())) / 100
         refunded = shop.runtime.payouts.of_checkout(checkout_id)
-        assert {one.reference: one.replaced_by for one in refunded if one.replaced_by} == told.replaced
+        assert {
+            reference_.reference: reference_.replaced_by for reference_ in refunded if reference_.replaced_by
+        } == model.replaced
 
 
 def test_no_history_refunds_more_than_what_arrived(shop: Shop, pytestconfig: pytest.Config) -> None:

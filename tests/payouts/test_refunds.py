@@ -49,9 +49,9 @@ def test_another_currency_is_sent_and_what_was_paid_is_counted(shop: Shop) -> No
     assert (rest.counts, rest.status, shop.attempt(checkout_id).payback) == (Decimal("0.50"), "completed", "refunded")
     plain = refunds(shop, shop.has_paid("o-2"), "1")
     assert (plain.counts, plain.counts_currency) == (plain.amount, plain.currency) == (1, "USD")
-    shown = shop.runs("show", "o-1").stdout
-    assert "99.5 usdc-polygon for 12.00 USD: claimable" in shown
-    assert "Made for 99.5 usdc-polygon in place of 12.00 USD by Ada" in shown
+    output = shop.runs("show", "o-1").stdout
+    assert "99.5 usdc-polygon for 12.00 USD: claimable" in output
+    assert "Made for 99.5 usdc-polygon in place of 12.00 USD by Ada" in output
 
 
 @pytest.mark.on_each_database
@@ -72,7 +72,7 @@ def test_money_given_back_by_hand_is_completed_counted_booked_and_told(open_shop
 
 
 @pytest.mark.parametrize(
-    ("given", "fault"),
+    ("arguments", "fault"),
     [
         ({"amount": "0.001"}, "more decimals than USD has"),
         ({"by": " "}, "by must not be empty"),
@@ -81,10 +81,10 @@ def test_money_given_back_by_hand_is_completed_counted_booked_and_told(open_shop
         ({"send": ("1.00", "USD")}, "another currency than USD"),
     ],
 )
-def test_bad_input_is_refused_and_nothing_is_stored(shop: Shop, given: dict[str, Any], fault: str) -> None:
+def test_bad_input_is_refused_and_nothing_is_stored(shop: Shop, arguments: dict[str, Any], fault: str) -> None:
     checkout_id = shop.has_paid()
     with pytest.raises((TypeError, ValueError), match=fault):
-        refunds(shop, checkout_id, **{"amount": "1"} | given)
+        refunds(shop, checkout_id, **{"amount": "1"} | arguments)
     assert (payouts(shop), shop.attempt(checkout_id).refunded_amount) == ([], None)
 
 
@@ -125,8 +125,8 @@ def test_one_whose_stored_sum_is_no_number_keeps_no_other_from_being_sent(
     stands(shop, spoiled, **{column: "twelve"})
     for _ in range(7):
         shop.reconciles(minutes=1)
-    told = {reference: shop.runtime.payouts.require(reference).status for reference in (spoiled, other)}
-    assert told == {spoiled: "ready", other: "sent"}
+    states = {reference: shop.runtime.payouts.require(reference).status for reference in (spoiled, other)}
+    assert states == {spoiled: "ready", other: "sent"}
     assert shop.runtime.payouts.require(spoiled).problem == "a sum that is stored of it is no number"
     assert "unsent-payouts" in urgent(shop)
 

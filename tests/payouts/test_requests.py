@@ -105,7 +105,7 @@ def test_a_person_approves_from_the_amount_on_that_the_shop_says(
 
 
 @pytest.mark.parametrize(
-    ("given", "fault"),
+    ("changes", "fault"),
     [
         ({"amount": 80.0}, "amount must be Decimal, int or str"),
         ({"amount": "0"}, "is not positive"),
@@ -121,10 +121,10 @@ def test_a_person_approves_from_the_amount_on_that_the_shop_says(
         ({"to": None, "expires": "tomorrow"}, "expires must be"),
     ],
 )
-def test_bad_input_is_refused_and_nothing_is_stored(shop: Shop, given: dict[str, Any], fault: str) -> None:
-    wanted = {"reference": "maker-1", "amount": "80.00"} | given
+def test_bad_input_is_refused_and_nothing_is_stored(shop: Shop, changes: dict[str, Any], fault: str) -> None:
+    arguments = {"reference": "maker-1", "amount": "80.00"} | changes
     with pytest.raises((TypeError, ValueError), match=fault):
-        pays_out(shop, **wanted)
+        pays_out(shop, **arguments)
     assert payouts(shop) == []
 
 
@@ -140,7 +140,7 @@ def test_of_those_who_say_it_at_once_one_stores_it(shop: Shop) -> None:
             return "an error"
 
     with crowd(16) as threads:
-        said = threads.does([say] * 16)
+        results = threads.does([say] * 16)
     (stored,) = payouts(shop)
-    assert set(said) <= {stored.service_reference, "an error"}
-    assert stored.service_reference in said
+    assert set(results) <= {stored.service_reference, "an error"}
+    assert stored.service_reference in results

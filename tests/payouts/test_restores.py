@@ -64,8 +64,8 @@ def by_hand(shop: Shop, checkout_id: str) -> None:
 
 def each(*acts: Act) -> Act:
     def act(shop: Shop, checkout_id: str) -> None:
-        for one in acts:
-            one(shop, checkout_id)
+        for step in acts:
+            step(shop, checkout_id)
 
     return act
 

@@ -24,9 +24,9 @@ NOBODY = ToRecipient("5a6d0000000000000000ffff")
 def test_a_ready_payout_is_sent(payer: Payer, to: Destination) -> None:
     payer.owes(to=to)
     assert payer.sends() == PayoutReport(sent=1)
-    payout, (made,) = payer.payout(), payer.at_service
-    assert (payout.status, payout.disbursement_id) == ("sent", made.disbursement_id)
-    assert (made.reference, made.amount) == (payout.service_reference, Decimal("80.00"))
+    payout, (record,) = payer.payout(), payer.at_service
+    assert (payout.status, payout.disbursement_id) == ("sent", record.disbursement_id)
+    assert (record.reference, record.amount) == (payout.service_reference, Decimal("80.00"))
     assert (payout.problem, payout.failures) == (None, 0)
     assert payer.sends() == PayoutReport(), "nothing is sent twice"
     assert len(payer.at_service) == 1
@@ -135,9 +135,9 @@ def test_one_refused_item_is_looked_up_and_else_failed(payer: Payer, operation: 
 
 
 @pytest.mark.parametrize(
-    ("setting", "given"), [(None, "sandbox-access-token"), ("wrong-token", lambda: "sandbox-access-token")]
+    ("setting", "token"), [(None, "sandbox-access-token"), ("wrong-token", lambda: "sandbox-access-token")]
 )
-def test_a_given_token_is_used_in_place_of_the_setting(open_payer: OpenPayer, setting: str | None, given: Any) -> None:
+def test_a_given_token_is_used_in_place_of_the_setting(open_payer: OpenPayer, setting: str | None, token: Any) -> None:
     payer = open_payer(PAYCHECKOUT_ACCESS_TOKEN=setting)
     for reference, to in (("p-1", ADA), ("token", WALLET)):
         payer.owes(reference, to=to)
@@ -145,7 +145,7 @@ def test_a_given_token_is_used_in_place_of_the_setting(open_payer: OpenPayer, se
     assert (report.left, report.failed_calls, payer.at_service) == (2, 0 if setting is None else 1, [])
     with pytest.raises(ValueError, match="access_token may hold"):
         payer.sends("a token\n", minutes=1)
-    assert payer.sends(given, minutes=1) == PayoutReport(sent=2)
+    assert payer.sends(token, minutes=1) == PayoutReport(sent=2)
 
 
 def test_a_service_that_wants_the_token_alone_gets_it_alone(open_payer: OpenPayer) -> None:
@@ -251,8 +251,8 @@ def test_one_whose_answer_cannot_be_stored_stops_no_other_in_any_step(
         payer.owes(reference, to=WALLET if reference == "token" else ADA)
     assert payer.sends() == PayoutReport(sent=2, failed_calls=1)
     assert "lock timeout" in payer.payout("bad").problem
-    for made in payer.at_service[:2]:
-        payer.sandbox.finish(made, "completed")
+    for record in payer.at_service[:2]:
+        payer.sandbox.finish(record, "completed")
     assert payer.sends(minutes=2) == PayoutReport(completed=1, failed_calls=1)
     broken[0] = False
     assert payer.sends(minutes=2).sent == 1

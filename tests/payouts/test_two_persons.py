@@ -60,23 +60,23 @@ class Oracle:
             assert by not in self.barred[reference], f"{by} has approved {reference}"
             self.approved[reference] += 1
             if keywords["over_limit"]:
-                one = payout(self.shop, reference)
-                self.let_through[one.currency] += one.amount
+                payout_ = payout(self.shop, reference)
+                self.let_through[payout_.currency] += payout_.amount
 
     def has(self, reference: str) -> bool:
         """Whether the money of a payout has left."""
-        known = references_of([payout(self.shop, reference)])
-        return any(each.reference in known and each.status != "failed" for each in self.books.paid)
+        references = references_of([payout(self.shop, reference)])
+        return any(each.reference in references and each.status != "failed" for each in self.books.paid)
 
     def check(self) -> None:
         """Check that each transfer has its own approval, within the daily limits."""
-        asked = {payout.reference: payout for payout in payouts(self.shop)}
-        for reference, one in asked.items():
-            sent = [each for each in self.books.paid if each.reference in references_of([one])]
+        by_reference = {payout.reference: payout for payout in payouts(self.shop)}
+        for reference, payout_ in by_reference.items():
+            sent = [each for each in self.books.paid if each.reference in references_of([payout_])]
             assert len(sent) <= self.approved[reference], reference
-            assert len([each for each in sent if each.status != "failed"]) <= 1 or one.is_token
-        known = references_of(asked.values())
-        assert {each.reference for each in self.books.paid} <= known
+            assert len([each for each in sent if each.status != "failed"]) <= 1 or payout_.is_token
+        references = references_of(by_reference.values())
+        assert {each.reference for each in self.books.paid} <= references
         days = self.shop.runtime.models.days
         with self.shop.runtime.engine().connect() as connection:
             counted = [(row.currency, row.day) for row in connection.execute(days.select())]
@@ -91,8 +91,13 @@ class Oracle:
         """Check that the paid refunds of a payment, without returned ones, are at most what arrived."""
         back = [payout for payout in payouts(self.shop) if payout.refund_of == checkout_id]
         paid = {each.reference: each for each in self.books.paid if each.status != "failed"}
-        sent = sum((paid[each].amount for one in back for each in references_of([one]) if each in paid), Decimal(0))
-        by_hand = sum((one.amount for one in back if one.to_kind == "hand" and one.status == "completed"), Decimal(0))
+        sent = sum(
+            (paid[each].amount for payout_ in back for each in references_of([payout_]) if each in paid), Decimal(0)
+        )
+        by_hand = sum(
+            (payout_.amount for payout_ in back if payout_.to_kind == "hand" and payout_.status == "completed"),
+            Decimal(0),
+        )
         assert sent + by_hand <= Decimal("12.50") or self.is_deceived
 
 
