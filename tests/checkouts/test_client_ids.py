@@ -19,9 +19,9 @@ def reads_twice(shop: Shop, checkout_id: str) -> None:
 
 
 def test_what_another_client_id_does_not_find_is_no_evidence_and_is_reported(open_shop: OpenShop) -> None:
-    made = open_shop(PAYCHECKOUT_CLIENT_ID="client-a")
-    checkout_id = made.starts()
-    assert made.attempt(checkout_id).client_id == "client-a"
+    first = open_shop(PAYCHECKOUT_CLIENT_ID="client-a")
+    checkout_id = first.starts()
+    assert first.attempt(checkout_id).client_id == "client-a"
     other = open_shop(PAYCHECKOUT_CLIENT_ID="client-b")
     reads_twice(other, checkout_id)
     other.clock.advance(minutes=6)
@@ -46,13 +46,13 @@ def test_one_that_nobody_was_seen_to_pay_is_watched_as_long_as_an_abandoned_one(
 
 def test_the_keys_that_made_it_still_abandon_it(open_shop: OpenShop) -> None:
     """This also holds after reads with other keys in between."""
-    made, other = open_shop(PAYCHECKOUT_CLIENT_ID="client-a"), open_shop(PAYCHECKOUT_CLIENT_ID="client-b")
-    checkout_id = made.starts()
+    first, other = open_shop(PAYCHECKOUT_CLIENT_ID="client-a"), open_shop(PAYCHECKOUT_CLIENT_ID="client-b")
+    checkout_id = first.starts()
     reads_twice(other, checkout_id)
-    made.settles(checkout_id)
-    assert made.attempt(checkout_id).status == "created", "the misses of others are not counted"
-    made.clock.advance(minutes=1)
-    assert made.settles(checkout_id).status == "abandoned"
+    first.settles(checkout_id)
+    assert first.attempt(checkout_id).status == "created", "the misses of others are not counted"
+    first.clock.advance(minutes=1)
+    assert first.settles(checkout_id).status == "abandoned"
 
 
 def test_a_page_of_another_client_id_is_not_used_again(open_shop: OpenShop) -> None:
@@ -80,14 +80,14 @@ def test_a_webhook_about_a_checkout_that_was_never_found_is_reported(shop: Shop)
     shop.hears_of(checkout_id)
     assert "webhook" not in shop.runs("report").output
     shop.abandons(checkout_id)
-    told = shop.runs("report")
-    assert "a webhook announced a payment that the service does not find" in told.output
+    report = shop.runs("report")
+    assert "a webhook announced a payment that the service does not find" in report.output
 
 
 def test_what_nobody_watches_any_more_is_neither_read_nor_reported(open_shop: OpenShop) -> None:
-    made = open_shop(PAYCHECKOUT_CLIENT_ID="client-a")
-    checkout_id = made.starts()
-    made.abandons(checkout_id)
+    first = open_shop(PAYCHECKOUT_CLIENT_ID="client-a")
+    checkout_id = first.starts()
+    first.abandons(checkout_id)
     other = open_shop(PAYCHECKOUT_CLIENT_ID="client-b")
     other.reconciles(days=8)
     assert (other.attempt(checkout_id).next_read_at, other.attempt(checkout_id).problem) == (None, None)

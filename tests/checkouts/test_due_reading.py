@@ -66,8 +66,8 @@ class World:
         self._free_at = 0.0
 
     def owes(self, account: str, reads: int) -> None:
-        found = self.due.setdefault(account, deque())
-        found.extend(Attempt(account, f"{account}-{next(self._numbers)}") for _ in range(reads))
+        queue = self.due.setdefault(account, deque())
+        queue.extend(Attempt(account, f"{account}-{next(self._numbers)}") for _ in range(reads))
 
     def at(self, seconds: float, act: Callable[[], None]) -> None:
         heapq.heappush(self._events, (seconds, next(self._numbers), act))

@@ -52,8 +52,8 @@ def test_an_excess_is_told_and_listed_until_it_is_refunded(shop: Shop, signals: 
 
 def test_a_person_accepts_a_part(shop: Shop, signals: Signals) -> None:
     shop.costs("100")
-    held = pays(shop, "60").checkout_id
-    assert shop.resolves(held, True, as_part=True).status == "part"
+    held_id = pays(shop, "60").checkout_id
+    assert shop.resolves(held_id, True, as_part=True).status == "part"
     assert signals.names[-2:] == ["payment_resolved", "order_part_paid"]
     assert signals[-1].extra == {"paid": Decimal(60), "left": Decimal(40)}
     # From then on the order takes parts.
@@ -97,11 +97,11 @@ def test_who_hears_of_an_excess_sees_what_the_receivers_of_the_payment_wrote(ope
 @pytest.mark.parametrize("accepted", [{}, {"refund_excess": True}], ids=["kept", "given back"])
 def test_what_came_too_much_for_an_order_without_parts(shop: Shop, accepted: dict[str, Any]) -> None:
     shop.costs("100")
-    held = pays(shop, "112.50").checkout_id
-    assert shop.resolves(held, True, **accepted).status == "paid"
-    assert [refund.amount for refund in shop.runtime.payouts.of_checkout(held)] == [Decimal("12.50")] * len(accepted)
+    held_id = pays(shop, "112.50").checkout_id
+    assert shop.resolves(held_id, True, **accepted).status == "paid"
+    assert [refund.amount for refund in shop.runtime.payouts.of_checkout(held_id)] == [Decimal("12.50")] * len(accepted)
     with pytest.raises(RefundTooLarge):
-        refunds(shop, held, "113" if not accepted else "100.01")
+        refunds(shop, held_id, "113" if not accepted else "100.01")
 
 
 def test_an_excess_and_its_refund_are_one_commit(shop: Shop) -> None:
@@ -123,8 +123,8 @@ def test_an_excess_that_is_larger_than_the_payment_gives_back_all_of_it(shop: Sh
 
 
 def test_a_person_accepts_a_part_with_more_decimals_than_its_currency_has(shop: Shop) -> None:
-    held = pays(shop, "60.009").checkout_id
-    assert shop.resolves(held, accept=True, as_part=True).status == "part"
+    held_id = pays(shop, "60.009").checkout_id
+    assert shop.resolves(held_id, accept=True, as_part=True).status == "part"
     assert shop.attempt(shop.starts()).due == Pay("39.99", "USD")
     assert pays(shop, "39.99").status == "paid", "less than a cent is left"
 

@@ -159,8 +159,8 @@ def test_an_amount_that_the_service_refuses_is_one_orders_problem(shop: Shop) ->
     page = refuses(shop)
     assert (page.status_code, heading(page.text)) == (422, "This amount cannot be paid online")
     assert "Retry-After" not in page.headers
-    told: Any = shop.browser.post(pay_path(shop), headers=JSON)
-    assert (told.status_code, told.json["code"]) == (422, "amount_refused")
+    answer: Any = shop.browser.post(pay_path(shop), headers=JSON)
+    assert (answer.status_code, answer.json["code"]) == (422, "amount_refused")
     assert len(shop.service.created) == 1, "it is not asked again a moment later"
     for _ in range(3):
         shop.waits(minutes=2)
@@ -319,8 +319,8 @@ def test_a_single_failure_is_told_after_an_hour_in_which_more_may_make_an_outage
 def test_a_database_that_cannot_record_it_changes_nothing_for_the_customer(shop: Shop) -> None:
     answer = fails_to_pay(shop, "o-2")
     shop.runtime.models.order_problems.drop(shop.engine)
-    told = fails_to_pay(shop)
-    assert (told.status_code, heading(told.text)) == (answer.status_code, heading(answer.text))
+    page = fails_to_pay(shop)
+    assert (page.status_code, heading(page.text)) == (answer.status_code, heading(answer.text))
 
 
 def test_a_function_of_the_shop_that_fails_is_no_new_try_of_the_customer(shop: Shop) -> None:

@@ -140,8 +140,8 @@ class History:
         self.request: str | None = None
         self.costs(10000)
         if chance.random() < 0.25:
-            made = asks(shop, total=self.total(10000), by="Ada")
-            self.request, self.order_id = made.reference, made.order_id
+            request = asks(shop, total=self.total(10000), by="Ada")
+            self.request, self.order_id = request.reference, request.order_id
 
     def costs(self, cents: int | None) -> None:
         self.oracle.total = cents
@@ -247,9 +247,9 @@ class History:
         self.oracle.refunds(name, cents, reference)
 
     def cancels(self) -> None:
-        given = [(name, refund) for name, page in self.oracle.pages.items() for refund in page.refunds]
-        if given:
-            name, reference = self.chance.choice(sorted(given))
+        candidates = [(name, refund) for name, page in self.oracle.pages.items() for refund in page.refunds]
+        if candidates:
+            name, reference = self.chance.choice(sorted(candidates))
             decides(self.shop, "cancel", reference)
             self.oracle.cancels(name, reference)
 
@@ -276,10 +276,10 @@ class History:
     def check_records(self) -> None:
         """Check the records that stay for good: the events, and the books, which know the other orders too."""
         oracle, shop = self.oracle, self.shop
-        told = [event.name for event in shop.calls.explain(self.order_id).events]
+        names = [event.name for event in shop.calls.explain(self.order_id).events]
         lines = [line for line in shop.calls.books() if line.order_id == self.order_id]
         name = "request_paid" if self.order_id.startswith("request:") else "order_paid"
-        assert told.count(name) == bool(oracle.paid_by)
+        assert names.count(name) == bool(oracle.paid_by)
         booked = sum((line.gross or Decimal(0) for line in lines if line.kind == "payment"), Decimal(0))
         counting = {*oracle.parts, oracle.paid_by}
         assert booked == usd(sum(page.arrived for name, page in oracle.pages.items() if name in counting))
@@ -312,9 +312,9 @@ def walks(shop: Shop, config: pytest.Config, count: int) -> set[str]:
     """Walk `count` histories, whose books the audit must accept; returns their ends."""
     chance = stream(seed_of(config), "parts")
     ends = {walk(shop, chance) for _ in range(count)}
-    told = shop.runs("audit").output
+    output = shop.runs("audit").output
     # This service lists no disbursements.
-    assert "differs 0, unreadable 1, missing at the service 0, missing here 0" in told, told
+    assert "differs 0, unreadable 1, missing at the service 0, missing here 0" in output, output
     return ends
 
 

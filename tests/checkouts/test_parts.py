@@ -36,8 +36,8 @@ def pays(shop: Shop, amount: str) -> Any:
 
 
 def balance(shop: Shop) -> tuple[str, str, str] | None:
-    found = shop.calls.balance("o-1")
-    return None if found is None else (f"{found.paid:.2f}", f"{found.left:.2f}", found.currency)
+    balance_ = shop.calls.balance("o-1")
+    return None if balance_ is None else (f"{balance_.paid:.2f}", f"{balance_.left:.2f}", balance_.currency)
 
 
 def status(shop: Shop) -> str:
@@ -93,9 +93,9 @@ def test_a_part_of_another_kind_of_total_is_held(shop: Shop, newest: Any, reason
 
 
 def test_a_deposit_asks_for_its_amount_and_then_for_the_rest(shop: Shop) -> None:
-    shop.totals["o-1"] = asked = Pay("100", "USD", now="50")
+    shop.totals["o-1"] = deposit_total = Pay("100", "USD", now="50")
     first = shop.attempt(shop.starts())
-    assert (first.due, first.total, asked.parts) == (Pay("50", "USD"), asked, True)
+    assert (first.due, first.total, deposit_total.parts) == (Pay("50", "USD"), deposit_total, True)
     assert shop.settles(first.checkout_id, "completed", inputAmount=number("50")).status == "part"
     # As shops write it that keep the flag with the deposit alone.
     shop.costs("100")
@@ -159,11 +159,11 @@ def test_an_order_is_reckoned_in_the_currency_that_paid_it(shop: Shop, first: st
 def test_money_for_a_receive_is_a_part_by_what_the_customer_paid(shop: Shop) -> None:
     """The order got parts while its page was open."""
     shop.totals["o-1"] = Receive("10", "USD", pay_in="EUR")
-    held = shop.has_arrived("9", inputCurrency="EUR", outputAmount=number("10"))
+    held_id = shop.has_arrived("9", inputCurrency="EUR", outputAmount=number("10"))
     shop.totals["o-1"] = Receive("20", "USD", pay_in="USD")
     part = shop.has_arrived("21", inputCurrency="USD", outputAmount=number("20"))
     shop.totals["o-1"] = TOTAL
-    assert [shop.settles(each).status for each in (held, part)] == ["held", "part"]
+    assert [shop.settles(each).status for each in (held_id, part)] == ["held", "part"]
     assert balance(shop) == ("21.00", "79.00", "USD")
 
 
@@ -249,13 +249,13 @@ def test_parts_of_an_order_whose_total_the_shop_cannot_say_are_reported(shop: Sh
 def test_order_total_may_ask_what_is_left_of_another_order_by_its_newest_total(shop: Shop) -> None:
     pays(shop, "60")
     shop.costs("90", parts=True)
-    asked: list[Any] = []
+    balances: list[Any] = []
 
     def order_total(order_id: str) -> Any:
         found = shop.paycheckout.balance("o-1")
-        asked.append((order_id, found and found.left))
+        balances.append((order_id, found and found.left))
         return shop.totals[order_id]
 
     shop.paycheckout.order_total(order_total)
     shop.starts("o-2")
-    assert asked == [("o-1", Decimal(40)), ("o-2", Decimal(30))]
+    assert balances == [("o-1", Decimal(40)), ("o-2", Decimal(30))]

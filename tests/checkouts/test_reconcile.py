@@ -22,17 +22,17 @@ pytestmark = pytest.mark.on_each_database
 def stores_many(shop: Shop, count: int) -> list[str]:
     """Store copies of one checkout, each of another order, due one after the other as with a real clock."""
     first, table = shop.starts(), shop.runtime.models.checkouts
-    made = {f"many-{number}": shop.clock.now - timedelta(microseconds=count - number) for number in range(count)}
+    due_times = {f"many-{number}": shop.clock.now - timedelta(microseconds=count - number) for number in range(count)}
     shop.stores_like(
         first,
         [
             {"checkout_id": name, "order_id": name, "current_order_id": name, "next_read_at": due}
-            for name, due in made.items()
+            for name, due in due_times.items()
         ],
     )
     shop.executes(table.delete().where(table.c.checkout_id == first))
-    shop.totals |= dict.fromkeys(made, shop.totals["o-1"])
-    return list(made)
+    shop.totals |= dict.fromkeys(due_times, shop.totals["o-1"])
+    return list(due_times)
 
 
 def test_a_round_settles_what_is_due_and_delivers_what_came_of_it(shop: Shop, signals: Signals) -> None:
@@ -166,16 +166,16 @@ def no_retries(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("no_retries")
 def test_a_service_that_is_down_is_probed_and_not_flooded(shop: Shop) -> None:
-    made = stores_many(shop, 300)
+    ids = stores_many(shop, 300)
     fails_whole(shop)
     assert shop.reconciles() == ReconcileReport(checked=3, failed=3)
     for round_number in range(1, 6):
         assert shop.reconciles(hours=1) == ReconcileReport(checked=1, failed=1)
         assert len(set(shop.service.reads)) == 3 + round_number, "a probe of what did not fail before"
-    assert {shop.attempt(checkout_id).status for checkout_id in made} == {"created"}
+    assert {shop.attempt(checkout_id).status for checkout_id in ids} == {"created"}
     comes_back(shop)
     shop.waits(hours=1)
-    for checkout_id in made:
+    for checkout_id in ids:
         shop.service.says(checkout_id, "completed")
     assert shop.reconciles() == ReconcileReport(checked=300, changed=300, delivered=300)
 
@@ -183,24 +183,24 @@ def test_a_service_that_is_down_is_probed_and_not_flooded(shop: Shop) -> None:
 @pytest.mark.usefixtures("no_retries")
 def test_a_payment_is_found_although_all_other_reads_fail_for_ever(shop: Shop) -> None:
     """Each round begins with one probe: the failed read that has waited longest."""
-    made = stores_many(shop, 6)
+    ids = stores_many(shop, 6)
     fails_whole(shop)
     for _ in range(6):
         shop.reconciles(hours=1)
     comes_back(shop)
-    for checkout_id in made:
+    for checkout_id in ids:
         shop.service.fails(checkout_id)
-    shop.service.says(made[0], "completed")
+    shop.service.says(ids[0], "completed")
     for _ in range(6):
         shop.reconciles(hours=1)
-    assert shop.attempt(made[0]).status == "paid"
+    assert shop.attempt(ids[0]).status == "paid"
 
 
 @pytest.mark.usefixtures("no_retries")
 def test_checkouts_that_the_service_cannot_tell_about_keep_no_other_waiting(open_shop: OpenShop) -> None:
     shop = open_shop(PAYCHECKOUT_RECONCILE_READERS=8)
-    made = stores_many(shop, 120)
-    broken, fine = made[:60], made[60:]
+    ids = stores_many(shop, 120)
+    broken, fine = ids[:60], ids[60:]
     for checkout_id in broken:
         shop.service.fails(checkout_id)
     for checkout_id in fine:

@@ -119,13 +119,13 @@ def test_a_request_is_reminded_from_its_making_until_it_ends(shop: Shop, signals
 
 
 def test_a_request_that_nobody_began_to_pay_is_reminded_of(shop: Shop) -> None:
-    made = asks(shop)
-    told: list[dict[str, Any]] = []
-    with request_reminder.connected_to(lambda app, **given: told.append(given), sender=shop.app):
+    request = asks(shop)
+    events: list[dict[str, Any]] = []
+    with request_reminder.connected_to(lambda app, **event: events.append(event), sender=shop.app):
         shop.reconciles(hours=1)
-    [given] = told
-    assert (sorted(given), given["number"]) == (["event_id", "number", "request"], 1)
-    assert given["request"].reference == made.reference
+    [event] = events
+    assert (sorted(event), event["number"]) == (["event_id", "number", "request"], 1)
+    assert event["request"].reference == request.reference
 
 
 # The newest deposit is read first

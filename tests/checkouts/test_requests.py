@@ -18,15 +18,15 @@ USD = Pay("12.50", "USD")
 RTL = "\N{RIGHT-TO-LEFT OVERRIDE}"
 
 
-def asks(shop: Shop, **given: Any) -> Any:
+def asks(shop: Shop, **changes: Any) -> Any:
     """Make a request and commit it."""
     with shop.app.app_context():
-        wanted: dict[str, Any] = {"total": USD, "title": "Logo, two drafts"} | given
-        made = shop.paycheckout.request(**wanted)
+        arguments: dict[str, Any] = {"total": USD, "title": "Logo, two drafts"} | changes
+        request = shop.paycheckout.request(**arguments)
         shop.db.session.commit()
-        shop.db.session.refresh(made)
-        shop.db.session.expunge(made)
-        return made
+        shop.db.session.refresh(request)
+        shop.db.session.expunge(request)
+        return request
 
 
 def withdraws(shop: Shop, reference: str) -> Any:
@@ -41,17 +41,22 @@ def refuse(*asked: object) -> Any:
 def test_a_request_is_paid_like_an_order_that_the_shop_is_not_asked_for(shop: Shop, signals: Signals) -> None:
     for register in (shop.paycheckout.order_total, shop.paycheckout.account_of, shop.paycheckout.order_url):
         register(refuse)
-    made = asks(shop, note="As agreed on the phone.", by="Ada")
-    assert made.order_id == f"request:{made.reference}"
-    assert (made.title, made.note, made.total, made.account) == ("Logo, two drafts", "As agreed on the phone.", USD, "")
-    checkout_id = shop.has_deposit("completed", made.order_id)
+    stored_request = asks(shop, note="As agreed on the phone.", by="Ada")
+    assert stored_request.order_id == f"request:{stored_request.reference}"
+    assert (stored_request.title, stored_request.note, stored_request.total, stored_request.account) == (
+        "Logo, two drafts",
+        "As agreed on the phone.",
+        USD,
+        "",
+    )
+    checkout_id = shop.has_deposit("completed", stored_request.order_id)
     assert shop.settles(checkout_id).status == "paid"
     assert [(event.name, event.order_id, event.checkout_id) for event in signals] == [
-        ("request_paid", made.order_id, checkout_id)
+        ("request_paid", stored_request.order_id, checkout_id)
     ]
-    assert shop.calls.order_status(made.order_id) == "paid"
-    assert [line.order_id for line in shop.calls.books()] == [made.order_id]
-    assert "Logo, two drafts" in str(shop.calls.explain(made.order_id))
+    assert shop.calls.order_status(stored_request.order_id) == "paid"
+    assert [line.order_id for line in shop.calls.books()] == [stored_request.order_id]
+    assert "Logo, two drafts" in str(shop.calls.explain(stored_request.order_id))
 
 
 def test_the_shop_that_closes_its_orders_need_not_know_of_requests(shop: Shop) -> None:
@@ -66,19 +71,19 @@ def test_the_shop_that_closes_its_orders_need_not_know_of_requests(shop: Shop) -
     def record(app: object, *, request: Any, checkout: Any, event_id: str) -> None:
         closed.append((request.title, checkout.total))
 
-    made = asks(shop)
+    new_request = asks(shop)
     with order_paid.connected_to(close, sender=shop.app), request_paid.connected_to(record, sender=shop.app):
-        shop.has_paid(made.order_id)
+        shop.has_paid(new_request.order_id)
         shop.has_paid("o-1")
     assert closed == [("Logo, two drafts", USD), "o-1"]
 
 
 def test_of_a_request_no_signal_but_its_own_is_sent(shop: Shop, signals: Signals) -> None:
-    made = asks(shop, total=Pay("12.50", "USD", parts=True))
-    first = shop.settles(shop.starts(made.order_id), "pending").checkout_id
+    request = asks(shop, total=Pay("12.50", "USD", parts=True))
+    first = shop.settles(shop.starts(request.order_id), "pending").checkout_id
     shop.settles(first, "failed")
-    assert shop.settles(shop.starts(made.order_id), "completed", inputAmount=number("5")).status == "part"
-    late = shop.has_arrived("9", made.order_id)
+    assert shop.settles(shop.starts(request.order_id), "completed", inputAmount=number("5")).status == "part"
+    late = shop.has_arrived("9", request.order_id)
     assert shop.settles(late).status == "held"
     assert shop.resolves(late, True, refund_excess=True).status == "paid"
     assert signals.names == ["request_paid", "claim_wanted"], "and that of the refund"
@@ -87,27 +92,27 @@ def test_of_a_request_no_signal_but_its_own_is_sent(shop: Shop, signals: Signals
 
 @pytest.mark.parametrize("ends", ["expired", "withdrawn"])
 def test_the_page_of_one_that_is_partly_paid_says_that_the_rest_is_over(shop: Shop, ends: str) -> None:
-    made = asks(shop, total=Pay("50", "USD", parts=True), expires=timedelta(hours=1))
-    shop.has_deposit("completed", made.order_id)
+    request = asks(shop, total=Pay("50", "USD", parts=True), expires=timedelta(hours=1))
+    shop.has_deposit("completed", request.order_id)
     shop.reconciles()
     with shop.app.app_context():
-        url = shop.paycheckout.request_url(made.reference)
+        url = shop.paycheckout.request_url(request.reference)
         if ends == "withdrawn":
-            shop.paycheckout.withdraw_request(made.reference, by="Ada", why="too late")
+            shop.paycheckout.withdraw_request(request.reference, by="Ada", why="too late")
     assert "To be paid before" in shop.app.test_client().get(url).text or ends == "withdrawn"
     shop.waits(hours=1)
     page = shop.app.test_client().get(url).text
     assert ("Partly paid" in page, "To be paid before" in page) == (True, False)
     assert {"expired": "The time to pay the rest is over", "withdrawn": "does not ask for the rest"}[ends] in page
     with pytest.raises(OrderNotPayable, match="has expired or was withdrawn"):
-        shop.starts(made.order_id)
+        shop.starts(request.order_id)
 
 
 def test_it_exists_only_if_the_shop_commits(shop: Shop) -> None:
     with shop.app.app_context():
-        made = shop.paycheckout.request(USD, title="Logo")
-        order_id = made.order_id
-        assert shop.paycheckout.request_url(made.reference)
+        request = shop.paycheckout.request(USD, title="Logo")
+        order_id = request.order_id
+        assert shop.paycheckout.request_url(request.reference)
         assert shop.paycheckout.order_status(order_id) == "unpaid"
         shop.db.session.rollback()
         with pytest.raises(ValueError, match="no such request"):
@@ -122,11 +127,11 @@ def expires(shop: Shop, reference: str) -> None:
 def test_what_has_ended_is_not_payable_and_money_that_still_comes_is_held(
     shop: Shop, ends: Callable[[Shop, str], object]
 ) -> None:
-    made = asks(shop, expires=timedelta(days=2))
-    checkout_id = shop.starts(made.order_id)
-    ends(shop, made.reference)
-    held = shop.settles(checkout_id, "completed")
-    assert (held.status, held.reason) == ("held", "order_not_payable")
+    request = asks(shop, expires=timedelta(days=2))
+    checkout_id = shop.starts(request.order_id)
+    ends(shop, request.reference)
+    checkout = shop.settles(checkout_id, "completed")
+    assert (checkout.status, checkout.reason) == ("held", "order_not_payable")
     other = asks(shop, expires=timedelta(days=2))
     ends(shop, other.reference)
     with pytest.raises(OrderNotPayable):
@@ -134,14 +139,14 @@ def test_what_has_ended_is_not_payable_and_money_that_still_comes_is_held(
 
 
 def test_a_withdrawal_is_a_deed_and_is_made_once(shop: Shop) -> None:
-    made = asks(shop, by="Bo")
-    assert withdraws(shop, made.reference).withdrawn_at == shop.clock()
+    request = asks(shop, by="Bo")
+    assert withdraws(shop, request.reference).withdrawn_at == shop.clock()
     with pytest.raises(TransitionRefused, match="withdrawn already"):
-        withdraws(shop, made.reference)
-    deeds = shop.calls.stored_about(made.order_id)["deeds"]
+        withdraws(shop, request.reference)
+    deeds = shop.calls.stored_about(request.order_id)["deeds"]
     assert [(deed["by"], deed["deed"], deed["subject"], deed["why"]) for deed in deeds] == [
-        ("Bo", "requested", made.reference, ""),
-        ("Ada", "withdrawn", made.reference, "paid in cash"),
+        ("Bo", "requested", request.reference, ""),
+        ("Ada", "withdrawn", request.reference, "paid in cash"),
     ]
     paid = asks(shop)
     shop.has_paid(paid.order_id)
@@ -175,14 +180,14 @@ def test_no_order_of_the_shop_has_the_id_of_a_request(shop: Shop) -> None:
 
 def test_a_title_has_the_blanks_of_the_keyboard_it_was_typed_with(open_shop: OpenShop) -> None:
     shop = open_shop(PAYCHECKOUT_SHOP_NAME="印刷\u3000山田")
-    made = asks(shop, title="ロゴ\u3000二案", note="Deux projets\u00a0: voir le devis")
+    request = asks(shop, title="ロゴ\u3000二案", note="Deux projets\u00a0: voir le devis")
     with shop.app.app_context():
-        page = shop.browser.get(shop.paycheckout.request_url(made.reference)).text
-    assert [each for each in ("印刷\u3000山田", made.title, made.note) if each not in page] == []
+        page = shop.browser.get(shop.paycheckout.request_url(request.reference)).text
+    assert [each for each in ("印刷\u3000山田", request.title, request.note) if each not in page] == []
 
 
 @pytest.mark.parametrize(
-    ("given", "error", "said"),
+    ("arguments", "error", "message"),
     [
         ({"total": "12.50"}, TypeError, "total must be Pay or Receive"),
         ({"title": " "}, ValueError, "title must not be empty"),
@@ -194,10 +199,10 @@ def test_a_title_has_the_blanks_of_the_keyboard_it_was_typed_with(open_shop: Ope
     ids=lambda value: "-".join(value) if isinstance(value, dict) else "",
 )
 def test_what_cannot_be_used_is_refused_by_name(
-    shop: Shop, given: dict[str, Any], error: type[Exception], said: str
+    shop: Shop, arguments: dict[str, Any], error: type[Exception], message: str
 ) -> None:
-    with pytest.raises(error, match=said):
-        asks(shop, **given)
+    with pytest.raises(error, match=message):
+        asks(shop, **arguments)
 
 
 def test_erasing_empties_title_and_note_and_the_whys_about_it(shop: Shop) -> None:
@@ -220,11 +225,11 @@ def test_erasing_empties_title_and_note_and_the_whys_about_it(shop: Shop) -> Non
 def test_commands_make_and_list_requests(open_shop: OpenShop) -> None:
     shop = open_shop(PAYCHECKOUT_TIME_ZONE="Europe/Berlin")
     title = ("--title", "Logo")
-    made = shop.runs("request", "12.50", "USD", *title, "--expires", "2026-02-01", "--note", "Two drafts", "--json")
-    assert made.exit_code == 0, made.output
-    assert '"expires_at": "2026-01-31T23:00:00+00:00"' in made.output
-    told = shop.runs("request", "5", "JPY", *title)
-    assert "/paycheckout/requests/" in told.output
+    result = shop.runs("request", "12.50", "USD", *title, "--expires", "2026-02-01", "--note", "Two drafts", "--json")
+    assert result.exit_code == 0, result.output
+    assert '"expires_at": "2026-01-31T23:00:00+00:00"' in result.output
+    refused = shop.runs("request", "5", "JPY", *title)
+    assert "/paycheckout/requests/" in refused.output
     listed = shop.runs("requests")
     assert [line.split()[2:] for line in listed.output.splitlines()[1:]] == [
         ["unpaid", "5", "JPY"],

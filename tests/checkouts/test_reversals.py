@@ -26,10 +26,10 @@ def has_money(shop: Shop, state: str) -> str:
         return str(shop.settles(shop.has_deposit("completed")).checkout_id)
     if state == "paid":
         return shop.has_paid()
-    held = shop.has_held()
+    held_id = shop.has_held()
     if state == "rejected":
-        shop.resolves(held, accept=False)
-    return held
+        shop.resolves(held_id, accept=False)
+    return held_id
 
 
 def takes_back(shop: Shop, checkout_id: str, says: str = "failed") -> Any:
@@ -190,11 +190,11 @@ def test_a_person_ends_the_alarm_of_money_that_is_gone(shop: Shop) -> None:
 
 
 def test_held_money_that_is_gone_can_only_be_rejected(shop: Shop) -> None:
-    held = shop.has_held()
-    takes_back(shop, held)
+    held_id = shop.has_held()
+    takes_back(shop, held_id)
     with pytest.raises(TransitionRefused, match="taken its money back"):
-        shop.resolves(held, accept=True)
-    assert shop.resolves(held, accept=False).status == "rejected"
+        shop.resolves(held_id, accept=True)
+    assert shop.resolves(held_id, accept=False).status == "rejected"
     assert "money-to-pay-back" not in urgent(shop)
 
 

@@ -62,9 +62,9 @@ def test_a_completed_payment_that_was_not_applied_and_is_taken_back_is_reported(
         shop.service.deposits.clear()
     settled = shop.settles(checkout_id, says=then)
     assert settled.status in ("created", "abandoned")
-    told = shop.runs("report").output
+    report = shop.runs("report").output
     now = "is not found" if then is None else "has the status 'failed'"
-    assert f"the deposit was completed (12.50 USD paid), and {now} now: ask the service why" in told
+    assert f"the deposit was completed (12.50 USD paid), and {now} now: ask the service why" in report
     shop.settles(checkout_id, says=then)
     assert shop.runs("report").output.count("12.50 USD paid") == 1, "it is reported until it is explained"
     if then is not None:
@@ -233,14 +233,14 @@ NO_EVIDENCE = [
 @pytest.mark.parametrize("before", ["created", "pending", "abandoned"])
 def test_what_is_no_evidence_never_changes_a_state(shop: Shop, signals: Signals, answer: Answer, before: str) -> None:
     checkout_id = in_state(shop, before)
-    told = list(signals.names)
+    earlier = list(signals.names)
     shop.waits(days=2)
     shop.service.fails(checkout_id, answer)
     for failures in (1, 2, 3):
         with pytest.raises(PaymentsError):
             shop.settles(checkout_id)
         assert (shop.attempt(checkout_id).status, shop.attempt(checkout_id).failed_reads) == (before, failures)
-    assert signals.names == told
+    assert signals.names == earlier
 
 
 @pytest.mark.parametrize("status", ["paid", "held", "rejected"])

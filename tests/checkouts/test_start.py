@@ -48,10 +48,10 @@ def test_an_id_of_an_enumeration_is_written_by_its_text(shop: Shop) -> None:
         FIRST = "o-1"
         SELLER = "second"
 
-    asked: list[str] = []
+    ids: list[str] = []
 
     def keys(name: str) -> Account:
-        asked.append(f"{name}")
+        ids.append(f"{name}")
         return Account("shop-2", "secret of the second")
 
     shop.paycheckout.account_of(lambda order_id: Name.SELLER)
@@ -61,7 +61,7 @@ def test_an_id_of_an_enumeration_is_written_by_its_text(shop: Shop) -> None:
         assert str(shop.paycheckout.explain(Name.FIRST)).startswith("Order o-1: created.")
         payout = shop.paycheckout.pay_out(Name.FIRST, "1.00", "USD", ToRecipient("rec-1"), account=Name.SELLER)
         assert f"{payout.reference} {payout.account}" == "o-1 second"
-    assert {*asked} == {"second"}
+    assert {*ids} == {"second"}
 
 
 @pytest.mark.parametrize("end", ["commit", "rollback", "close"])
@@ -85,14 +85,16 @@ def test_a_usable_page_is_used_again(shop: Shop) -> None:
     assert len(shop.service.created) == 1
 
 
-@pytest.mark.parametrize(("minutes", "made"), [(2, 1), (60, 2)], ids=["another host's clock", "the clock was set back"])
+@pytest.mark.parametrize(
+    ("minutes", "pages"), [(2, 1), (60, 2)], ids=["another host's clock", "the clock was set back"]
+)
 def test_a_host_whose_clock_is_late_uses_a_page_which_one_that_was_set_back_does_not(
-    shop: Shop, minutes: int, made: int
+    shop: Shop, minutes: int, pages: int
 ) -> None:
     shop.starts()
     shop.waits(minutes=-minutes, seconds=1)
     shop.starts()
-    assert len(shop.service.created) == made
+    assert len(shop.service.created) == pages
 
 
 @pytest.mark.parametrize(
@@ -129,11 +131,11 @@ def test_a_paid_or_held_order_gets_no_other_page(shop: Shop) -> None:
 
 
 @pytest.mark.parametrize(
-    ("total", "said"), [(None, "order_total returned None"), ("0.00", "costs nothing")], ids=["unwanted", "free"]
+    ("total", "text"), [(None, "order_total returned None"), ("0.00", "costs nothing")], ids=["unwanted", "free"]
 )
-def test_an_order_that_is_not_payable_gets_no_page_and_is_told_why(shop: Shop, total: str | None, said: str) -> None:
+def test_an_order_that_is_not_payable_gets_no_page_and_is_told_why(shop: Shop, total: str | None, text: str) -> None:
     shop.paycheckout.order_total(lambda order_id: None if total is None else Pay(total, "USD"))
-    with pytest.raises(OrderNotPayable, match=said):
+    with pytest.raises(OrderNotPayable, match=text):
         shop.starts()
     assert shop.service.created == []
 
@@ -172,16 +174,16 @@ def test_a_page_that_another_thread_makes_while_the_shop_is_asked_is_used(shop: 
         shop.starts()
         shop.waits(minutes=15)
     with ThreadPoolExecutor(1) as other:
-        made: list[str] = []
+        pages: list[str] = []
 
         @shop.paycheckout.order_total
         def order_total(order_id: str) -> Pay:
-            if not made:
-                made.append("")
-                made[0] = other.submit(shop.starts).result(60)
+            if not pages:
+                pages.append("")
+                pages[0] = other.submit(shop.starts).result(60)
             return Pay("12.50", "USD")
 
-        assert shop.starts() == made[0]
+        assert shop.starts() == pages[0]
     assert len(shop.service.created) == 1 + before
 
 

@@ -22,5 +22,5 @@ def test_each_cell_of_the_table(status: Status, evidence: Evidence, target: str)
 
 def test_an_orders_status_is_the_best_of_its_attempts() -> None:
     order = ["rejected", "abandoned", "created", "part", "pending", "held", "paid"]
-    found = [best_of(order[: number + 1]) for number in range(len(order))]
-    assert (best_of([]), found) == ("unpaid", ["unpaid", *order[1:]])
+    bests = [best_of(order[: number + 1]) for number in range(len(order))]
+    assert (best_of([]), bests) == ("unpaid", ["unpaid", *order[1:]])

@@ -44,27 +44,27 @@ def text_of(answer: TestResponse) -> str:
 
 def form_of(answer: TestResponse) -> tuple[str, dict[str, str]]:
     """The address of a page's form, and its hidden values."""
-    found = re.search(r'<form class="decide" method="post" action="([^"]+)"', answer.text)
-    assert found is not None
+    match = re.search(r'<form class="decide" method="post" action="([^"]+)"', answer.text)
+    assert match is not None
     fields = re.findall(r'<input [^>]*name="(seen|amount|why|replaces)"[^>]*value="([^"]*)"', answer.text)
-    return html.unescape(found[1]), {name: html.unescape(value) for name, value in fields}
+    return html.unescape(match[1]), {name: html.unescape(value) for name, value in fields}
 
 
-def sends(shop: Shop, page: TestResponse, headers: Mapping[str, str] = SAME_SITE, /, **given: str) -> TestResponse:
+def sends(shop: Shop, page: TestResponse, headers: Mapping[str, str] = SAME_SITE, /, **fields: str) -> TestResponse:
     """Fill in and send the form of a page; returns the answer."""
     address, carried = form_of(page)
-    return shop.browser.post(address, data=carried | given, headers=headers)
+    return shop.browser.post(address, data=carried | fields, headers=headers)
 
 
-def decides(shop: Shop, reference: str, decision: str, why: str = "checked", **given: Any) -> TestResponse:
+def decides(shop: Shop, reference: str, decision: str, why: str = "checked", **fields: Any) -> TestResponse:
     """Send a decision on the page of a payout; returns the answer."""
-    return sends(shop, payout_page(shop, reference), decision=decision, why=why, **given)
+    return sends(shop, payout_page(shop, reference), decision=decision, why=why, **fields)
 
 
 def listed(answer: TestResponse) -> list[str]:
     """The orders on a page of the list."""
     rows = re.findall(r'<(?:h2|th scope="row")><a href="[^"]*/order\?order_id=[^"]*">([^<]*)</a>', answer.text)
-    return [html.unescape(found) for found in rows]
+    return [html.unescape(row) for row in rows]
 
 
 def signed(shop: Shop, form: str, subject: str, who: object = "Ada") -> str:

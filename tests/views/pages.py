@@ -60,8 +60,8 @@ def button(shop: Shop, order_id: str = "o-1", label: str | None = None, language
 
 def heading(page: str) -> str:
     """The heading of a page."""
-    (found,) = re.findall("<h1>(.*?)</h1>", page)
-    return unescape(found)
+    (text,) = re.findall("<h1>(.*?)</h1>", page)
+    return unescape(text)
 
 
 def names(page: str, word: str) -> bool:

@@ -121,36 +121,36 @@ def test_the_button_is_a_form_with_a_token_and_no_price(shop: Shop) -> None:
 def test_the_button_says_the_sum_that_the_page_knows_without_asking_the_shop(
     shop: Shop, total: Pay | Receive, label: str
 ) -> None:
-    asked: list[str] = []
-    shop.paycheckout.order_total(lambda order_id: asked.append(order_id))
+    calls: list[str] = []
+    shop.paycheckout.order_total(lambda order_id: calls.append(order_id))
     with shop.app.test_request_context(headers={"Accept-Language": "de"}):
         form = render_template_string("{{ paycheckout_button('o-1', total=total) }}", total=total)
     assert f">{label}<" in form
-    assert asked == []
+    assert calls == []
 
 
 @pytest.mark.parametrize("status", STATUSES)
 def test_nothing_is_there_to_press_that_could_pay_twice(shop: Shop, status: str) -> None:
     reach(shop, status)
     links = dict.fromkeys(("pending", "held"), "See how your payment stands") | {"paid": "Paid: see your receipt"}
-    shown = button(shop, label="Pay")
-    assert ("<form" in shown) is (status not in links)
+    html = button(shop, label="Pay")
+    assert ("<form" in html) is (status not in links)
     if status in links:
-        found = re.fullmatch(r'<a href="([^"]+)" class="paycheckout-button">([^<]+)</a>', shown.strip())
-        assert found is not None
-        assert found[2] == links[status]
-        assert shop.browser.get(found[1]).status_code == 200
+        match = re.fullmatch(r'<a href="([^"]+)" class="paycheckout-button">([^<]+)</a>', html.strip())
+        assert match is not None
+        assert match[2] == links[status]
+        assert shop.browser.get(match[1]).status_code == 200
 
 
 def test_the_buttons_of_a_list_need_one_query(shop: Shop) -> None:
-    with shop.app.test_request_context(), statements(shop) as asked:
+    with shop.app.test_request_context(), statements(shop) as executed:
         shop.paycheckout.order_statuses(["o-1", "o-2"])
         page = render_template_string("{{ paycheckout_button('o-1') }}{{ paycheckout_button('o-2') }}")
-    assert (page.count("<form"), len(asked)) == (2, 1)
+    assert (page.count("<form"), len(executed)) == (2, 1)
 
 
 def test_a_database_that_is_away_costs_no_page_its_button(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(*asked: object) -> None:
+    def fail(*statement: object) -> None:
         raise OperationalError("SELECT 1", None, Exception("connection refused"))
 
     monkeypatch.setattr(type(shop.runtime.checkouts), "order_statuses", fail)

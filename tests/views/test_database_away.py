@@ -43,10 +43,10 @@ def test_a_full_database_loses_nothing_and_is_told_in_plain_words(full: Shop) ->
     assert "cannot record payments at the moment" in page.text
     assert "please do not pay again" in page.text
     assert presses_pay(full, "o-2").status_code == 503
-    told = full.runs("doctor")
-    assert told.exit_code == 1
-    assert "the disk of the database is full, so no payment can be recorded" in told.output
-    assert "Make room" in told.output
+    report = full.runs("doctor")
+    assert report.exit_code == 1
+    assert "the disk of the database is full, so no payment can be recorded" in report.output
+    assert "Make room" in report.output
     failed = full.runs("reconcile")
     assert (failed.exit_code, "the disk of the database is full" in failed.output) == (1, True)
     event.listen(full.runtime.engine(), "begin", at_most(1_000_000))

@@ -77,15 +77,17 @@ def test_the_refusal_comes_before_any_look_at_the_order(open_shop: OpenShop) -> 
 
 
 @pytest.mark.parametrize(
-    ("header", "first", "wanted"),
+    ("header", "first", "expected"),
     [("Accept", "a/b", "application/json"), ("Accept-Language", "fr", "de")],
     ids=["page or JSON", "language"],
 )
-def test_only_the_beginning_of_a_visitors_preferences_is_read(shop: Shop, header: str, first: str, wanted: str) -> None:
+def test_only_the_beginning_of_a_visitors_preferences_is_read(
+    shop: Shop, header: str, first: str, expected: str
+) -> None:
     """Parsing a header of 250 KiB would take longer than rendering the page."""
 
     def gets(times: int) -> str:
-        answer = shop.browser.get(status_path(shop), headers={header: ",".join([first] * times + [wanted])})
+        answer = shop.browser.get(status_path(shop), headers={header: ",".join([first] * times + [expected])})
         return f"{answer.mimetype} {answer.headers.get('Content-Language')}"
 
     assert gets(10) != gets(1_000) == "text/html en"

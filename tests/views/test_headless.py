@@ -57,9 +57,9 @@ def test_a_payment_is_started_once_and_followed_by_its_status_url(shop: Shop) ->
     }
     assert shop.service.reads == []
     assert status_url.startswith("http://localhost/paycheckout/orders/")
-    asked = shop.browser.get(status_url.removeprefix("http://localhost"), headers=JSON)
-    assert (asked.status_code, asked.get_json()) == (200, {"status": "created", "final": False, "pollAfter": 2})
-    assert "Accept" in asked.vary
+    status = shop.browser.get(status_url.removeprefix("http://localhost"), headers=JSON)
+    assert (status.status_code, status.get_json()) == (200, {"status": "created", "final": False, "pollAfter": 2})
+    assert "Accept" in status.vary
 
 
 def test_a_settled_order_has_no_page_to_pay_on(shop: Shop) -> None:
@@ -108,9 +108,9 @@ def test_a_problem_is_told_in_the_readers_language(shop: Shop) -> None:
 
 def test_a_refund_is_claimed_with_the_fields_that_it_names(shop: Shop) -> None:
     customer = refunded(shop)
-    asked = shop.browser.get(customer.path, headers=JSON).get_json()
-    fields = asked.pop("fields")
-    assert asked == {"status": "claimable", "amount": "5.00", "currency": "USD"}
+    form = shop.browser.get(customer.path, headers=JSON).get_json()
+    fields = form.pop("fields")
+    assert form == {"status": "claimable", "amount": "5.00", "currency": "USD"}
     assert {field["name"] for field in fields} == set(FORM)
     assert all(field["required"] is True for field in fields)
     assert fields[1]["label"] == "Account number or IBAN"
@@ -191,7 +191,7 @@ FOREIGN: dict[str, dict[str, str]] = {
 def test_json_opens_nothing_to_another_site(open_shop: OpenShop) -> None:
     shop = open_shop(PAYCHECKOUT_ORIGINS=[STORE], **PRODUCTION)
     customer = refunded(shop, "5")
-    made = len(shop.service.created)
+    count = len(shop.service.created)
     for name, headers in FOREIGN.items():
         for answer in (
             pays(shop, "o-2", **headers),
@@ -202,7 +202,7 @@ def test_json_opens_nothing_to_another_site(open_shop: OpenShop) -> None:
             if answer.request.method == "POST":
                 assert told(answer) == (403, "cross_origin", None), name
             assert not [header for header, _ in answer.headers if header.startswith("Access-Control")], name
-    assert (len(shop.service.created), customer.refund.claims) == (made, 0)
+    assert (len(shop.service.created), customer.refund.claims) == (count, 0)
 
 
 def test_a_form_of_a_listed_origin_is_no_json(open_shop: OpenShop) -> None:

@@ -18,7 +18,7 @@ HEADINGS = {
 
 
 @pytest.mark.parametrize(
-    ("asked", "language"),
+    ("header", "language"),
     [
         ("de", "de"),
         ("fr-FR,ja;q=0.5,en;q=0.4", "ja"),
@@ -26,8 +26,8 @@ HEADINGS = {
         ("de;q=abc, es;q=2", "en"),
     ],
 )
-def test_the_page_is_in_the_browsers_language(shop: Shop, asked: str | None, language: str) -> None:
-    answer = opens(shop, language=asked)
+def test_the_page_is_in_the_browsers_language(shop: Shop, header: str | None, language: str) -> None:
+    answer = opens(shop, language=header)
     assert (answer.status_code, heading(answer.text)) == (200, HEADINGS[language])
     assert f'<html lang="{language}"' in answer.text
     assert answer.headers["Content-Language"] == language
@@ -36,8 +36,8 @@ def test_the_page_is_in_the_browsers_language(shop: Shop, asked: str | None, lan
 
 def test_a_shop_may_offer_some_languages_only_and_its_first_is_for_all_others(open_shop: OpenShop) -> None:
     shop = open_shop(PAYCHECKOUT_LANGUAGES=["ja", "de"])
-    told = [opens(shop, language=asked).headers["Content-Language"] for asked in ("de", "en", "es", "")]
-    assert told == ["de", "ja", "ja", "ja"]
+    pages = [opens(shop, language=language).headers["Content-Language"] for language in ("de", "en", "es", "")]
+    assert pages == ["de", "ja", "ja", "ja"]
 
 
 def test_the_button_speaks_the_shops_language_and_not_the_browsers(open_shop: OpenShop) -> None:

@@ -79,8 +79,8 @@ def test_an_order_in_parts_shows_them_what_is_left_and_a_button_for_the_rest(sho
     shop.settles(shop.starts(), "completed", inputAmount=number("30"))
     shop.costs("100")
     page = text_of(opens(shop))
-    for shown in ("Partly paid", "Arrived $30.00", "Left to pay $70.00", "Pay $70.00"):
-        assert shown in page, shown
+    for text in ("Partly paid", "Arrived $30.00", "Left to pay $70.00", "Pay $70.00"):
+        assert text in page, text
     json = opens(shop, suffix="/status").json
     assert json == {"status": "part", "final": False, "pollAfter": 2}
     shop.costs("30")

@@ -183,14 +183,14 @@ def test_money_that_was_not_accepted_is_told_with_what_becomes_of_it(shop: Shop)
     assert "Open the link" in again
 
 
-@pytest.mark.parametrize(("kept", "said"), [(True, "it keeps this money"), (False, "Refund refunded $1.00")])
-def test_money_that_was_not_accepted_and_is_settled_by_hand_is_told_so(shop: Shop, kept: bool, said: str) -> None:
+@pytest.mark.parametrize(("kept", "text"), [(True, "it keeps this money"), (False, "Refund refunded $1.00")])
+def test_money_that_was_not_accepted_and_is_settled_by_hand_is_told_so(shop: Shop, kept: bool, text: str) -> None:
     checkout_id = shop.has_rejected()
     if kept:
         shop.calls.keep(checkout_id, by="Ada", why="agreed")
     else:
         refunds(shop, checkout_id, to=ByHand())
-    assert said in text_of(opens(shop))
+    assert text in text_of(opens(shop))
 
 
 def test_the_page_leads_back_to_the_shops_own_page_of_the_order(shop: Shop) -> None:

@@ -26,21 +26,21 @@ from tests.views.pages import names
 def test_whatever_is_unknown_is_answered_by_the_shops_own_page(desk: Shop) -> None:
     """A bare error page would have no links."""
     desk.app.register_error_handler(404, lambda error: (f"Back to the shop. {error.description}", 404))
-    found = {
+    answers = {
         path: opens(desk, path, order_id="o-9", reference="p-9", checkout="c-9")
         for path in ("/order", "/payout", "/refund")
     }
-    assert {path: (answer.status_code, answer.text[:17]) for path, answer in found.items()} == dict.fromkeys(
-        found, (404, "Back to the shop.")
+    assert {path: (answer.status_code, answer.text[:17]) for path, answer in answers.items()} == dict.fromkeys(
+        answers, (404, "Back to the shop.")
     )
 
 
 def test_an_error_page_does_not_look_for_what_waits(desk: Shop) -> None:
     pages = {}
     for path in ("", "/held/x"):
-        with statements(desk) as asked:
+        with statements(desk) as executed:
             answer = desk.browser.open(ROOT + path, method="POST" if path else "GET", headers=SAME_SITE)
-        pages[answer.status_code] = len(asked)
+        pages[answer.status_code] = len(executed)
     assert pages[403] * 5 < pages[200]
 
 
@@ -87,10 +87,10 @@ def test_a_permission_must_name_a_person_since_decisions_are_recorded_with_the_n
 # The pages' contents
 
 
-@pytest.mark.parametrize("said", ["o-1", "chk-1", " o-1 "])
-def test_a_search_leads_to_the_order(desk: Shop, said: str) -> None:
+@pytest.mark.parametrize("text", ["o-1", "chk-1", " o-1 "])
+def test_a_search_leads_to_the_order(desk: Shop, text: str) -> None:
     desk.starts("o-1")
-    answer = opens(desk, search=said)
+    answer = opens(desk, search=text)
     assert (answer.status_code, answer.location.partition("&")[0]) == (303, f"{ROOT}/order?order_id=o-1")
     assert opens(desk, search="o-2").status_code == 404
 
@@ -125,7 +125,7 @@ def test_no_order_id_turns_the_direction_of_the_text_around_it(desk: Shop) -> No
 
 
 def test_what_failed_in_a_receiver_is_named_without_its_words(desk: Shop) -> None:
-    def ship(app: object, **told: Any) -> None:
+    def ship(app: object, **facts: Any) -> None:
         raise RuntimeError("no parcel for +1 555 0199")
 
     with order_paid.connected_to(ship, sender=desk.app):
@@ -163,8 +163,8 @@ def test_an_order_tells_what_arrived_in_the_notation_of_the_page(
     if not babel:
         monkeypatch.setitem(sys.modules, "babel", None)
     page = desk.browser.get(f"{ROOT}/order?order_id=o-1", headers={"Accept-Language": "de"})
-    shown = "12,50 $ arrived" if babel else "12.50 USD arrived"
-    assert text_of(page).count(shown) == 2, "in its story, and beside the attempt"
+    expected = "12,50 $ arrived" if babel else "12.50 USD arrived"
+    assert text_of(page).count(expected) == 2, "in its story, and beside the attempt"
     assert "\\xa0" not in page.text
 
 

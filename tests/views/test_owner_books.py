@@ -33,8 +33,8 @@ def months(shop: Shop, **query: str) -> list[tuple[str, bool]]:
     """The months on the page, each with whether it is closed."""
     page = opens(shop, "/books", **query)
     assert page.status_code == 200
-    found = re.findall(r'<option value="(\d{4}-\d\d)"', page.text)
-    pages = {month: opens(shop, "/books", **query, month=month).text for month in found}
+    values = re.findall(r'<option value="(\d{4}-\d\d)"', page.text)
+    pages = {month: opens(shop, "/books", **query, month=month).text for month in values}
     return [(month, "Nothing can be added" in text) for month, text in pages.items()]
 
 

@@ -16,14 +16,14 @@ from tests.views.owner import ROOT, listed, opens, order_page, signed, text_of
 
 def form_token(shop: Shop, form: str = "held") -> str:
     """The token in a form of the order's page."""
-    found = re.search(rf'action="[^"]*/{form}/([^"]+)"', order_page(shop).text)
-    assert found is not None
-    return found[1]
+    match = re.search(rf'action="[^"]*/{form}/([^"]+)"', order_page(shop).text)
+    assert match is not None
+    return match[1]
 
 
 def decides(shop: Shop, token: str, form: str = "held", **typed: str) -> TestResponse:
-    given = {"decision": "accept", "became": "done", "why": "seen on the statement"} | typed
-    return shop.browser.post(f"{ROOT}/{form}/{token}", data=given, headers=SAME_SITE)
+    fields = {"decision": "accept", "became": "done", "why": "seen on the statement"} | typed
+    return shop.browser.post(f"{ROOT}/{form}/{token}", data=fields, headers=SAME_SITE)
 
 
 @pytest.mark.parametrize(("decision", "becomes"), [("accept", "paid"), ("reject", "rejected")])
@@ -98,8 +98,8 @@ def test_another_sites_form_decides_nothing(desk: Shop) -> None:
     forms = [rule for rule in desk.app.url_map.iter_rules() if "POST" in (rule.methods or ()) and ROOT in rule.rule]
     assert {"resolve", "refund"} < {rule.endpoint.partition(".")[2] for rule in forms}
     for rule in forms:
-        path, given = rule.rule.replace("<token>", token), {"decision": "accept", "why": "mine"}
-        answer = desk.browser.post(path, data=given, headers={"Sec-Fetch-Site": "cross-site"})
+        path, fields = rule.rule.replace("<token>", token), {"decision": "accept", "why": "mine"}
+        answer = desk.browser.post(path, data=fields, headers={"Sec-Fetch-Site": "cross-site"})
         assert (answer.status_code, "owner&#39;s own page" in answer.text) == (403, True), rule
     assert desk.attempt(checkout_id).status == "held"
 

@@ -95,9 +95,9 @@ def test_customers_who_could_not_pay_are_named_with_their_orders_until_they_begi
     assert line.startswith("today: 2 customers could not pay between today, 12:00 and 12:09. Send them the link again:")
     (address,) = re.findall(r'href="([^"]*)">Order o-1', page)
     order = desk.browser.get(html.unescape(address)).text
-    told = text_of(desk.browser.get(html.unescape(address)))
-    assert "The customer could not pay, the last time today, 12:06" in told
-    assert "Anna Klee could not begin to pay" in told
+    text = text_of(desk.browser.get(html.unescape(address)))
+    assert "The customer could not pay, the last time today, 12:06" in text
+    assert "Anna Klee could not begin to pay" in text
     (link,) = re.findall(r'id="pay-url" readonly value="([^"]*)"', order)
     assert presses_pay(desk).status_code == 303
     assert desk.browser.get(html.unescape(link)).status_code == 200
@@ -168,8 +168,8 @@ def test_who_asked_for_a_refund_is_told_that_it_waits_for_somebody_else(open_sho
     assert "waits for somebody else, since you asked for it" in waiting(page)[0]
     assert 'class="count"' not in page, "nothing waits for her"
     (address,) = set(re.findall(r'href="([^"]*/payout\?reference=[^"]*)">See it', page))
-    told = text_of(shop.browser.get(html.unescape(address)))
-    assert ("It waits for somebody else: you asked for it" in told, "Send 5.00 USD" in told) == (True, False)
+    text = text_of(shop.browser.get(html.unescape(address)))
+    assert ("It waits for somebody else: you asked for it" in text, "Send 5.00 USD" in text) == (True, False)
     who[0] = "Bo"
     page = opens(shop).text
     assert "waits for an approval Look and approve" in waiting(page)[0]
@@ -266,8 +266,8 @@ def test_an_order_that_is_paid_shows_the_payment_that_still_needs_a_decision(des
 
 
 def test_the_next_step_after_accepting_too_much_is_the_link_of_its_refund(desk: Shop) -> None:
-    held = desk.has_arrived("20")
-    desk.settles(held)
+    held_id = desk.has_arrived("20")
+    desk.settles(held_id)
     answer = sends(desk, order_page(desk), decision="excess", why="gave too much")
     page = desk.browser.get(answer.location).text
     assert "the refund of what came too much is made" in page
@@ -275,13 +275,13 @@ def test_the_next_step_after_accepting_too_much_is_the_link_of_its_refund(desk: 
 
 
 def test_a_paid_request_is_listed_by_its_title(desk: Shop) -> None:
-    asked = asks(desk, title="Workshop for the choir")
-    desk.has_paid(asked.order_id)
+    request = asks(desk, title="Workshop for the choir")
+    desk.has_paid(request.order_id)
     assert "Workshop for the choir" in text_of(opens(desk, "/orders"))
 
 
 def test_payouts_that_are_found_are_told_by_sum_and_payee(desk: Shop) -> None:
     for reference in ("maker-1", "maker-2"):
         pays_out(desk, reference, to=ADAS_BANK, approve=True)
-    found = text_of(opens(desk, "/orders", search="Anna Klee"))
-    assert found.count("Anna Klee waits for approval $80.00") == 2
+    text = text_of(opens(desk, "/orders", search="Anna Klee"))
+    assert text.count("Anna Klee waits for approval $80.00") == 2

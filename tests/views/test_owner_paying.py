@@ -39,8 +39,8 @@ def test_a_receiver_is_paid_once_for_each_form_after_an_approval(desk: Shop) -> 
     for _ in range(2):
         answer = pays(desk, action, to="bank", **BANK)
         assert answer.status_code == 303
-    (made,) = payouts(desk)
-    assert (made.status, made.exact_amount, made.currency, made.asked_by) == ("waiting", "80.00", "USD", "Ada")
+    (payout,) = payouts(desk)
+    assert (payout.status, payout.exact_amount, payout.currency, payout.asked_by) == ("waiting", "80.00", "USD", "Ada")
     page = text_of(desk.browser.get(answer.location))
     assert "It waits for an approval" in page
     assert "Send $80.00 to Zoë Quist?" in page

@@ -32,8 +32,8 @@ ACCOUNT = "GB29NWBK60161331926819"
 
 def listed(answer: TestResponse) -> list[str]:
     """The references of the payouts on a page."""
-    found = re.findall(r'<th scope="row"><a href="[^"]*/payout\?reference=([^"]*)">', answer.text)
-    return [unquote_plus(html.unescape(reference)) for reference in found]
+    references = re.findall(r'<th scope="row"><a href="[^"]*/payout\?reference=([^"]*)">', answer.text)
+    return [unquote_plus(html.unescape(reference)) for reference in references]
 
 
 # The list
@@ -48,9 +48,9 @@ def test_payouts_and_refunds_are_listed_newest_first_and_chosen_by_state_and_kin
     assert listed(opens(desk, "/payouts", kind="refund")) == [refund]
     assert listed(opens(desk, "/payouts", kind="payout", status="ready")) == ["maker-1"]
     assert "There are none of these." in opens(desk, "/payouts", status="unknown").text
-    shown = text_of(opens(desk, "/payouts"))
-    assert "Refund no. 3 (order o-1) not said yet waits for its receiver asked for by Ada $1.50" in shown
-    assert "Not sent yet: $161.50." in shown
+    text = text_of(opens(desk, "/payouts"))
+    assert "Refund no. 3 (order o-1) not said yet waits for its receiver asked for by Ada $1.50" in text
+    assert "Not sent yet: $161.50." in text
     day = desk.clock().date()
     assert len(listed(opens(desk, "/payouts", **{"from": str(day), "to": str(day)}))) == 3
     assert listed(opens(desk, "/payouts", to=str(day - timedelta(days=1)))) == []
@@ -64,9 +64,9 @@ def test_the_list_and_the_log_say_what_went_out_and_who_let_it(desk: Shop) -> No
     refund = refunds(desk, desk.has_paid(), "1.50").reference
     decides(desk, refund, "cancel")
     stands(desk, "p-1", status="sent", state="sent")
-    shown = text_of(opens(desk, "/payouts"))
-    assert "asked for by Bo approved by Ada $80.00 today" in shown
-    assert "Went out: $80.00. Not paid: $1.50." in shown
+    text = text_of(opens(desk, "/payouts"))
+    assert "asked for by Bo approved by Ada $80.00 today" in text
+    assert "Went out: $80.00. Not paid: $1.50." in text
     log = text_of(opens(desk, "/deeds"))
     assert "today, 12:00 Ada approved Payout p-1 of $80.00" in log
     assert "Ada made Refund no. 2 (order o-1) of $1.50" in log, "not the whole payment"
@@ -107,9 +107,9 @@ def test_an_approver_is_told_where_nobody_notices_a_wrong_letter(desk: Shop) -> 
 
 
 def test_what_is_not_stored_is_not_found_nor_can_a_payment_that_has_not_arrived_be_refunded(desk: Shop) -> None:
-    for given in ("", "maker-404", "a\nb", "x" * 300, desk.starts("o-1")):
+    for reference in ("", "maker-404", "a\nb", "x" * 300, desk.starts("o-1")):
         for path in ("/payout", "/payout/proof", "/refund"):
-            assert opens(desk, path, reference=given, checkout=given).status_code == 404, (path, given)
+            assert opens(desk, path, reference=reference, checkout=reference).status_code == 404, (path, reference)
 
 
 # One payout
@@ -119,8 +119,8 @@ def test_a_payout_shows_what_a_person_needs_and_no_account_number(desk: Shop) ->
     pays_out(desk, to=ToBank("Bo <b>", ACCOUNT, "nwb", "NatWest"), note="jars", order_id="o-1", approve=True)
     stands(desk, "maker-1", fee="0.58", problem="The bank <i>slept", problem_since=desk.clock())
     page = payout_page(desk)
-    shown = text_of(page)
-    for told in (
+    text = text_of(page)
+    for fact in (
         "Amount $80.00",
         "Fee $0.58",
         "Name Bo <b> Bank NatWest IBAN United Kingdom, NWBK Number ends with 6819",
@@ -128,8 +128,8 @@ def test_a_payout_shows_what_a_person_needs_and_no_account_number(desk: Shop) ->
         "The bank <i>slept",
         "Made for 80.00 USD",
     ):
-        assert told in shown
-    assert payout(desk, "maker-1").service_reference in shown
+        assert fact in text
+    assert payout(desk, "maker-1").service_reference in text
     for page_of in (page, opens(desk, "/payouts")):
         assert ACCOUNT not in page_of.text
         assert "<b>" not in page_of.text
@@ -138,8 +138,8 @@ def test_a_payout_shows_what_a_person_needs_and_no_account_number(desk: Shop) ->
 
 def test_a_payout_that_nobody_has_claimed_waits_for_its_receiver_and_for_no_customer(desk: Shop) -> None:
     pays_out(desk, "prize-1", to=None)
-    shown = text_of(payout_page(desk, "prize-1"))
-    assert ("waits for its receiver" in shown, "customer" in shown) == (True, False)
+    text = text_of(payout_page(desk, "prize-1"))
+    assert ("waits for its receiver" in text, "customer" in text) == (True, False)
 
 
 # Decisions
@@ -215,9 +215,9 @@ def test_an_approval_is_of_what_the_person_saw(desk: Shop) -> None:
     stands(desk, "maker-1", revision=1, destination="recipient rec_2")
     answer = sends(desk, page, decision="approve", why="as agreed")
     assert (answer.status_code, payout(desk, "maker-1").status) == (409, "waiting")
-    shown = text_of(answer)
-    assert "Its destination changed since you saw it" in shown
-    assert "recipient rec_2" in shown
+    text = text_of(answer)
+    assert "Its destination changed since you saw it" in text
+    assert "recipient rec_2" in text
     assert 'value="as agreed"' in answer.text, "nothing typed is lost"
     assert "checked>" not in answer.text, "but the choice was made for something else"
     assert sends(desk, answer, decision="approve").status_code == 303

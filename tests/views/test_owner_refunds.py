@@ -53,13 +53,16 @@ def test_a_payment_is_refunded_in_part_and_whole(desk: Shop) -> None:
     page = refund_page(desk, checkout_id)
     assert form_of(page)[1]["amount"] == "12.50", "all that is left, by default"
     answer = sends(desk, page, amount="2,50", why="one jar broke")
-    [made] = payouts(desk)
-    assert (answer.status_code, answer.location.partition("&")[0]) == (303, f"{ROOT}/payout?reference={made.reference}")
-    assert (made.amount, made.refund_of, made.status) == (Decimal("2.50"), checkout_id, "claimable")
-    assert lines(made.history)[0]["by"] == "Ada"
+    [refund] = payouts(desk)
+    assert (answer.status_code, answer.location.partition("&")[0]) == (
+        303,
+        f"{ROOT}/payout?reference={refund.reference}",
+    )
+    assert (refund.amount, refund.refund_of, refund.status) == (Decimal("2.50"), checkout_id, "claimable")
+    assert lines(refund.history)[0]["by"] == "Ada"
     page = refund_page(desk, checkout_id)
     assert "Left for refunds $10.00" in text_of(page)
-    assert made.reference in page.text
+    assert refund.reference in page.text
     assert sends(desk, page, why="all broke").status_code == 303
     assert [str(payout.amount) for payout in payouts(desk)] == ["2.50", "10.00"]
     page = refund_page(desk, checkout_id)
@@ -80,8 +83,8 @@ def wallet_desk(open_shop: OpenShop, paycheckout_sandbox: Sandbox) -> tuple[Shop
 
 def test_nothing_is_left_once_a_refund_takes_all_that_can_be_paid(desk: Shop) -> None:
     desk.totals["o-1"] = Receive("10.00", "USD", pay_in="EUR")
-    said: dict[str, Any] = {"inputCurrency": "EUR", "inputAmount": number("9.2734"), "outputAmount": number("10.00")}
-    checkout_id = desk.has_deposit("completed", **said)
+    fields: dict[str, Any] = {"inputCurrency": "EUR", "inputAmount": number("9.2734"), "outputAmount": number("10.00")}
+    checkout_id = desk.has_deposit("completed", **fields)
     assert desk.settles(checkout_id).status == "paid"
     assert "Refund it, or a part of it" in order_page(desk).text
     with committing(desk) as paycheckout:
@@ -95,21 +98,21 @@ def test_who_paid_from_a_wallet_is_paid_back_to_one(wallet_desk: tuple[Shop, str
     shop, checkout_id = wallet_desk
     page = refund_page(shop, checkout_id)
     typed = {"amount": "5", "send_amount": "6,5", "send_currency": "usdc-polygon"}
-    asked = sends(shop, page, **typed, estimate="1")
-    assert "a fee of 0.124 usdc-polygon for sending 7" in text_of(asked)
-    assert (payouts(shop), 'value="6,5"' in asked.text) == ([], True)
+    estimate = sends(shop, page, **typed, estimate="1")
+    assert "a fee of 0.124 usdc-polygon for sending 7" in text_of(estimate)
+    assert (payouts(shop), 'value="6,5"' in estimate.text) == ([], True)
     assert sends(shop, page, **typed, why="one jar broke").status_code == 303
-    [made] = payouts(shop)
-    assert (str(made.amount), made.currency, str(made.counts)) == ("6.5", "usdc-polygon", "5.00")
+    [refund] = payouts(shop)
+    assert (str(refund.amount), refund.currency, str(refund.counts)) == ("6.5", "usdc-polygon", "5.00")
     for path, query in (
         ("/payouts", {}),
         ("/refund", {"checkout": checkout_id}),
-        ("/payout", {"reference": made.reference}),
+        ("/payout", {"reference": refund.reference}),
     ):
         assert "6.5 usdc-polygon for $5.00" in text_of(opens(shop, path, **query))
     assert "To be refunded $5.00 Left for refunds $7.50" in text_of(order_page(shop))
-    stands(shop, made.reference, status="failed")
-    again = payout_page(shop, made.reference)
+    stands(shop, refund.reference, status="failed")
+    again = payout_page(shop, refund.reference)
     link = re.search(r'href="([^"]*/refund\?[^"]*send_amount[^"]*)"', again.text)
     assert link is not None
     assert form_of(shop.browser.get(html.unescape(link[1])))[1]["amount"] == "5.00"
@@ -139,8 +142,8 @@ def test_a_refund_to_a_wallet_proposes_the_token_and_the_share_of_it_that_was_pa
     share = proposed(answer)
     assert Decimal(share["send_amount"]) == paid.amount * 5 / Decimal("12.50")
     assert sends(shop, answer, **share, why="one jar broke").status_code == 303
-    [made] = payouts(shop)
-    assert (made.currency, str(made.counts)) == ("usdc-polygon", "5.00")
+    [refund] = payouts(shop)
+    assert (refund.currency, str(refund.counts)) == ("usdc-polygon", "5.00")
     page = refund_page(shop, checkout_id)
     assert proposed(page)["amount"] == "7.50"
     assert sends(shop, page, **proposed(page), by_hand="1", why="paid in cash").status_code == 303
@@ -169,10 +172,10 @@ _UNSENT: list[tuple[dict[str, str], int, str]] = [
 def test_an_estimate_that_cannot_be_had_and_a_sum_that_cannot_be_sent_are_told(wallet_desk: tuple[Shop, str]) -> None:
     shop, checkout_id = wallet_desk
     page = refund_page(shop, checkout_id)
-    for typed, code, told in _UNSENT:
+    for typed, code, message in _UNSENT:
         answer = sends(shop, page, **{"amount": "5", "why": "one jar broke"} | typed)
         assert (answer.status_code, payouts(shop)) == (code, [])
-        assert told in text_of(answer)
+        assert message in text_of(answer)
 
 
 def test_a_form_that_is_sent_twice_makes_one_refund(desk: Shop) -> None:
@@ -206,7 +209,7 @@ def test_a_form_that_is_sent_by_many_at_once_makes_one_refund(desk: Shop) -> Non
 
 
 @pytest.mark.parametrize(
-    ("given", "code", "fault"),
+    ("fields", "code", "fault"),
     [
         ({"amount": ""}, 400, "say how much"),
         ({"amount": "1E-2"}, 400, "must be written like 12.50"),
@@ -218,10 +221,10 @@ def test_a_form_that_is_sent_by_many_at_once_makes_one_refund(desk: Shop) -> Non
     ],
 )
 def test_a_refund_that_cannot_be_made_is_told_beside_what_was_typed(
-    desk: Shop, given: dict[str, str], code: int, fault: str
+    desk: Shop, fields: dict[str, str], code: int, fault: str
 ) -> None:
     page = refund_page(desk, desk.has_paid())
-    typed = {"amount": "2.00", "why": 'the "blue" jar'} | given
+    typed = {"amount": "2.00", "why": 'the "blue" jar'} | fields
     answer = sends(desk, page, **typed)
     assert (answer.status_code, payouts(desk)) == (code, [])
     assert fault in text_of(answer)
@@ -230,16 +233,16 @@ def test_a_refund_that_cannot_be_made_is_told_beside_what_was_typed(
     assert "<b>" not in answer.text
     wrong = re.search(r'id="(\w+)"[^>]*aria-invalid="true"', answer.text)
     assert wrong is not None
-    assert wrong[1] == next(iter(given))
+    assert wrong[1] == next(iter(fields))
 
 
 def test_the_form_tells_the_fee_that_was_taken_and_not_its_rate(desk: Shop) -> None:
     fee = {"amount": number("0.37"), "percentage": number("0.8"), "currency": "USD"}
-    for order_id, rate, told in (("o-1", "1", ""), ("o-2", "1.25", "Exchange rate 1.25 ")):
+    for order_id, rate, text in (("o-1", "1", ""), ("o-2", "1.25", "Exchange rate 1.25 ")):
         checkout_id = desk.starts(order_id)
         desk.settles(checkout_id, says="completed", fee=fee, exchangeInfo={"exchangeRate": number(rate)})
         page = text_of(refund_page(desk, checkout_id))
-        assert f"You received $12.13, after a fee of $0.37 {told}Left for refunds" in page
+        assert f"You received $12.13, after a fee of $0.37 {text}Left for refunds" in page
 
 
 def test_money_given_back_by_hand_is_recorded_on_the_refund_form_also_in_the_place_of_a_failed_refund(

@@ -21,7 +21,7 @@ def test_a_reminder_is_told_when_the_shop_has_sent_it(open_shop: OpenShop) -> No
     shop.paycheckout.describe_orders(lambda ids: {each: Described(customer="Ines Carvalho") for each in ids})
     works = [False]
 
-    def writes(app: Any, **given: Any) -> None:
+    def writes(app: Any, **facts: Any) -> None:
         if not works[0]:
             raise ConnectionError("no mail server")
 
@@ -40,12 +40,12 @@ def test_a_reminder_is_told_when_the_shop_has_sent_it(open_shop: OpenShop) -> No
 def test_who_was_shown_the_link_of_a_refund_is_told(open_shop: OpenShop) -> None:
     shop = opens_view(open_shop(PAYCHECKOUT_APPROVE_BY_ANOTHER=True), lambda: "Bo")
     refund = refunds(shop, shop.has_paid())
-    shown = "Bo was shown the link on which the customer says where the money goes"
+    line = "Bo was shown the link on which the customer says where the money goes"
     page = {"reference": refund.reference}
-    assert shown not in story(shop) + text_of(opens(shop, "/payout", **page))
+    assert line not in story(shop) + text_of(opens(shop, "/payout", **page))
     opens(shop, "/payout", link="1", **page)
-    assert shown in story(shop)
-    assert shown in text_of(opens(shop, "/payout", **page))
+    assert line in story(shop)
+    assert line in text_of(opens(shop, "/payout", **page))
 
 
 def test_what_was_ordered_is_told_with_any_amount_that_the_shop_gives(open_shop: OpenShop) -> None:

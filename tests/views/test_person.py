@@ -59,9 +59,9 @@ def test_a_person_does_only_what_it_may(shop: Shop) -> None:
                 url = ROOT + path.format(checkout=checkout_id, **tokens)
                 answer = shop.browser.open(url, method=method, headers=SAME_SITE)
                 assert (answer.status_code == 403) is (ability not in (may, "look")), (may, request)
-                shown = re.findall(r'(?:href|action)="/paycheckout/owner([^"?]*)', answer.text)
+                links = re.findall(r'(?:href|action)="/paycheckout/owner([^"?]*)', answer.text)
                 for part, wants in SHOWN.items():
-                    assert wants == may or not any(part in link for link in shown), (request, part)
+                    assert wants == may or not any(part in link for link in links), (request, part)
 
 
 def test_who_may_not_look_sees_no_page_and_no_link_for_the_customer_without_refund(shop: Shop) -> None:
@@ -86,9 +86,9 @@ def test_who_may_not_refund_cannot_give_back_an_excess_by_deciding(shop: Shop) -
     answers = []
     for may in ({"look", "decide"}, {"look", "decide", "refund"}):
         person[0] = Person("Bo", may=frozenset(may))
-        shown = 'value="excess"' in order_page(shop).text
+        is_shown = 'value="excess"' in order_page(shop).text
         answer = shop.browser.post(f"{ROOT}/held/{token}", data={"decision": "excess", "why": "x"}, headers=SAME_SITE)
-        answers.append((shown, answer.status_code, shop.attempt(checkout_id).status))
+        answers.append((is_shown, answer.status_code, shop.attempt(checkout_id).status))
     assert answers == [(False, 403, "held"), (True, 303, "paid")]
 
 

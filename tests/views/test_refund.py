@@ -99,10 +99,10 @@ def test_a_fault_is_told_at_its_field_and_nothing_else_is_lost(
     assert (answer.status_code, recipients(shop), customer.refund.claims) == (422, [], 0)
     assert re.findall(r'<p id="(\w+)-fault" class="paycheckout-fault">', answer.text) == [field]
     assert fault in answer.text
-    (shown,) = re.findall(f'<input id="{field}"[^>]*>', answer.text)
-    assert 'aria-invalid="true"' in shown
-    assert f"{field}-fault" in shown
-    assert "autofocus" in shown
+    (input_,) = re.findall(f'<input id="{field}"[^>]*>', answer.text)
+    assert 'aria-invalid="true"' in input_
+    assert f"{field}-fault" in input_
+    assert "autofocus" in input_
     values = dict(re.findall(r'<input id="(\w+)"[^>]*value="([^"]*)"', answer.text))
     values["country"] = "".join(re.findall(r'value="([^"]+)" selected', answer.text))
     kept = {name: html.unescape(value) for name, value in values.items() if name != field}
@@ -117,12 +117,12 @@ def test_nothing_typed_is_shown_unescaped(shop: Shop) -> None:
     fields = [name for name in FORM if name != "account_number"]
     refused = {text: customer.sends(**dict.fromkeys(fields, f"{text}\n.")) for text in ("plain", *PAYLOADS)}
     assert {answer.status_code for answer in refused.values()} == {422}
-    shown = {}
+    marks_by_text = {}
     # A link takes at most 20 destinations.
     for text in ("plain", *PAYLOADS[:6]):
         customer.sends(account_name=f"{text}.", bank_name=f"{text}.")
-        shown[text] = customer.opens()
-    for answers in (refused, shown):
+        marks_by_text[text] = customer.opens()
+    for answers in (refused, marks_by_text):
         for text, answer in answers.items():
             assert marks(answer.text) == marks(answers["plain"].text), text
 
@@ -165,8 +165,8 @@ def test_a_wallet_of_the_wrong_form_is_told_and_kept(shop: Shop, address: str) -
 
 
 def test_a_refund_in_another_currency_asks_for_what_that_needs_and_says_both_sums(shop: Shop) -> None:
-    made = refunds(shop, shop.has_paid(), "5", send=("4.9", "usdc-stellar"))
-    customer = Customer(shop, made.reference)
+    refund = refunds(shop, shop.has_paid(), "5", send=("4.9", "usdc-stellar"))
+    customer = Customer(shop, refund.reference)
     page = customer.opens("de").text
     assert ('name="wallet_address"' in page, "account_number" in page) == (True, False)
     assert "4,9\u00a0usdc-stellar" in page
@@ -189,8 +189,8 @@ def test_a_refund_in_another_currency_asks_for_what_that_needs_and_says_both_sum
 def test_what_an_approver_compares_is_what_an_approver_sees(shop: Shop, typed: str, stored: str | None) -> None:
     customer = refunded(shop)
     assert customer.sends(account_name=typed, bank_name=typed).status_code == (422 if stored is None else 303)
-    shown = (customer.refund.destination or "").split("\n")
-    assert (f"Name: {stored}" in shown, f"Bank: {stored}" in shown) == ((stored is not None),) * 2
+    lines = (customer.refund.destination or "").split("\n")
+    assert (f"Name: {stored}" in lines, f"Bank: {stored}" in lines) == ((stored is not None),) * 2
 
 
 @pytest.mark.parametrize("address", [WALLET, WALLET.lower()])
@@ -280,8 +280,8 @@ def test_only_what_the_customer_said_is_shown_of_the_destination(open_shop: Open
     assert not names(customer.opens().text, "rec_1")
     customer.sends()
     page = customer.opens().text
-    said = "Name of the account holder Zoë Quist Name of the bank First Bank The account number ends with 3456"
-    assert said in text_of(customer.opens())
+    text = "Name of the account holder Zoë Quist Name of the bank First Bank The account number ends with 3456"
+    assert text in text_of(customer.opens())
     assert "zoe@example.com" not in page
     assert "Main Street" not in page
     stands(shop, customer.reference, status="cancelled")

@@ -29,30 +29,30 @@ def looks(shop: Shop, reference: str) -> TestResponse:
 
 def form_of(shop: Shop, reference: str) -> str:
     """The address to which the pay button of a request's page leads."""
-    (found,) = re.findall(r'<form method="post" action="([^"]+)"', looks(shop, reference).text)
-    return html.unescape(found)
+    (path,) = re.findall(r'<form method="post" action="([^"]+)"', looks(shop, reference).text)
+    return html.unescape(path)
 
 
 def test_the_page_says_what_is_asked_for_and_leads_to_the_payment(open_shop: OpenShop) -> None:
     shop = open_shop(PAYCHECKOUT_SHOW_TOTAL=False, PAYCHECKOUT_SHOP_NAME="Ada Ink")
-    made = asks(shop, title="Logo <b>", note="Two drafts & one poster", expires=timedelta(days=2))
-    page = looks(shop, made.reference)
-    told = text_of(page)
+    request = asks(shop, title="Logo <b>", note="Two drafts & one poster", expires=timedelta(days=2))
+    page = looks(shop, request.reference)
+    text = text_of(page)
     assert page.status_code == 200
     for part in ("Logo <b>", "Two drafts & one poster", "To pay $12.50", "To be paid before Jan 3, 2026", "Ada Ink"):
-        assert part in told
+        assert part in text
     assert "request:" not in page.text
     # It has a viewBox, because its size on the page differs.
     assert re.search(
         r'<svg width="\d+px" height="\d+px"[^>]* viewBox="0 0 \d+ \d+"[^>]* class="paycheckout-qr"', page.text
     )
-    paying = shop.browser.post(form_of(shop, made.reference), headers=SAME_SITE)
+    paying = shop.browser.post(form_of(shop, request.reference), headers=SAME_SITE)
     assert (paying.status_code, paying.location) == (303, "https://pay.example/checkout/chk-1")
     assert "form-action 'self' https:" in page.headers["Content-Security-Policy"]
     shop.service.says("chk-1", "completed")
-    told = text_of(looks(shop, made.reference))
-    assert "Paid, thank you" in told
-    assert "paycheckout-qr" not in looks(shop, made.reference).text
+    text = text_of(looks(shop, request.reference))
+    assert "Paid, thank you" in text
+    assert "paycheckout-qr" not in looks(shop, request.reference).text
 
 
 def test_the_code_of_a_page_is_drawn_once(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -69,37 +69,37 @@ def test_the_code_of_a_page_is_drawn_once(shop: Shop, monkeypatch: pytest.Monkey
     assert drawn == [f"http://localhost{path}"]
 
 
-@pytest.mark.parametrize(("ends", "said"), [("expires", "The time to pay is over"), ("withdrawn", "withdrawn this")])
-def test_what_has_ended_says_so_and_cannot_be_paid_by_an_old_button(shop: Shop, ends: str, said: str) -> None:
-    made = asks(shop, expires=timedelta(days=1))
-    button = form_of(shop, made.reference)
+@pytest.mark.parametrize(("ends", "text"), [("expires", "The time to pay is over"), ("withdrawn", "withdrawn this")])
+def test_what_has_ended_says_so_and_cannot_be_paid_by_an_old_button(shop: Shop, ends: str, text: str) -> None:
+    request = asks(shop, expires=timedelta(days=1))
+    button = form_of(shop, request.reference)
     if ends == "expires":
         shop.waits(days=1)
     else:
-        withdraws(shop, made.reference)
-    page = looks(shop, made.reference)
-    assert said in text_of(page)
+        withdraws(shop, request.reference)
+    page = looks(shop, request.reference)
+    assert text in text_of(page)
     assert "<form" not in page.text
     refused = shop.browser.post(button, headers=SAME_SITE)
-    assert (refused.status_code, said in text_of(refused)) == (404, True)
+    assert (refused.status_code, text in text_of(refused)) == (404, True)
     assert shop.service.created == []
 
 
 def test_links_open_requests_only_and_of_requests_that_exist(shop: Shop) -> None:
-    made = asks(shop)
+    request = asks(shop)
     sign = shop.runtime.signed_links.sign
-    for token in (sign(STATUS, made.order_id), sign(REQUEST, "request:none"), sign(REQUEST, "o-1"), "x"):
+    for token in (sign(STATUS, request.order_id), sign(REQUEST, "request:none"), sign(REQUEST, "o-1"), "x"):
         assert shop.browser.get(f"/paycheckout/requests/{token}").status_code == 404, token
 
 
 def test_it_is_paid_to_its_own_account_by_links_of_that_tenant(shop: Shop) -> None:
     keys = Account(client_id="bo", client_secret="bo-secret", public_url="https://bo.example")
     shop.paycheckout.account(lambda name: keys if name == "bo" else None)
-    made = asks(shop, account="bo")
-    url = shop.calls.request_url(made.reference)
+    request = asks(shop, account="bo")
+    url = shop.calls.request_url(request.reference)
     assert url.startswith("https://bo.example/paycheckout/requests/")
-    shop.starts(made.order_id)
-    assert shop.attempts(made.order_id)[0].account == "bo"
+    shop.starts(request.order_id)
+    assert shop.attempts(request.order_id)[0].account == "bo"
 
 
 # The owner's page
@@ -107,8 +107,8 @@ def test_it_is_paid_to_its_own_account_by_links_of_that_tenant(shop: Shop) -> No
 
 def sends(shop: Shop, end: str, page: TestResponse | None = None, **form: str) -> TestResponse:
     """Send the first form of the page whose address ends with `end`."""
-    found = re.findall(rf'action="({ROOT}/requests/[^"/]+{end})"', (page or opens(shop, "/requests")).text)
-    return shop.browser.post(html.unescape(found[0]), data=form, headers=SAME_SITE)
+    paths = re.findall(rf'action="({ROOT}/requests/[^"/]+{end})"', (page or opens(shop, "/requests")).text)
+    return shop.browser.post(html.unescape(paths[0]), data=form, headers=SAME_SITE)
 
 
 NEW = {"title": "Logo", "amount": "12,50", "currency": "usd", "note": "", "expires": "2026-01-31T18:30"}
@@ -149,7 +149,7 @@ def test_a_form_that_was_changed_after_it_made_a_request_says_that_nothing_is_ch
 
 
 @pytest.mark.parametrize(
-    ("typed", "said"),
+    ("typed", "message"),
     [
         ({"title": " "}, "Title must not be empty"),
         ({"currency": "???"}, "Currency"),
@@ -159,7 +159,7 @@ def test_a_form_that_was_changed_after_it_made_a_request_says_that_nothing_is_ch
     ],
     ids=lambda value: "-".join(value) if isinstance(value, dict) else "",
 )
-def test_a_fault_is_told_and_what_was_typed_stays(desk: Shop, typed: dict[str, str], said: str) -> None:
+def test_a_fault_is_told_and_what_was_typed_stays(desk: Shop, typed: dict[str, str], message: str) -> None:
     answer = sends(desk, "", None, **NEW | typed)
-    assert (answer.status_code, said in text_of(answer)) == (400, True)
+    assert (answer.status_code, message in text_of(answer)) == (400, True)
     assert 'value="12,50"' in answer.text
