@@ -12,9 +12,9 @@ _VALUES: dict[str, Any] = {"number": 1.25, "integer": 6, "boolean": True, "times
 _HIDDEN = {"accountNumber": "canary-account", "ibanNumber": "canary-iban"}
 
 
-def record(operation: str, place: str = "data", **known: Any) -> dict[str, Any]:
+def record(operation: str, place: str = "data", **values: Any) -> dict[str, Any]:
     """A sample of an operation's answer at this place, with some given fields."""
-    made: dict[str, Any] = {}
+    sample: dict[str, Any] = {}
     begin = f"{operation} gives {place}."
     for fact in sorted(listed()):
         field, _, kinds = fact.removeprefix(begin).partition(": ")
@@ -22,12 +22,12 @@ def record(operation: str, place: str = "data", **known: Any) -> dict[str, Any]:
         if not fact.startswith(begin) or kind in ("object", "array"):
             continue
         *above, name = field.replace("?", "").split(".")
-        holder = made
+        holder = sample
         for part in above:
             holder = holder.setdefault(part, {}) if "[]" not in part else holder.setdefault(part[:-2], [{}])[0]
         value = _VALUES.get(kind, _HIDDEN.get(name, f"some {name}".removesuffix("[]")))
         holder |= {name[:-2]: [value]} if "[]" in name else {name: value}
-    return made | known
+    return sample | values
 
 
 DEPOSIT = record(

@@ -70,10 +70,10 @@ def test_address_and_keys_come_from_the_environment(monkeypatch: pytest.MonkeyPa
     monkeypatch.setenv("PAYCHECKOUT_BASE_URL", "https://b.example/")
     assert sent_by(lambda to: PaymentsClient(transport=to)) == {"host": "b.example", **from_environment}
     # Given keys are not combined with keys from elsewhere.
-    given = {"client_id": "c", "client_secret": "s"}
+    keys = {"client_id": "c", "client_secret": "s"}
     script = Script(success([]))
     with pytest.raises(ValueError, match="needs an access_token"):
-        PaymentsClient(transport=httpx.MockTransport(script), **given).fiat_disbursements.payment_methods()  # type: ignore[arg-type]
+        PaymentsClient(transport=httpx.MockTransport(script), **keys).fiat_disbursements.payment_methods()  # type: ignore[arg-type]
 
 
 def test_the_keys_of_the_environment_go_to_no_other_address(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -68,7 +68,7 @@ def test_numbers_are_exact_or_nothing(text: str, value: object) -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "read"),
+    ("value", "read"),
     [
         (None, None),
         ("", None),
@@ -77,8 +77,8 @@ def test_numbers_are_exact_or_nothing(text: str, value: object) -> None:
         (["amount must be positive", 3, "currency is empty"], "amount must be positive; currency is empty"),
     ],
 )
-def test_odd_error_texts_are_still_refusals(said: object, read: str | None) -> None:
+def test_odd_error_texts_are_still_refusals(value: object, read: str | None) -> None:
     with pytest.raises(Invalid) as caught:
-        Shop(Script(refusal(400, said, said))).deposits.get("x")
+        Shop(Script(refusal(400, value, value))).deposits.get("x")
     assert caught.value.message == read
     assert caught.value.error == read

@@ -32,24 +32,24 @@ def address() -> Iterator[str]:
 def run(subject: Any, names: dict[str, Any], address: str) -> list[doctest.Example]:
     """Run the examples of a docstring, which add their variables to `names`."""
     text = (inspect.getdoc(subject) or "").replace(WRITTEN, address)
-    told: list[str] = []
+    lines: list[str] = []
     example = doctest.DocTestParser().get_doctest(text, names, subject.__name__, None, None)
-    doctest.DocTestRunner(optionflags=doctest.ELLIPSIS).run(example, out=told.append, clear_globs=False)
+    doctest.DocTestRunner(optionflags=doctest.ELLIPSIS).run(example, out=lines.append, clear_globs=False)
     names.update(example.globs)
-    assert told == [], "".join(told)
+    assert lines == [], "".join(lines)
     return example.examples
 
 
 @pytest.fixture
 def names(address: str) -> Iterator[dict[str, Any]]:
     """The variables for the examples, from the package's own example."""
-    made: dict[str, Any] = {}
-    assert run(flask_paycheckout.client, made, address)
+    variables: dict[str, Any] = {}
+    assert run(flask_paycheckout.client, variables, address)
     # A busy machine may take long for the first transfer proof.
-    made["client"] = made["client"].within(60)
-    yield made
-    made["client"].close()
-    made["sandbox"].close()
+    variables["client"] = variables["client"].within(60)
+    yield variables
+    variables["client"].close()
+    variables["sandbox"].close()
 
 
 @pytest.mark.parametrize("part", PARTS)

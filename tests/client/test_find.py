@@ -38,9 +38,9 @@ class Books(Shelf):
 
     def find(self, *numbers: int, **limits: Any) -> list[str]:
         """The references of these payouts that a lookup finds; each result must be under its own reference."""
-        found = Shop(self).fiat_disbursements.find([f"ref-{number}" for number in numbers], **limits)
-        assert all(reference == payout.reference for reference, payout in found.items())
-        return list(found)
+        results = Shop(self).fiat_disbursements.find([f"ref-{number}" for number in numbers], **limits)
+        assert all(reference == payout.reference for reference, payout in results.items())
+        return list(results)
 
 
 @in_every_form

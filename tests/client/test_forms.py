@@ -60,9 +60,9 @@ def test_a_form_that_the_service_does_not_serve_is_followed_by_the_other(
 
 
 def test_one_record_that_is_shown_whatever_page_is_asked_for_is_listed_once() -> None:
-    found = Shop(Script(success(FIAT))).fiat_disbursements.list(disbursement_id="d1")
-    assert len(found.docs) == 1
-    assert not found.has_next_page
+    records = Shop(Script(success(FIAT))).fiat_disbursements.list(disbursement_id="d1")
+    assert len(records.docs) == 1
+    assert not records.has_next_page
 
 
 @pytest.mark.parametrize("form", ["paged", "array", "record"])

@@ -35,7 +35,7 @@ def test_no_secret_is_left(before: str, secret: str, after: str) -> None:
     assert secret not in hide(before + secret + after, [secret])
 
 
-@pytest.mark.parametrize("said", ["DE89 3704 0044 0532 0130 00", "de89-3704-0044-0532-0130-00", "370400440532013000"])
-def test_an_account_number_is_hidden_in_any_spelling(said: str) -> None:
+@pytest.mark.parametrize("text", ["DE89 3704 0044 0532 0130 00", "de89-3704-0044-0532-0130-00", "370400440532013000"])
+def test_an_account_number_is_hidden_in_any_spelling(text: str) -> None:
     secrets = list(hidden_in({"bank": [{"iban": AccountNumber("DE89370400440532013000")}]}))
-    assert hide(f"{said} is closed", secrets) == "*** is closed"
+    assert hide(f"{text} is closed", secrets) == "*** is closed"

@@ -376,8 +376,8 @@ def test_no_method_is_missing_here() -> None:
     assert len({call.sends.split("?")[0] for call in CALLS}) == 28
     for name, method in methods.items():
         keywords = inspect.signature(method).parameters
-        given = [each for each in keywords.values() if each.kind is each.VAR_KEYWORD]
-        declared = get_args(eval(given[0].annotation, vars(sys.modules[method.__module__])))[0]  # noqa: S307
+        keyword_parameters = [each for each in keywords.values() if each.kind is each.VAR_KEYWORD]
+        declared = get_args(eval(keyword_parameters[0].annotation, vars(sys.modules[method.__module__])))[0]  # noqa: S307
         assert CallOptions.__annotations__.keys() <= get_type_hints(declared).keys(), name
 
 
@@ -441,15 +441,15 @@ def test_a_lost_answer(call: Call) -> None:
 
 @every(MONEY)
 @pytest.mark.parametrize(
-    ("answer", "kind", "said"),
+    ("answer", "kind", "hint"),
     [(httpx.ReadTimeout(""), OutcomeUnknown, ""), (refusal(503), ServiceFault, "503 Bad: No; ")],
     ids=["lost", "failed"],
 )
 def test_money_that_may_have_moved_says_how_to_look_it_up(
-    call: Call, answer: bytes | Exception, kind: type[PaymentsError], said: str
+    call: Call, answer: bytes | Exception, kind: type[PaymentsError], hint: str
 ) -> None:
     reference, how = HOW[call.method]
-    with pytest.raises(kind, match=f"{said}.*it may have been carried out.*{how}") as caught:
+    with pytest.raises(kind, match=f"{hint}.*it may have been carried out.*{how}") as caught:
         call.on(Shop(Script(answer)))
     assert isinstance(caught.value, OutcomeUnknown | ServiceFault)
     assert caught.value.references == (() if reference is None else (reference,))

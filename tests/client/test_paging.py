@@ -54,8 +54,8 @@ class Shelf:
             self.times -= 1
             self.change(self)
         self.read.append(page)
-        shown = self.ordered if self.ignores_paging else self.ordered[(page - 1) * limit : page * limit]
-        docs, total = [doc(number) for number in shown], len(self.stored)
+        numbers = self.ordered if self.ignores_paging else self.ordered[(page - 1) * limit : page * limit]
+        docs, total = [doc(number) for number in numbers], len(self.stored)
         envelope = paged(*docs, page=page, total_pages=-(-total // limit), limit=limit, totalDocs=total)
         return httpx.Response(200, content=success(docs if self.array else envelope))
 
@@ -63,8 +63,8 @@ class Shelf:
         return ids(Shop(self).fiat_disbursements.iterate(limit=limit, sort=self.sort))
 
 
-def ids(found: Iterator[FiatDisbursement]) -> list[str]:
-    return [disbursement.disbursement_id for disbursement in found]
+def ids(payouts: Iterator[FiatDisbursement]) -> list[str]:
+    return [disbursement.disbursement_id for disbursement in payouts]
 
 
 @steady
@@ -89,23 +89,23 @@ def test_a_list_that_grows_as_fast_as_it_is_read_is_no_list_that_ended(array: bo
 @in_every_form
 @pytest.mark.parametrize("sort", ["createdAt", "-createdAt"])
 @pytest.mark.parametrize(
-    ("gone", "made", "times"),
+    ("gone", "added", "times"),
     [(0, 100, 3), (0, 250, 1), (0, 1, 40), (1, 0, 1), (1, 1, 3), (100, 0, 1), (250, 0, 1), (70, 90, 2)],
 )
 def test_records_that_come_and_go_meanwhile_hide_none(
-    array: bool, sort: Sort, gone: int, made: int, times: int
+    array: bool, sort: Sort, gone: int, added: int, times: int
 ) -> None:
     """A page of new records equals the size of the page before; equal additions and removals keep the total."""
 
     def changes(shelf: Shelf) -> None:
         first = shelf.ordered[:gone]
-        shelf.stored = [found for found in shelf.stored if found not in first]
-        shelf.makes(made)
+        shelf.stored = [number for number in shelf.stored if number not in first]
+        shelf.makes(added)
 
     shelf = Shelf(300, array=array, sort=sort, change=changes, times=times)
-    found = shelf.walked(limit=100)
-    assert len(found) == len(set(found))
-    assert {f"d{number}" for number in shelf.stored if number < 300} <= set(found)
+    walked_ids = shelf.walked(limit=100)
+    assert len(walked_ids) == len(set(walked_ids))
+    assert {f"d{number}" for number in shelf.stored if number < 300} <= set(walked_ids)
     assert len(shelf.read) <= 24
 
 

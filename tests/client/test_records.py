@@ -79,15 +79,15 @@ def test_one_odd_field_hides_nothing_else(kind: type[Record], sample: dict[str, 
     names = {field.encode_name: field.name for field in msgspec.structs.fields(kind) if not field.required}
     for wire, name in names.items():
         for odd in ODD:
-            found = read(kind, {**sample, wire: odd})
-            assert all(getattr(found, other) == getattr(whole, other) for other in names.values() if other != name)
+            record_ = read(kind, {**sample, wire: odd})
+            assert all(getattr(record_, other) == getattr(whole, other) for other in names.values() if other != name)
 
 
 @pytest.mark.parametrize("text", ["\\u0000", "\\ud800"])
 def test_text_that_no_database_stores_reads_as_none(text: str) -> None:
     body = success([samples.FIAT]).replace(b'"thanks"', f'"{text}"'.encode())
-    (found,) = Shop(Script(body)).fiat_disbursements.list().docs
-    assert (found.note, found.reference) == (None, "ref-1")
+    (payout,) = Shop(Script(body)).fiat_disbursements.list().docs
+    assert (payout.note, payout.reference) == (None, "ref-1")
 
 
 @pytest.mark.parametrize("lost", [5, {}, {"status": "pending"}, {"disbursementId": None, "status": "pending"}])

@@ -63,11 +63,11 @@ def test_when_there_is_no_other_token_the_refusal_tells_why() -> None:
 
 def test_after_a_login_that_took_all_the_time_the_refusal_is_told_and_nothing_is_sent() -> None:
     """A timeout would leave it unknown whether money moved."""
-    watch, service, asked = Watch(), Service("canary-2"), count(1)
+    watch, service, logins = Watch(), Service("canary-2"), count(1)
 
     def ask() -> str:
         watch.sleep(15)
-        return f"canary-{next(asked)}"
+        return f"canary-{next(logins)}"
 
     with pytest.raises(Unauthorized) as caught:
         Shop(service, access_token=ask, watch=watch).fiat_disbursements.create("USD", samples.ITEMS)
@@ -75,7 +75,7 @@ def test_after_a_login_that_took_all_the_time_the_refusal_is_told_and_nothing_is
 
 
 def test_of_many_threads_that_are_refused_together_one_asks() -> None:
-    together, asked = threading.Barrier(4), list[str]()
+    together, logins = threading.Barrier(4), list[str]()
 
     def service(request: httpx.Request) -> httpx.Response:
         if request.headers["authorization"] == "Bearer old":
@@ -84,11 +84,11 @@ def test_of_many_threads_that_are_refused_together_one_asks() -> None:
         return httpx.Response(200, content=success(samples.BATCH))
 
     def ask() -> str:
-        asked.append("new" if asked else "old")
-        return asked[-1]
+        logins.append("new" if logins else "old")
+        return logins[-1]
 
     client = Shop(service, access_token=ask)
     with ThreadPoolExecutor(4) as threads:
         for call in [threads.submit(client.fiat_disbursements.create, "USD", samples.ITEMS) for _ in range(4)]:
             call.result()
-    assert asked == ["old", "new"]
+    assert logins == ["old", "new"]

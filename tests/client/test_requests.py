@@ -29,15 +29,15 @@ TIMED: list[Callable[[Shop], object]] = [
 
 @pytest.mark.parametrize("call", TIMED)
 def test_a_call_may_have_a_time_budget_of_its_own(call: Callable[[Shop], object]) -> None:
-    told = list[float]()
+    timeouts = list[float]()
 
     def late(request: httpx.Request) -> httpx.Response:
-        told.append(request.extensions["timeout"]["read"])
+        timeouts.append(request.extensions["timeout"]["read"])
         raise httpx.ReadTimeout("")
 
     with pytest.raises(TransportFailed):
         call(Shop(late, count=0))
-    assert told == [3.0]
+    assert timeouts == [3.0]
 
 
 @pytest.mark.parametrize("timeout", [0, float("nan")])

@@ -52,9 +52,9 @@ def test_a_wait_is_known_from_the_head_of_a_response_that_is_not_read() -> None:
     assert (caught.value.http_status, caught.value.retry_after) == (302, 15.0)
 
 
-def slow(watch: Watch, seconds: float, told: list[float]) -> Handler:
+def slow(watch: Watch, seconds: float, timeouts: list[float]) -> Handler:
     def handle(request: httpx.Request) -> httpx.Response:
-        told.append(request.extensions["timeout"]["read"])
+        timeouts.append(request.extensions["timeout"]["read"])
         watch.passed += seconds
         raise httpx.ReadTimeout("")
 
@@ -62,11 +62,11 @@ def slow(watch: Watch, seconds: float, told: list[float]) -> Handler:
 
 
 def test_attempts_share_one_budget() -> None:
-    watch, told = Watch(), list[float]()
-    shop = Shop(slow(watch, 2.0, told), watch=watch, count=9, budget=5.0)
+    watch, timeouts = Watch(), list[float]()
+    shop = Shop(slow(watch, 2.0, timeouts), watch=watch, count=9, budget=5.0)
     with pytest.raises(TransportFailed):
         shop.deposits.get("chk_1")
-    assert told == pytest.approx([5.0, 2.8, 0.4])
+    assert timeouts == pytest.approx([5.0, 2.8, 0.4])
     assert watch.passed == pytest.approx(sum(watch.sleeps) + 3 * 2.0)
 
 

@@ -65,7 +65,7 @@ class Raising:
 
 
 @pytest.mark.parametrize(
-    ("signer", "told"),
+    ("signer", "message"),
     [
         (Raising(), "the signer raised LookupError at test_signing.py:"),
         (Crooked(None), "the signer gave a NoneType and no headers"),  # type: ignore[arg-type]
@@ -75,7 +75,7 @@ class Raising:
     ],
     ids=["raises", "None", "a number", "a name", "a line break"],
 )
-def test_a_signer_that_fails_ends_a_call_of_which_nothing_was_sent(signer: Any, told: str) -> None:
+def test_a_signer_that_fails_ends_a_call_of_which_nothing_was_sent(signer: Any, message: str) -> None:
     """It counts like a lost connection, so that a payout is sent later, and an alarm names the reason."""
     sent: list[httpx.Request] = []
 
@@ -89,5 +89,5 @@ def test_a_signer_that_fails_ends_a_call_of_which_nothing_was_sent(signer: Any, 
         client.deposits.get("chk-1")
     error = caught.value
     assert (error.carried_out, error.retryable, error.request_sent, sent) == ("no", True, False, [])
-    assert told in str(error)
+    assert message in str(error)
     assert SECRET not in "".join(traceback.format_exception(error))

@@ -33,14 +33,14 @@ def test_a_connection_that_broke_is_not_used_again(serve: Serve) -> None:
 
 def test_one_client_serves_many_threads_each_its_own_answer(serve: Serve) -> None:
     def answer(connection: socket.socket, request: bytes, server: RawServer) -> None:
-        asked = request.split(b" ")[1].rsplit(b"/")[-1].decode()
-        connection.sendall(http(success({"depositId": asked, "status": "pending"})))
+        deposit_id = request.split(b" ")[1].rsplit(b"/")[-1].decode()
+        connection.sendall(http(success({"depositId": deposit_id, "status": "pending"})))
 
     server = serve(answer)
     with client_of(server.base_url) as client, ThreadPoolExecutor(8) as threads:
-        wanted = [f"chk_{number}" for number in range(160)]
-        got = list(threads.map(lambda name: client.deposits.get(name).deposit_id, wanted))
-    assert got == wanted
+        ids = [f"chk_{number}" for number in range(160)]
+        got = list(threads.map(lambda name: client.deposits.get(name).deposit_id, ids))
+    assert got == ids
     assert len(server.requests) == 160
     assert server.connections <= 8
 
@@ -56,8 +56,8 @@ def many_addresses(monkeypatch: pytest.MonkeyPatch) -> None:
     def look_up(host: str, port: int, *kinds: Any, **options: Any) -> list[Any]:
         if host != "many.test":
             return real(host, port, *kinds, **options)
-        found = ["127.0.0.2", *["127.0.0.1"] * (ADDRESSES - 1)]
-        return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (ip, port)) for ip in found]
+        addresses = ["127.0.0.2", *["127.0.0.1"] * (ADDRESSES - 1)]
+        return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (ip, port)) for ip in addresses]
 
     monkeypatch.setattr(socket, "getaddrinfo", look_up)
 

@@ -36,8 +36,8 @@ def test_what_the_sandbox_signs_holds_and_nothing_else(form: Any) -> None:
             verify_webhook(headers, body, secret, signed=form, clock=lambda: now)
         assert SECRET not in str(caught.value)
 
-    for given in (headers, lower):
-        verify_webhook(given, body, SECRET, signed=form, clock=lambda: now)
+    for some_headers in (headers, lower):
+        verify_webhook(some_headers, body, SECRET, signed=form, clock=lambda: now)
     assert json.loads(body)["orderId"]
     refused(headers, body + b" ")
     refused(headers, secret="another")

@@ -87,10 +87,10 @@ class Waited:
         self._part, self._runner = part, runner
 
     def __getattr__(self, name: str) -> Any:
-        found = getattr(self._part, name)
-        if isinstance(found, Resource):
-            return Waited(found, self._runner)
-        return lambda *arguments, **named: self._runner.run(found(*arguments, **named))
+        attribute = getattr(self._part, name)
+        if isinstance(attribute, Resource):
+            return Waited(attribute, self._runner)
+        return lambda *arguments, **named: self._runner.run(attribute(*arguments, **named))
 
 
 @contextlib.contextmanager
@@ -176,8 +176,8 @@ class Shop(PaymentsClient):
     def __init__(
         self, handler: Handler, *, watch: Watch | None = None, count: int = 2, budget: float = 15.0, **options: Any
     ) -> None:
-        given = {"access_token": ACCESS_TOKEN, "transport": httpx.MockTransport(handler)}
-        super().__init__(**_given(BASE_URL, given | options))
+        defaults = {"access_token": ACCESS_TOKEN, "transport": httpx.MockTransport(handler)}
+        super().__init__(**_given(BASE_URL, defaults | options))
         self.watch = watch or Watch()
         self._caller.retries = Retries(count, budget, self.watch.pace)
 
@@ -225,9 +225,9 @@ class RawServer(socketserver.ThreadingTCPServer):
         number = self.opened.index(request) + 1
         stream = self.tls.wrap_socket(request, server_side=True, do_handshake_on_connect=False) if self.tls else request
         with contextlib.suppress(OSError), stream:
-            while (asked := _whole_request(stream)) and not self.closing.is_set():
-                self.requests.append((number, asked))
-                self.answer(stream, asked, self)
+            while (request_bytes := _whole_request(stream)) and not self.closing.is_set():
+                self.requests.append((number, request_bytes))
+                self.answer(stream, request_bytes, self)
 
 
 def _whole_request(connection: socket.socket) -> bytes:

@@ -112,20 +112,20 @@ def _requests(rows: Rows) -> Iterator[str]:
     """A request and its withdrawal are each committed together with their deed."""
     deeds = Counter((row["deed"], row["subject"]) for row in rows["paycheckout_deed"])
     requests = rows["paycheckout_request"]
-    asked = Counter(("requested", row["reference"]) for row in requests)
-    asked.update(("withdrawn", row["reference"]) for row in requests if row["withdrawn_at"])
-    if asked != Counter({deed: count for deed, count in deeds.items() if deed[0] in ("requested", "withdrawn")}):
-        yield f"requests {dict(asked)}, deeds {dict(deeds)}"
+    expected = Counter(("requested", row["reference"]) for row in requests)
+    expected.update(("withdrawn", row["reference"]) for row in requests if row["withdrawn_at"])
+    if expected != Counter({deed: count for deed, count in deeds.items() if deed[0] in ("requested", "withdrawn")}):
+        yield f"requests {dict(expected)}, deeds {dict(deeds)}"
 
 
 def _reminders(rows: Rows) -> Iterator[str]:
     """An order has no further reminder exactly if its only reminder is stored."""
-    told = Counter(row["order_id"] for row in rows["paycheckout_event"] if row["name"] in _REMINDERS)
+    reminded = Counter(row["order_id"] for row in rows["paycheckout_event"] if row["name"] in _REMINDERS)
     first = {row["order_id"]: row["remind_at"] for row in reversed(rows["paycheckout_checkout"])}
     waiting = first | {f"request:{row['reference']}": row["remind_at"] for row in rows["paycheckout_request"]}
     for order_id, at in waiting.items():
-        if told[order_id] != (at is None):
-            yield f"{order_id} is to be reminded at {at} and has {told[order_id]} reminders"
+        if reminded[order_id] != (at is None):
+            yield f"{order_id} is to be reminded at {at} and has {reminded[order_id]} reminders"
 
 
 def _hints(rows: Rows, record: Record) -> Iterator[str]:
@@ -176,8 +176,8 @@ def _booked(rows: Rows) -> Iterator[str]:
             if after == "sent" or (before, after) == ("sent", "failed"):
                 kind = row["kind"] + ("" if after == "sent" else "_returned")
                 moved[row["reference"], kind, row["amount"]] += 1
-    found = [row for row in rows["paycheckout_booking"] if row["reference"]]
-    booked = Counter((row["reference"], row["kind"], row["gross"].removeprefix("-")) for row in found)
+    bookings = [row for row in rows["paycheckout_booking"] if row["reference"]]
+    booked = Counter((row["reference"], row["kind"], row["gross"].removeprefix("-")) for row in bookings)
     if moved != booked:
         yield f"moves that are not booked: {dict(moved - booked)}; bookings without a move: {dict(booked - moved)}"
 
@@ -211,6 +211,6 @@ def _other_ends(rows: Rows, ends: dict[str, str]) -> Iterator[str]:
     best = ("paid", "held", "pending", "part", "created", "abandoned")
     for order_id, expected in ends.items():
         states = {row["status"] for row in rows["paycheckout_checkout"] if row["order_id"] == order_id}
-        found = next((state for state in best if state in states), "unpaid")
-        if found != expected:
-            yield f"order {order_id} is {found}, not {expected}"
+        status = next((state for state in best if state in states), "unpaid")
+        if status != expected:
+            yield f"order {order_id} is {status}, not {expected}"

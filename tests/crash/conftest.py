@@ -25,11 +25,11 @@ def tries(tmp_path: Path, host: str) -> Try:
     """Lets a nursery process try an order; fields that are not given have the order's defaults."""
 
     def run(address: str, **order: Any) -> Found:
-        told = json.dumps({"address": address, "folder": str(tmp_path), "host": host, **order})
+        order_ = json.dumps({"address": address, "folder": str(tmp_path), "host": host, **order})
         # Its children die before they could write their coverage.
         calm = {name: value for name, value in os.environ.items() if not name.startswith("COVERAGE")}
         nursery = subprocess.run(
-            [sys.executable, "-W", "error", "-m", "tests.crash.nursery", told],
+            [sys.executable, "-W", "error", "-m", "tests.crash.nursery", order_],
             cwd=_ROOT,
             env=calm,
             capture_output=True,
@@ -37,9 +37,10 @@ def tries(tmp_path: Path, host: str) -> Try:
             timeout=_SOAK_SECONDS,
         )
         assert nursery.returncode == 0, nursery.stderr
-        found = Found(**json.loads(nursery.stdout))
-        print(f"{sum(found.points.values())} points in {found.seconds} s: {found.points}; left: {found.left_behind}")
-        return found
+        results = Found(**json.loads(nursery.stdout))
+        points = results.points
+        print(f"{sum(points.values())} points in {results.seconds} s: {points}; left: {results.left_behind}")
+        return results
 
     return run
 

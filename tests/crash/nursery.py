@@ -103,18 +103,18 @@ class Nursery:
 
     def run(self) -> Found:
         """Try each act; stop at the first few broken promises."""
-        found = Found()
+        results = Found()
         for name in self._order.acts:
             try:
                 begun = self._begin(name)
             except Exception:
-                found.wrong.append(f"{name} goes wrong though nothing happens to it: {traceback.format_exc()}")
+                results.wrong.append(f"{name} goes wrong though nothing happens to it: {traceback.format_exc()}")
                 break
-            self._try(begun, found)
-            if len(found.wrong) >= _MOST_COMPLAINTS:
+            self._try(begun, results)
+            if len(results.wrong) >= _MOST_COMPLAINTS:
                 break
-        found.seconds = round(sum(os.times()[:4]), 1)
-        return found
+        results.seconds = round(sum(os.times()[:4]), 1)
+        return results
 
     def _begin(self, name: str) -> _Begun:
         """Save the state before the act; then do act and recovery once, so that each child has all code loaded."""
@@ -133,7 +133,7 @@ class Nursery:
         gc.freeze()
         return begun
 
-    def _try(self, begun: _Begun, found: Found) -> None:
+    def _try(self, begun: _Begun, results: Found) -> None:
         left_behind: set[str] = set()
         is_kept = self._order.fate == "death" and self._order.address.startswith("sqlite")
         points = self._written(begun) if is_kept else self._points(begun)
@@ -143,11 +143,11 @@ class Nursery:
                 wrong = self._looks(begun, left_behind)
             else:
                 wrong = self._meets_fate(begun, at) + self._looks(begun, left_behind)
-            found.wrong += [f"{begun.name}, {self._order.fate} {where}: {what}" for what in wrong]
-            if len(found.wrong) >= _MOST_COMPLAINTS:
+            results.wrong += [f"{begun.name}, {self._order.fate} {where}: {what}" for what in wrong]
+            if len(results.wrong) >= _MOST_COMPLAINTS:
                 break
-        found.points[begun.name] = len(points)
-        found.left_behind[begun.name] = len(left_behind)
+        results.points[begun.name] = len(points)
+        results.left_behind[begun.name] = len(left_behind)
 
     def _looks(self, begun: _Begun, left_behind: set[str]) -> list[str]:
         """The broken promises in the present rows, and in the recovery from them unless it was tried before."""
@@ -174,8 +174,8 @@ class Nursery:
         # A death before a call leaves the same state as one after the previous call, unless the record grew in between.
         same = {at for at in range(1, len(passed)) if dies and passed[at][0].startswith("before ")}
         same = {at for at in same if passed[at - 1][0].startswith("after ") and passed[at - 1][2] == passed[at][2]}
-        wanted = [(at, where) for at, (where, may_fail, _) in enumerate(passed) if dies or may_fail]
-        return [one for one in wanted if one[0] not in same][:: self._order.every]
+        points = [(at, where) for at, (where, may_fail, _) in enumerate(passed) if dies or may_fail]
+        return [point for point in points if point[0] not in same][:: self._order.every]
 
     def _watch(self, passes: Passes) -> None:
         watch_database(self._world.engine, passes)
@@ -184,7 +184,7 @@ class Nursery:
     def _written(self, begun: _Begun) -> list[tuple[int, str]]:
         """The instructions before which this process wrote anything; the state is saved under the number of each."""
         here, there = Pipe()
-        found: list[tuple[int, str]] = []
+        instructions: list[tuple[int, str]] = []
 
         def wrote(where: str) -> None:
             there.send(where)
@@ -200,13 +200,13 @@ class Nursery:
             with here, suppress(EOFError):
                 while True:
                     where = here.recv()
-                    self._keep(_WRITTEN.format(len(found)))
-                    found.append((len(found), f"at {where}"))
+                    self._keep(_WRITTEN.format(len(instructions)))
+                    instructions.append((len(instructions), f"at {where}"))
                     here.send(None)
 
         if code := self._live(begun, live, keeps):
             raise RuntimeError(f"{begun.name} left with {code}: {self._note.read_text()}")
-        return found
+        return instructions
 
     # One death or error, and what it left
 
@@ -236,8 +236,8 @@ class Nursery:
             self._write([*wrong, *complaints_at_rest(database.rows(), record, begun.act.ends)])
 
         code = self._child(begun, live)
-        said = self._note.read_text()
-        return [f"recovery left with {code}: {said}"] if code else list(json.loads(said))
+        note = self._note.read_text()
+        return [f"recovery left with {code}: {note}"] if code else list(json.loads(note))
 
     # Children
 

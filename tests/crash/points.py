@@ -79,14 +79,14 @@ def watch_instructions(wrote: Callable[[str], None]) -> None:
     def writes() -> bytes:
         return os.pread(file, 512, 0).split()[7]
 
-    known = writes()
+    count_before = writes()
     ours: dict[str, bool] = {}
 
     def instruction(frame: FrameType, happened: str, argument: object) -> Any:
-        nonlocal known
-        if happened == "opcode" and writes() != known:
+        nonlocal count_before
+        if happened == "opcode" and writes() != count_before:
             wrote(_named(frame.f_code, frame.f_lasti))
-            known = writes()
+            count_before = writes()
         return instruction
 
     def call(frame: FrameType, happened: str, argument: object) -> Any:

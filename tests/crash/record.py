@@ -37,8 +37,8 @@ class Record:
     def lines(self, *what: str) -> list[Line]:
         """The lines of these kinds, or all, oldest first."""
         written = self._path.read_text().splitlines() if self._path.exists() else []
-        found = [json.loads(entry) for entry in written]
-        return [entry for entry in found if not what or entry["what"] in what]
+        entries = [json.loads(entry) for entry in written]
+        return [entry for entry in entries if not what or entry["what"] in what]
 
     @property
     def urls(self) -> dict[str, str]:

@@ -28,10 +28,12 @@ from tests.scripted import Shop
 def test_any_call_of_the_database_fails_once(
     each_database: str, tries: Try, acts: list[str], longest: str, every: int
 ) -> None:
-    found = tries(each_database, acts=acts, fate="one error", every=every if each_database.startswith("sqlite") else 5)
-    assert found.wrong == []
-    assert sum(found.points.values()) > 100
-    assert found.left_behind[longest] >= 10, "errors that all leave the same would try nothing"
+    results = tries(
+        each_database, acts=acts, fate="one error", every=every if each_database.startswith("sqlite") else 5
+    )
+    assert results.wrong == []
+    assert sum(results.points.values()) > 100
+    assert results.left_behind[longest] >= 10, "errors that all leave the same would try nothing"
 
 
 def test_a_receivers_commit_that_is_a_fact_though_it_failed_counts(open_shop: OpenShop) -> None:

@@ -28,7 +28,7 @@ from tests.crash.conftest import Try
     ("acts", "longest"), [(MONEY_IN, "reconcile"), (MONEY_OUT, "send")], ids=["paid in", "paid out"]
 )
 def test_death_at_any_moment(each_database: str, tries: Try, acts: list[str], longest: str) -> None:
-    found = tries(each_database, acts=acts)
-    assert found.wrong == []
-    assert sum(found.points.values()) > 200
-    assert found.left_behind[longest] >= 10, "deaths that all leave the same would try nothing"
+    results = tries(each_database, acts=acts)
+    assert results.wrong == []
+    assert sum(results.points.values()) > 200
+    assert results.left_behind[longest] >= 10, "deaths that all leave the same would try nothing"

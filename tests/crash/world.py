@@ -208,8 +208,8 @@ class World(Shop):
 
     def _price(self, order_id: str) -> Pay | None:
         lock = " FOR UPDATE" if self.db.engine.dialect.name == "postgresql" else ""
-        asked = f"SELECT total FROM shop_order WHERE order_id = :order_id{lock}"  # noqa: S608 - no words of others
-        total = self._execute(asked, order_id=order_id).scalar()
+        statement = f"SELECT total FROM shop_order WHERE order_id = :order_id{lock}"  # noqa: S608 - no words of others
+        total = self._execute(statement, order_id=order_id).scalar()
         return None if total is None else Pay(total, "USD", parts=order_id == IN_PARTS)
 
     def _receiver(self, who: str, name: str) -> Callable[..., None]:
@@ -220,11 +220,11 @@ class World(Shop):
                 order_id = facts["request"].order_id
             if self.receivers_fail and not is_atomic:
                 raise RuntimeError("nobody answers")
-            told = {"receiver": who, "name": name, "order_id": order_id or "", "event_id": event_id}
+            row = {"receiver": who, "name": name, "order_id": order_id or "", "event_id": event_id}
             if who == OUTSIDE:
-                self.record.add("told", **told)
+                self.record.add("told", **row)
                 return
-            self._execute("INSERT INTO fulfilment VALUES (:receiver, :name, :order_id, :event_id)", **told)
+            self._execute("INSERT INTO fulfilment VALUES (:receiver, :name, :order_id, :event_id)", **row)
             if name == "order_paid" and order_id == SOLD_FOR_OTHERS:
                 self._owes(_EARNED[who])
 

@@ -107,13 +107,13 @@ class Merchant:
         """
         process = self.starts(line)
         try:
-            said, _ = process.communicate(timeout=PATIENCE)
+            output, _ = process.communicate(timeout=PATIENCE)
         finally:
             process.kill()
             process.communicate()
         expected = (0, 1) if code is None else (code,)
-        assert process.returncode in expected, f"{line}\n{said}"
-        return said
+        assert process.returncode in expected, f"{line}\n{output}"
+        return output
 
     def runs_program(self, source: str) -> str:
         """Run a Python program; returns its output."""
@@ -132,17 +132,17 @@ class Merchant:
 
 def _said_until(process: subprocess.Popen[str], words: str) -> list[str]:
     assert process.stdout is not None
-    said = []
+    lines = []
     too_long = threading.Timer(PATIENCE, process.kill)
     too_long.start()
     try:
         for line in process.stdout:
-            said.append(line)
+            lines.append(line)
             if words in line:
-                return said
+                return lines
     finally:
         too_long.cancel()
-    raise AssertionError("".join(said))
+    raise AssertionError("".join(lines))
 
 
 def visited(url: str, headers: dict[str, str] | None = None) -> requests.Response:

@@ -77,20 +77,22 @@ def read(page: str) -> str:
 
 
 def _blocks(page: str) -> Iterator[Block]:
-    for found in _BLOCK.finditer(read(page)):
-        if not _SHOWN_ONLY.fullmatch(found["language"]):
-            yield Block(page, found["scenario"], found["name"] or "", found["language"], found["text"])
+    for match in _BLOCK.finditer(read(page)):
+        if not _SHOWN_ONLY.fullmatch(match["language"]):
+            yield Block(page, match["scenario"], match["name"] or "", match["language"], match["text"])
 
 
 def all_scenes() -> list[Scene]:
     """Every block of every page, gathered by scenario; a block without one stands alone."""
-    found = []
+    scenes = []
     for page in PAGES:
         blocks = sorted(_blocks(page), key=lambda block: block.scenario or "")
         for scenario, same in groupby(blocks, key=lambda block: block.scenario):
             together = list(same)
-            found += [Scene(page, scenario, part) for part in ([together] if scenario else [[one] for one in together])]
-    return found
+            scenes += [
+                Scene(page, scenario, part) for part in ([together] if scenario else [[one] for one in together])
+            ]
+    return scenes
 
 
 def _scene(page: str, scenario: str) -> Scene:

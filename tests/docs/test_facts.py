@@ -46,10 +46,10 @@ def written(value: Any) -> str:
 
 
 def test_the_table_of_settings_is_complete_and_tells_each_default() -> None:
-    told = rows("docs/configuration.md")
-    assert set(told) == {f"PAYCHECKOUT_{field.name.upper()}" for field in fields(Settings)} | {"SECRET_KEY"}
+    table = rows("docs/configuration.md")
+    assert set(table) == {f"PAYCHECKOUT_{field.name.upper()}" for field in fields(Settings)} | {"SECRET_KEY"}
     for field in fields(Settings):
-        kind, default, meaning = told[f"PAYCHECKOUT_{field.name.upper()}"]
+        kind, default, meaning = table[f"PAYCHECKOUT_{field.name.upper()}"]
         assert kind
         assert meaning
         # Empty defaults are described in words.
@@ -61,9 +61,9 @@ def test_the_table_of_settings_is_complete_and_tells_each_default() -> None:
 
 
 def test_every_setting_that_a_page_names_exists() -> None:
-    known = {f"PAYCHECKOUT_{field.name.upper()}" for field in fields(Settings)}
+    settings = {f"PAYCHECKOUT_{field.name.upper()}" for field in fields(Settings)}
     for page in PAGES:
-        assert set(re.findall(r"\bPAYCHECKOUT_[A-Z_]+[A-Z]\b", read(page))) <= known, page
+        assert set(re.findall(r"\bPAYCHECKOUT_[A-Z_]+[A-Z]\b", read(page))) <= settings, page
 
 
 def test_the_reference_names_all_that_the_public_modules_export() -> None:
@@ -76,27 +76,27 @@ def test_the_reference_names_all_that_the_public_modules_export() -> None:
 def test_the_table_of_switches_is_that_of_the_sandbox() -> None:
     listed = re.findall(r"^    (\w+) = (.*)$", flask_paycheckout.sandbox.__doc__ or "", re.MULTILINE)
     assert len(listed) > 50
-    told = rows("docs/sandbox-switches.md")
+    table = rows("docs/sandbox-switches.md")
     for name, values in listed:
         default, *others = values.split(" | ")
-        assert [told[name][0], told[name][1]] == [f"`{default}`", ", ".join(f"`{other}`" for other in others)]
+        assert [table[name][0], table[name][1]] == [f"`{default}`", ", ".join(f"`{other}`" for other in others)]
 
 
 def test_every_call_of_the_control_interface_is_documented_and_exists() -> None:
     calls = {re.sub(r"<\w+>", "<id>", call) for call in rows(CONTROL)}
-    told = {tuple(call.split()) for call in calls if call.split()[-1].startswith("/")}
+    documented = {tuple(call.split()) for call in calls if call.split()[-1].startswith("/")}
     routes = {
         (method, re.sub(r"<\w+>", "<id>", str(rule).removeprefix("/_sandbox")))
         for rule in create_sandbox().url_map.iter_rules()
         for method in (rule.methods or set()) - {"HEAD", "OPTIONS"}
         if str(rule).startswith("/_sandbox/")
     }
-    assert told == routes
+    assert documented == routes
 
 
 def test_every_command_and_event_of_the_terminal_is_documented() -> None:
-    told = {found.split()[0] for found in re.findall(r"`([^`\n]+)`", read("docs/sandbox-commands.md"))}
-    assert {*COMMANDS, *EVENTS} <= told
+    documented = {code.split()[0] for code in re.findall(r"`([^`\n]+)`", read("docs/sandbox-commands.md"))}
+    assert {*COMMANDS, *EVENTS} <= documented
 
 
 def test_the_page_on_testing_names_all_that_the_fixture_does() -> None:
@@ -120,13 +120,13 @@ def test_every_command_that_a_page_names_exists_with_its_options() -> None:
                 command = paycheckout.commands[name]
                 if isinstance(command, click.Group) and words and words[0] in command.commands:
                     command = command.commands[words[0]]
-                known = {
+                known_options = {
                     option
                     for part in command.params
                     if isinstance(part, click.Option)
                     for option in (*part.opts, *part.secondary_opts)
                 }
-                assert name == "sandbox" or options <= known | {"--help"}, (page, line)
+                assert name == "sandbox" or options <= known_options | {"--help"}, (page, line)
     assert {name.split()[0] for name in rows("docs/operating.md") if name.split()[0] in paycheckout.commands} == set(
         paycheckout.commands
     )
@@ -134,13 +134,15 @@ def test_every_command_that_a_page_names_exists_with_its_options() -> None:
 
 def test_the_page_on_pages_names_the_blocks_of_each_template() -> None:
     folder = Path(flask_paycheckout.__file__).parent / "templates" / "paycheckout" / "default"
-    told = {name: set(re.findall(r"`(\w+)`", cells[1])) for name, cells in rows("docs/pages.md").items() if cells[1:]}
-    frame, card = told["base.html"], told["card.html"]
+    documented = {
+        name: set(re.findall(r"`(\w+)`", cells[1])) for name, cells in rows("docs/pages.md").items() if cells[1:]
+    }
+    frame, card = documented["base.html"], documented["card.html"]
     inherited: dict[str, set[str]] = {"base.html": set(), "card.html": frame}
     for template in folder.glob("*.html"):
         blocks = set(re.findall(r"{% block (\w+) %}", template.read_text()))
         if blocks:
-            assert told[template.name] == blocks - inherited.get(template.name, frame | card), template.name
+            assert documented[template.name] == blocks - inherited.get(template.name, frame | card), template.name
 
 
 def test_the_page_on_pages_lists_every_route() -> None:
@@ -152,8 +154,8 @@ def test_the_page_on_pages_lists_every_route() -> None:
         for method in (rule.methods or set()) - {"HEAD", "OPTIONS"}
         if rule.endpoint.startswith("paycheckout.")
     }
-    told = {route: cells[0].strip("`") for route, cells in rows("docs/pages.md").items() if " /" in route}
-    assert told == routes
+    documented = {route: cells[0].strip("`") for route, cells in rows("docs/pages.md").items() if " /" in route}
+    assert documented == routes
 
 
 def test_the_layout_of_the_page_on_contributing_is_that_of_the_package() -> None:

@@ -62,7 +62,7 @@ def test_the_mark_stands_above_or_below_connect(shop: Shop, above: bool) -> None
 def test_a_receiver_may_keep_the_checkout(shop: Shop, is_atomic: bool, raises: bool) -> None:
     kept: list[CheckoutMixin] = []
 
-    def keep(app: Flask, *, checkout: CheckoutMixin, **told: object) -> None:
+    def keep(app: Flask, *, checkout: CheckoutMixin, **facts: object) -> None:
         kept.append(checkout)
         if raises:
             raise LookupError
@@ -91,7 +91,7 @@ def test_a_receiver_is_named_whatever_its_error_says(
     # Parallel tests send their log as UTF-8.
     caplog.set_level("CRITICAL", "flask_paycheckout")
 
-    def broken(app: Flask, **told: object) -> None:
+    def broken(app: Flask, **facts: object) -> None:
         raise error
 
     checkout_id = shop.has_deposit("completed")
@@ -104,7 +104,7 @@ def test_a_receiver_is_named_whatever_its_error_says(
 def test_nothing_is_committed_when_an_atomic_receiver_raises(carts: Carts) -> None:
     shop = carts.shop
 
-    def broken(app: Flask, **told: object) -> None:
+    def broken(app: Flask, **facts: object) -> None:
         raise ZeroDivisionError("no such shelf")
 
     with atomic(shop, broken):
@@ -122,7 +122,7 @@ def test_nothing_is_committed_when_an_atomic_receiver_raises(carts: Carts) -> No
     assert carts.checkout.problem is None
 
 
-def open_socket(app: Flask, **told: object) -> None:
+def open_socket(app: Flask, **facts: object) -> None:
     socket.socket().close()
 
 
@@ -137,12 +137,12 @@ def test_a_socket_in_an_atomic_receiver_is_an_error_while_testing(carts: Carts) 
 
 
 def test_every_move_has_its_atomic_receivers(shop: Shop) -> None:
-    told: list[str] = []
+    names: list[str] = []
 
     def recorder(name: str) -> Receiver:
         def record(app: Flask, *, checkout: CheckoutMixin, **told_too: object) -> None:
             assert shop.runtime.sessions.of_context().in_transaction()
-            told.append(f"{name}: {checkout.status}")
+            names.append(f"{name}: {checkout.status}")
 
         return record
 
@@ -154,7 +154,7 @@ def test_every_move_has_its_atomic_receivers(shop: Shop) -> None:
         shop.settles(checkout_id, says="completed", inputAmount=number("1"))
         # Rejects the payment, in the shop's transaction.
         refunds(shop, checkout_id, "0.40")
-    assert told == [
+    assert names == [
         "checkout_created: created",
         "order_pending: pending",
         "payment_held: held",

@@ -177,7 +177,7 @@ def breaking(shop: Shop, way: Way, *, atomic: bool) -> Iterator[list[str]]:
     """Connect a receiver that writes, and then breaks its transaction until its list contains "repaired"."""
     heard: list[str] = []
 
-    def receiver(app: Flask, *, order_id: str, event_id: str, **told: object) -> Any:
+    def receiver(app: Flask, *, order_id: str, event_id: str, **facts: object) -> Any:
         repaired = "repaired" in heard
         heard.append(event_id)
         writes(shop, "receiver", order_id)
@@ -278,8 +278,8 @@ def in_a_savepoint(shop: Shop, order_id: str) -> None:
 
 def from_a_query(shop: Shop, order_id: str) -> None:
     effect = shop.db.metadata.tables["effect"]
-    found = sa.select(sa.select(sa.literal("receiver"), sa.literal(order_id)).cte())
-    shop.db.session.execute(effect.insert().from_select(["who", "order_id"], found))
+    query = sa.select(sa.select(sa.literal("receiver"), sa.literal(order_id)).cte())
+    shop.db.session.execute(effect.insert().from_select(["who", "order_id"], query))
 
 
 @pytest.mark.parametrize("write", [in_a_savepoint, from_a_query])
@@ -290,7 +290,7 @@ def test_what_a_savepoint_or_a_query_writes_goes_back_with_its_receiver(
     """Python's SQLite driver begins no transaction before such a statement."""
     heard: list[str] = []
 
-    def receiver(app: Flask, *, order_id: str, **told: object) -> None:
+    def receiver(app: Flask, *, order_id: str, **facts: object) -> None:
         write(shop, order_id)
         heard.append(order_id)
         if len(heard) == 1:
@@ -312,6 +312,6 @@ def test_a_row_that_the_database_refuses_is_told_to_nobody(
     checkout_id = shop.has_deposit("completed")
     with breaking(shop, says("UPDATE paycheckout_checkout SET order_id = NULL"), atomic=atomic):
         shop.settles(checkout_id)
-        told = text_of(shop) + caplog.text
-    assert "constraint" in told
-    assert "/checkout/" not in told
+        texts = text_of(shop) + caplog.text
+    assert "constraint" in texts
+    assert "/checkout/" not in texts

@@ -49,9 +49,9 @@ class Listener:
     @property
     def wrote(self) -> set[str]:
         """The signals whose effects are committed."""
-        found = counts(self.shop, "o-1")
-        assert set(found.values()) <= {1}, "never twice"
-        return {who.split()[1] for who in found if who.split()[0] == self.name}
+        names_ = counts(self.shop, "o-1")
+        assert set(names_.values()) <= {1}, "never twice"
+        return {who.split()[1] for who in names_ if who.split()[0] == self.name}
 
 
 @pytest.fixture
@@ -72,8 +72,8 @@ Connect = Callable[..., list[Listener]]
 
 
 def event(shop: Shop, name: str) -> Any:
-    [found] = shop.events(name)
-    return found
+    [event_] = shop.events(name)
+    return event_
 
 
 def abandons(shop: Shop, checkout_id: str, becomes: str = "abandoned") -> None:
@@ -134,8 +134,8 @@ def test_an_abandonment_that_the_payment_overtook_is_told_to_nobody(shop: Shop, 
     superseded = event(shop, "order_abandoned")
     assert (superseded.delivered_at, superseded.next_attempt_at) == (None, None)
     assert superseded.superseded_at is not None
-    shown = shop.runs("show", "o-1").output
-    assert "order_abandoned of chk-1: superseded 2026-01-01 12:00:00Z: no longer true" in shown
+    output = shop.runs("show", "o-1").output
+    assert "order_abandoned of chk-1: superseded 2026-01-01 12:00:00Z: no longer true" in output
     assert "not delivered" not in shop.runs("report").output
 
 

@@ -32,7 +32,7 @@ async def in_loop(call: Callable[[], object]) -> None:
 def test_a_coroutine_receiver_runs_to_its_end_in_its_transaction(shop: Shop, atomic: bool, loop: bool) -> None:
     pytest.importorskip("asgiref")
 
-    async def receiver(app: Flask, *, order_id: str, **told: object) -> None:
+    async def receiver(app: Flask, *, order_id: str, **facts: object) -> None:
         await asyncio.sleep(0)
         writes(shop, "receiver", order_id)
 
@@ -64,18 +64,18 @@ def test_coroutine_callbacks_and_observers_run(shop: Shop) -> None:
     assert "read" in seen
 
 
-def generator(*arguments: object, **told: object) -> Iterator[None]:
+def generator(*arguments: object, **facts: object) -> Iterator[None]:
     yield
 
 
-async def async_generator(*arguments: object, **told: object) -> AsyncIterator[None]:
+async def async_generator(*arguments: object, **facts: object) -> AsyncIterator[None]:
     yield
 
 
 class Called:
     __qualname__ = "generator"
 
-    def __call__(self, *arguments: object, **told: object) -> Iterator[None]:
+    def __call__(self, *arguments: object, **facts: object) -> Iterator[None]:
         yield
 
 

@@ -229,7 +229,7 @@ def test_a_round_costs_the_same_however_many_events_nobody_hears(shop: Shop) -> 
         for number in range(started):
             shop.costs("12.50", f"o-{number}")
             shop.starts(f"o-{number}")
-        with statements(shop) as made:
+        with statements(shop) as executed:
             shop.reconciles(limit=0)
-        costs.append(len(made))
+        costs.append(len(executed))
     assert costs[1] == costs[2]

@@ -16,8 +16,8 @@ def add_effects(db: Any) -> None:
 
 
 def _table(shop: Shop) -> Table:
-    found: Table = shop.db.metadata.tables["effect"]
-    return found
+    table: Table = shop.db.metadata.tables["effect"]
+    return table
 
 
 def writes(shop: Shop, who: str, order_id: str) -> None:

@@ -142,8 +142,8 @@ class _Leader:
     def _waits_for_a_lock(self, led: _Led, looking: Connection) -> bool:
         if self._engine.dialect.name == "sqlite" or led.backend is None:
             return False
-        asked = text("SELECT cardinality(pg_blocking_pids(:pid))")
-        waits = bool(looking.execute(asked, {"pid": led.backend}).scalar_one())
+        query = text("SELECT cardinality(pg_blocking_pids(:pid))")
+        waits = bool(looking.execute(query, {"pid": led.backend}).scalar_one())
         looking.rollback()
         return waits
 

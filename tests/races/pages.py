@@ -62,8 +62,8 @@ class Pages:
 
     def one_is_paid_and_one_held(self) -> None:
         """Check that one page is paid and one held, and that the order's explanation names both."""
-        found = sorted((attempt.status, attempt.reason, attempt.paid_order_id) for attempt in self.attempts())
-        assert found == [("held", "duplicate", None), ("paid", None, self.order_id)]
+        results = sorted((attempt.status, attempt.reason, attempt.paid_order_id) for attempt in self.attempts())
+        assert results == [("held", "duplicate", None), ("paid", None, self.order_id)]
         assert self.told() == ["order_paid", "payment_held"]
         story = str(self.shop.calls.explain(self.order_id))
         assert "another payment already paid this order" in story

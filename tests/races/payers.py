@@ -28,8 +28,8 @@ def main(decisions: list[str], waits_for_others: Callable[[], object]) -> None:
     )
 
     def acts(number: int) -> None:
-        for told in islice(cycle(decisions), number, number + DECISIONS):
-            decides(shop, *told.split())
+        for decision in islice(cycle(decisions), number, number + DECISIONS):
+            decides(shop, *decision.split())
         sends(shop)
 
     waits_for_others()

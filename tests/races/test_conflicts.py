@@ -60,8 +60,8 @@ def test_started_and_settled_at_once_where_conflicts_are_errors(strict_shop: Sho
 
 
 def waits(looking: Connection) -> bool:
-    found = looking.execute(text("SELECT bool_or(cardinality(pg_blocking_pids(pid)) > 0) FROM pg_stat_activity"))
-    waiting = bool(found.scalar_one())
+    is_waiting = looking.execute(text("SELECT bool_or(cardinality(pg_blocking_pids(pid)) > 0) FROM pg_stat_activity"))
+    waiting = bool(is_waiting.scalar_one())
     looking.rollback()
     return waiting
 

@@ -46,9 +46,9 @@ def test_reconcile_counts_what_it_cannot_store_and_goes_on(shop: Shop) -> None:
     first, second = shop.starts("o-1"), shop.starts("o-2")
     for checkout_id in (first, second):
         shop.service.says(checkout_id, "completed")
-    with ExitStack() as held, shop.app.app_context():
-        shop.service.meets_once(lambda: held.enter_context(write_locked(shop)))
-        report = shop.runtime.reconciler.run(None, lambda report: held.close())
+    with ExitStack() as lock, shop.app.app_context():
+        shop.service.meets_once(lambda: lock.enter_context(write_locked(shop)))
+        report = shop.runtime.reconciler.run(None, lambda report: lock.close())
     assert report == ReconcileReport(checked=2, changed=1, delivered=1, failed=1)
     # The order in which the two accounts are read is undefined.
     assert sorted(shop.attempt(checkout_id).status for checkout_id in (first, second)) == ["created", "paid"]

@@ -46,7 +46,7 @@ def test_a_payment_that_many_find_at_once_is_told_once(shop: Shop) -> None:
 
             assert seen == [200, 200, 0, "paid"] * (THREADS // 4), order_id
             assert counts(shop, order_id) == {"ship": 1}, order_id
-    told = shop.events("order_paid")
-    assert [event.order_id for event in told] == [f"r-{number}" for number in range(ROUNDS)]
-    assert all(event.delivered_at and event.attempts == 1 for event in told)
+    events = shop.events("order_paid")
+    assert [event.order_id for event in events] == [f"r-{number}" for number in range(ROUNDS)]
+    assert all(event.delivered_at and event.attempts == 1 for event in events)
     assert {attempt.status for order_id in shop.totals for attempt in shop.attempts(order_id)} == {"paid"}

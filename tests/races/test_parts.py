@@ -28,9 +28,9 @@ class PartPages(Pages):
 
     def hold(self, page: str) -> None:
         """Let its payment arrive while the shop accepts none."""
-        wanted, self.shop.totals[self.order_id] = self.shop.totals[self.order_id], None
+        total, self.shop.totals[self.order_id] = self.shop.totals[self.order_id], None
         self.shop.settles(page)
-        self.shop.totals[self.order_id] = wanted
+        self.shop.totals[self.order_id] = total
 
     def accepts(self, page: str) -> bool:
         """Accept it as a part, as a person; False if it is too much by now."""
@@ -100,10 +100,10 @@ def test_two_payments_that_two_persons_accept_at_once(
     shop: Shop, pages: PartPages, second: str, end: list[str]
 ) -> None:
     def begin() -> Acts:
-        held = pages.open_parts("7.50", second)
-        for page in held:
+        held_pages = pages.open_parts("7.50", second)
+        for page in held_pages:
             pages.hold(page)
-        return {page: partial(pages.accepts, page) for page in held}
+        return {page: partial(pages.accepts, page) for page in held_pages}
 
     def check() -> None:
         assert sorted(pages.states()) == end
@@ -119,10 +119,10 @@ def test_a_part_that_a_person_accepts_while_another_comes(shop: Shop, pages: Par
         assert pages.accepts(page) or "paid" in pages.states()
 
     def begin() -> Acts:
-        held, late = pages.open_parts("7.50", "12.50")
-        pages.hold(held)
+        held_page, late = pages.open_parts("7.50", "12.50")
+        pages.hold(held_page)
         shop.costs("12.50", pages.order_id)
-        return {"accepts": lambda: accepts(held), "settles": lambda: shop.settles(late)}
+        return {"accepts": lambda: accepts(held_page), "settles": lambda: shop.settles(late)}
 
     ends = set()
 
@@ -207,20 +207,20 @@ def test_a_cart_that_changes_while_a_person_accepts_its_payment(carts: Carts) ->
 # With two accounts, each order id would belong to one of them, and a request to another.
 @pytest.mark.parametrize("accounts", [1])
 def test_a_request_that_is_withdrawn_while_it_is_paid(shop: Shop) -> None:
-    ends, made = set(), list[Any]()
+    ends, requests = set(), list[Any]()
 
     def withdraws_it() -> None:
         with suppress(TransitionRefused):
-            withdraws(shop, made[-1].reference)
+            withdraws(shop, requests[-1].reference)
 
     def begin() -> Acts:
-        made.append(asks(shop))
-        page = shop.has_deposit("completed", made[-1].order_id)
+        requests.append(asks(shop))
+        page = shop.has_deposit("completed", requests[-1].order_id)
         return {"withdraws": withdraws_it, "settles": lambda: shop.settles(page)}
 
     def check() -> None:
-        [attempt] = shop.attempts(made[-1].order_id)
-        ends.add((attempt.status, shop.runtime.requests.require(made[-1].reference).withdrawn_at is not None))
+        [attempt] = shop.attempts(requests[-1].order_id)
+        ends.add((attempt.status, shop.runtime.requests.require(requests[-1].reference).withdrawn_at is not None))
 
     assert every_interleaving(shop.engine, begin, check) > 2
     assert ends == {("paid", False), ("held", True)}

@@ -58,6 +58,6 @@ def test_effects_of_each_move_are_there_once_whoever_fails(shop: Shop, books: Bo
     told = [event for event in shop.events() if event.name in {signal.name for signal in SIGNALS}]
     assert len(told) == sum(map(len, ways.values()))
     for who in ENDING:
-        runs = sum((one.runs for (name, _), one in receivers.items() if name == who), Counter[str]())
+        runs = sum((writer.runs for (name, _), writer in receivers.items() if name == who), Counter[str]())
         assert runs == {event.event_id: FAILURES[who] + 1 for event in told}, "by one id, however often it is told"
     assert books_it.runs == {event.event_id: 4 for event in told if event.name == "payout_completed"}, "in each try"

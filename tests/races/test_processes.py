@@ -31,7 +31,7 @@ def test_rounds_at_once_share_the_reads_and_settle_each_checkout_once(
     first, reading, everybody = shops[0], set[int](), Barrier(PROCESSES, timeout=PATIENCE)
     orders = [f"p-{number}" for number in range(CHECKOUTS)]
     first.totals |= dict.fromkeys(orders, Pay("12.50", "USD"))
-    made = [first.has_deposit("completed", order_id) for order_id in orders]
+    checkouts = [first.has_deposit("completed", order_id) for order_id in orders]
 
     def meanwhile() -> None:
         """Answer no read before each process has a read under way."""
@@ -46,10 +46,10 @@ def test_rounds_at_once_share_the_reads_and_settle_each_checkout_once(
     with crowd(PROCESSES) as processes:
         reports = processes.does([shop.reconciles for shop in shops])
 
-    assert Counter(first.service.reads) == dict.fromkeys(made, 1)
+    assert Counter(first.service.reads) == dict.fromkeys(checkouts, 1)
     totals = {name: sum(getattr(report, name) for report in reports) for name in ("checked", "changed", "failed")}
     assert totals == {"checked": CHECKOUTS, "changed": CHECKOUTS, "failed": 0}
     assert [counts(first, order_id) for order_id in orders] == [{"ship": 1}] * CHECKOUTS
-    told = first.events("order_paid")
-    assert sorted(event.order_id for event in told) == sorted(orders)
-    assert all(event.delivered_at and event.attempts == 1 for event in told)
+    events = first.events("order_paid")
+    assert sorted(event.order_id for event in events) == sorted(orders)
+    assert all(event.delivered_at and event.attempts == 1 for event in events)

@@ -45,9 +45,9 @@ class Refund:
 
     def approves(self) -> None:
         """Approve exactly the shown destination, like the owner's view."""
-        shown = self._customer.refund
-        if decides(self.shop, "approve", shown.reference, seen=shown.revision):
-            self._approved = shown.destination
+        refund = self._customer.refund
+        if decides(self.shop, "approve", refund.reference, seen=refund.revision):
+            self._approved = refund.destination
 
     def cancels(self) -> None:
         decides(self.shop, "cancel", self._customer.reference)
@@ -72,8 +72,8 @@ class Refund:
 Act = Callable[[Refund], None]
 
 
-def _shown(one: Paid) -> str:
-    return f"Name: Zoë Quist\nBank: First Bank\nNumber ends with: {one.to[-4:]}"
+def _shown(payout: Paid) -> str:
+    return f"Name: Zoë Quist\nBank: First Bank\nNumber ends with: {payout.to[-4:]}"
 
 
 def claim(number: str) -> Act:

@@ -69,10 +69,10 @@ def test_no_reminder_is_delivered_after_the_payment(late: Late) -> None:
 
     def check() -> None:
         late.shop.reconciles(minutes=5)
-        told = late.told()
-        assert told["order_paid"] is True
-        assert told.get("payment_reminder", False) is False
-        stored.add("payment_reminder" in told)
+        events = late.told()
+        assert events["order_paid"] is True
+        assert events.get("payment_reminder", False) is False
+        stored.add("payment_reminder" in events)
 
     assert every_interleaving(late.shop.engine, begin, check) > 5
     assert stored == {True, False}

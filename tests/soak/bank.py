@@ -31,10 +31,12 @@ class Bank(Actor):
 
     def works(self) -> None:
         """Finish every bank transfer that is pending."""
-        for made in self._service.rows("SELECT id FROM disbursement WHERE kind = 'fiat' AND status = 'pending'"):
+        for disbursement in self._service.rows(
+            "SELECT id FROM disbursement WHERE kind = 'fiat' AND status = 'pending'"
+        ):
             status = "failed" if self._chance.randrange(100) < _FAILING else "completed"
             with suppress(NoAnswer):
-                pull(self._sandbox, "POST", f"disbursements/{made['id']}/finish", {"status": status})
+                pull(self._sandbox, "POST", f"disbursements/{disbursement['id']}/finish", {"status": status})
 
 
 class Bookkeeper:
@@ -48,8 +50,8 @@ class Bookkeeper:
     def works(self) -> None:
         """Decide each unknown payout, and retry each failed one unless the service refused it."""
         for payout in self._rows("unknown"):
-            known = self._service.count("disbursement", "reference = :of", of=payout["service_reference"])
-            self._decides(payout, "resolve", {"sent": bool(known)})
+            count = self._service.count("disbursement", "reference = :of", of=payout["service_reference"])
+            self._decides(payout, "resolve", {"sent": bool(count)})
         for payout in self._rows("failed"):
             # A refused payout would be refused again.
             if "400 Bad Request" not in (payout["problem"] or ""):

@@ -43,10 +43,10 @@ def sums_at_service(soaked: Soaked) -> Sums:
             sums["fees", deposit["input_currency"]] += fee
             sums["net", deposit["input_currency"]] += paid - fee
             sums["received", deposit["output_currency"]] += Decimal(deposit["output_amount"])
-    for made in soaked.facts.disbursements:
-        if made["status"] != "failed":
-            sums["out", made["currency"]] += Decimal(made["amount"])
-            sums["net", made["currency"]] -= Decimal(made["amount"])
+    for disbursement in soaked.facts.disbursements:
+        if disbursement["status"] != "failed":
+            sums["out", disbursement["currency"]] += Decimal(disbursement["amount"])
+            sums["net", disbursement["currency"]] -= Decimal(disbursement["amount"])
     return sums
 
 
@@ -78,30 +78,30 @@ def refunds_are_never_more_than_what_arrived(soaked: Soaked) -> Violations:
 def each_payout_in_doubt_is_named(soaked: Soaked) -> Violations:
     """The report names each payout that is unknown at the end, so that a person can decide it."""
     unknown = [payout["reference"] for payout in soaked.facts.payouts if payout["status"] == "unknown"]
-    told = sum(alarm["count"] for alarm in soaked.record["alarms"] if alarm["kind"] == "unknown-payouts")
-    if told != len(unknown):
-        yield f"{told} payouts are reported as unknown, and these are: {unknown}"
+    alarmed = sum(alarm["count"] for alarm in soaked.record["alarms"] if alarm["kind"] == "unknown-payouts")
+    if alarmed != len(unknown):
+        yield f"{alarmed} payouts are reported as unknown, and these are: {unknown}"
 
 
 def the_export_equals_the_services_books(soaked: Soaked) -> Violations:
     """Paid, fees, received, paid out and net: the sums of each currency are the service's, to the last digit."""
-    exported, known = sums_exported(soaked), sums_at_service(soaked)
-    for what, currency in sorted(exported.keys() | known.keys()):
-        here, there = exported.get((what, currency), 0), known.get((what, currency), 0)
+    exported, at_service = sums_exported(soaked), sums_at_service(soaked)
+    for what, currency in sorted(exported.keys() | at_service.keys()):
+        here, there = exported.get((what, currency), 0), at_service.get((what, currency), 0)
         if here != there:
             yield f"{what} in {currency}: {here} exported, the service's books have {there}"
 
 
 def each_disbursement_has_the_services_fee(soaked: Soaked) -> Violations:
     """The fees in the lines of a disbursement add up to the fee that the service took."""
-    taken = {made["id"]: Decimal(made["fee_amount"]) for made in soaked.facts.disbursements}
+    taken = {disbursement["id"]: Decimal(disbursement["fee_amount"]) for disbursement in soaked.facts.disbursements}
     booked: dict[str, Decimal] = defaultdict(Decimal)
     for line in soaked.record["export"]:
         if line["reference"] and line["disbursement_id"]:
             booked[line["disbursement_id"]] += Decimal(line["fee"])
-    for made, fee in booked.items():
-        if fee != taken[made]:
-            yield f"the fee of {made} is {fee} in the export, the service took {taken[made]}"
+    for disbursement, fee in booked.items():
+        if fee != taken[disbursement]:
+            yield f"the fee of {disbursement} is {fee} in the export, the service took {taken[disbursement]}"
 
 
 def each_movement_is_exported_once_and_in_order(soaked: Soaked) -> Violations:

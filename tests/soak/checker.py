@@ -31,8 +31,12 @@ def _asked(checkout: Row) -> tuple[str, str, str, str | None]:
 
 def _is_same_total(checkout: Row, version: Row) -> bool:
     kind, amount, currency, other = _asked(checkout)
-    wanted = tuple(version[name] for name in _TOTAL)
-    return Decimal(amount) == Decimal(wanted[1]) and (kind, currency, other) == (wanted[0], wanted[2], wanted[3])
+    expected = tuple(version[name] for name in _TOTAL)
+    return Decimal(amount) == Decimal(expected[1]) and (kind, currency, other) == (
+        expected[0],
+        expected[2],
+        expected[3],
+    )
 
 
 def _is_right_money(checkout: Row, deposit: Row) -> bool:
@@ -70,8 +74,8 @@ def only_the_right_money_pays(soaked: Soaked) -> Violations:
 def only_wrong_payments_are_held(soaked: Soaked) -> Violations:
     """Held money has the right reason; a second payment of the right amount for an order is a duplicate."""
     for checkout, deposit in soaked.arrived("held", "rejected"):
-        held, right = _reached(checkout, "held"), _is_right_money(checkout, deposit)
-        around = soaked.versions_around(checkout["order_id"], held)
+        held_at, right = _reached(checkout, "held"), _is_right_money(checkout, deposit)
+        around = soaked.versions_around(checkout["order_id"], held_at)
         paid = soaked.facts.paid.get(checkout["order_id"], [])
         reasons = {
             "amount_mismatch": not right,
@@ -79,7 +83,7 @@ def only_wrong_payments_are_held(soaked: Soaked) -> Violations:
             "order_changed": right and any(not _is_same_total(checkout, version) for version in around),
             "order_not_payable": right and (any(not version["open"] for version in around) or bool(paid)),
         }
-        is_late = any(held > _reached(other, "paid") + soaked.tolerance for other in paid)
+        is_late = any(held_at > _reached(other, "paid") + soaked.tolerance for other in paid)
         is_noticed = not right or not is_late or checkout["reason"] == "duplicate"
         if not (reasons.get(checkout["reason"], False) and is_noticed):
             yield f"{checkout['checkout_id']} of {checkout['order_id']} is held as {checkout['reason']} without reason"

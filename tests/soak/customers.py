@@ -154,12 +154,12 @@ class Customer:
         short = self._chance.random() < 0.3
         self._pays_on(page, "2.50" if short else None)
         self._looks(6)
-        wanted = {"amount": self._chance.choice([None, "1.00", "0.50"]), "claims": self._chance.random() < 0.5}
+        body = {"amount": self._chance.choice([None, "1.00", "0.50"]), "claims": self._chance.random() < 0.5}
         ask = f"/orders/{self.order_id}/refund"
         if self._chance.random() < 0.3:
-            self._together(*[lambda: self._tries_once("POST", ask, wanted)] * 2)
-        answer = self._tries("POST", ask, wanted)
-        if answer is not None and answer.status_code == 200 and wanted["claims"]:
+            self._together(*[lambda: self._tries_once("POST", ask, body)] * 2)
+        answer = self._tries("POST", ask, body)
+        if answer is not None and answer.status_code == 200 and body["claims"]:
             self._claims(answer.json())
 
     def _claims(self, refund: dict[str, str]) -> None:
@@ -250,7 +250,7 @@ class Customer:
     def _places_the_order(self) -> bool:
         page = self._tries("POST", "/orders", {"id": self.order_id, **self._total})
         if page is not None:
-            self._form, self._status = (html.unescape(found.findall(page.text)[0]) for found in (_FORM, _STATUS))
+            self._form, self._status = (html.unescape(pattern.findall(page.text)[0]) for pattern in (_FORM, _STATUS))
             self._status = "/" + self._status.split("/", 3)[3]
         return page is not None
 

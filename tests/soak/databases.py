@@ -52,10 +52,10 @@ class Reader:
 
     def rows(self, statement: str, **values: Any) -> list[Row]:
         """The rows of a SELECT as dictionaries; times become ISO 8601 text in UTC, exact numbers text."""
-        shown = {name: self._moment(value) for name, value in values.items()}
+        parameters = {name: self._moment(value) for name, value in values.items()}
         with self._engine.connect() as connection:
-            found = connection.execute(sa.text(statement), shown).mappings()
-            return [{str(name): _plain(value) for name, value in row.items()} for row in found]
+            result = connection.execute(sa.text(statement), parameters).mappings()
+            return [{str(name): _plain(value) for name, value in row.items()} for row in result]
 
     def count(self, table: str, condition: str, **values: Any) -> int:
         (row,) = self.rows(f"SELECT count(*) AS many FROM {table} WHERE {condition}", **values)  # noqa: S608

@@ -22,7 +22,7 @@ _DOUBLES = (
 _MOST_SHOWN = 50
 
 
-def figures(plan: Plan, record: Record, violations: list[Violation], told: dict[str, Any]) -> dict[str, Any]:
+def figures(plan: Plan, record: Record, violations: list[Violation], facts: dict[str, Any]) -> dict[str, Any]:
     """The figures of a run and of its results.
 
     :param told: figures that only the run itself has: its duration, kills and applied faults.
@@ -33,7 +33,7 @@ def figures(plan: Plan, record: Record, violations: list[Violation], told: dict[
         "database": plan.database,
         "seed": plan.seed,
         "orders": len(record["shop_order"]),
-        **told,
+        **facts,
         "checkouts": len(checkouts),
         "paid": 0,
         **Counter(row["status"] for row in checkouts),

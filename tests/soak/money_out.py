@@ -47,15 +47,15 @@ def pay_maker(app: Flask, *, order_id: str, checkout: Any, **extra: Any) -> None
 @money_out.post("/orders/<order_id>/refund")
 def refund(order_id: str) -> Response | tuple[Response, int]:
     """Refund an order, in full or in part, to a saved recipient or to a destination of the customer."""
-    wanted, model = request.get_json(), paycheckout.Checkout
+    body, model = request.get_json(), paycheckout.Checkout
     paid = db.session.scalars(
         db.select(model).where(model.order_id == order_id, model.status.in_(["paid", "held", "rejected"]))
     ).first()
     if paid is None:
         return jsonify(refused="nothing was paid"), 409
-    to = None if wanted["claims"] else _RECIPIENTS[paid.payment.paid.currency]
+    to = None if body["claims"] else _RECIPIENTS[paid.payment.paid.currency]
     try:
-        refund = paycheckout.refund(paid.checkout_id, wanted["amount"], by="Ada", why="one jar broke", to=to)
+        refund = paycheckout.refund(paid.checkout_id, body["amount"], by="Ada", why="one jar broke", to=to)
     except (NothingToRefund, RefundTooLarge, ValueError) as refused:
         db.session.rollback()
         return jsonify(refused=str(refused)), 409

@@ -85,11 +85,11 @@ class Soaked:
 
     def versions_around(self, order_id: str, moment: datetime) -> list[Row]:
         """The versions of an order at about this time: one, or several during a change."""
-        known = self._versions.get(order_id, [])
-        until = [utc(after["since"]) for after in known[1:]] + [datetime.max.replace(tzinfo=UTC)]
+        versions = self._versions.get(order_id, [])
+        until = [utc(after["since"]) for after in versions[1:]] + [datetime.max.replace(tzinfo=UTC)]
         return [
             row
-            for row, end in zip(known, until, strict=False)
+            for row, end in zip(versions, until, strict=False)
             if utc(row["since"]) <= moment + self.tolerance and end > moment - self.tolerance
         ]
 
@@ -101,5 +101,5 @@ def _told(receiver: str, rows: list[Row]) -> Iterator[Row]:
 
 def utc(text: str) -> datetime:
     """An aware UTC time from ISO 8601 text; text without an offset is UTC."""
-    found = datetime.fromisoformat(text)
-    return found.astimezone(UTC) if found.tzinfo else found.replace(tzinfo=UTC)
+    moment = datetime.fromisoformat(text)
+    return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)

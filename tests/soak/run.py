@@ -143,13 +143,13 @@ class _Stage:
         self._come_to_rest()
         record = self._collect()
         violations = self._incidents(record) + check(record)
-        told = {
+        facts = {
             "seconds": round(time.monotonic() - self._began, 1),
             "kills": self.killer.count,
             "faults": struck,
             "plans": Counter(self.town.plans),
         }
-        return figures(self._plan, record, violations, told)
+        return figures(self._plan, record, violations, facts)
 
     def _is_over(self) -> bool:
         if self.town.everybody_begun and self.killer.done:
@@ -207,13 +207,15 @@ class _Stage:
 
     def _incidents(self, record: Record) -> list[Violation]:
         """The problems of the run itself, which weaken its result."""
-        found = [*self._hung]
+        incidents = [*self._hung]
         if (len(record["shop_order"]), self.killer.count) != (self._plan.orders, self._plan.kills):
-            found.append(f"{len(record['shop_order'])} orders were placed, {self.killer.count} processes were killed")
-        found += [f"{type(failure).__name__}: {failure}" for failure in self.town.failures()]
-        found += self.town.strange
-        found += [f"{name} ended by itself, code {code}" for name, code in self._processes.ended()]
-        return [Violation("the_run_is_whole", what) for what in found]
+            incidents.append(
+                f"{len(record['shop_order'])} orders were placed, {self.killer.count} processes were killed"
+            )
+        incidents += [f"{type(failure).__name__}: {failure}" for failure in self.town.failures()]
+        incidents += self.town.strange
+        incidents += [f"{name} ended by itself, code {code}" for name, code in self._processes.ended()]
+        return [Violation("the_run_is_whole", what) for what in incidents]
 
     def _endure(self, condition: Callable[[], bool], what: str, seconds: float) -> None:
         """Wait for a condition, and continue after a timeout, because the record shows the reason better."""

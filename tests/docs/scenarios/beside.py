@@ -132,9 +132,9 @@ def _on_another_host(scene: Scene, make_shop: MakeShop, paycheckout_sandbox: San
         source = f"{plain[:start]}{imports}{scene['models.py']}\n{plain[end:]}"
         start, end = source.index("engine = create_engine"), source.index("@paycheckout.order_total")
         session = source[source.index("def session") : source.index("paycheckout = ")] if "Session(" in imports else ""
-        made = f"engine = create_engine(app.config['DATABASE'])\n{session}" if session else ""
+        setup = f"engine = create_engine(app.config['DATABASE'])\n{session}" if session else ""
         tail = source[end:].replace("session()", "paycheckout.session")
-        return f"{source[:start]}{made}{scene['host.py']}\n{tail}"
+        return f"{source[:start]}{setup}{scene['host.py']}\n{tail}"
 
     shop = make_shop(change=change)
     assert "Pay now" in shop.app.test_client().get("/orders/1").text

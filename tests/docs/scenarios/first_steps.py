@@ -50,9 +50,9 @@ def quick_start(scene: Scene, merchant: Merchant) -> None:
             with merchant.running(watch, None) as (watching, _):
                 assert "Order 1: paid" in merchant.runs(show)
                 registered = sandbox.partition("--webhook-url ")[2]
-                found = merchant.runs(doctor)
-                assert f"Webhook URL to register: {registered}\n" in found
-                assert "journal mode" not in found
+                report = merchant.runs(doctor)
+                assert f"Webhook URL to register: {registered}\n" in report
+                assert "journal mode" not in report
                 assert watching.poll() is None, "it goes on, and says nothing while nothing happens"
 
 
@@ -112,9 +112,9 @@ def _check(words: list[str]) -> None:
     if words[0] == "make":
         assert re.search(rf"^{words[1]}:", read("Makefile"), re.MULTILINE), words
     if "pip" in words:
-        known = tomllib.loads(read("pyproject.toml"))["project"]["optional-dependencies"]
+        extra_names = tomllib.loads(read("pyproject.toml"))["project"]["optional-dependencies"]
         for extras in re.findall(r"\[([\w,]+)\]", " ".join(words)):
-            assert set(extras.split(",")) <= {*known, "redis"}, extras
+            assert set(extras.split(",")) <= {*extra_names, "redis"}, extras
     # tests/docs/test_facts.py compares each command of `flask paycheckout` with its options.
     elif words[:2] == ["python", "-m"]:
         assert find_spec(words[2]), words

@@ -57,15 +57,15 @@ def _checkout_id(url: str | None) -> str:
 def _buys_in_a_browser(page: Page, address: str, sandbox: Sandbox) -> None:
     page.goto(address)
     page.get_by_role("button", name="Buy").click()
-    told = page.get_by_role("status")
-    expect(told).to_contain_text("Waiting for your payment. Pay until")
+    status = page.get_by_role("status")
+    expect(status).to_contain_text("Waiting for your payment. Pay until")
     link = page.get_by_role("link", name="Pay now").get_attribute("href")
     page.reload()
     page.get_by_role("button", name="Buy").click()
     expect(page.get_by_role("link", name="Pay now")).to_have_attribute("href", str(link))
     sandbox.pay(_checkout_id(link))
     sandbox.advance(minutes=1)
-    expect(told).to_have_text("Paid, thank you.")
+    expect(status).to_have_text("Paid, thank you.")
 
 
 def _buys_in_an_app(api: str, sandbox: Sandbox, folder: Path) -> None:

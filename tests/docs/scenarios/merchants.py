@@ -54,15 +54,19 @@ def several_merchants(
     shop.app.config["SELLER_KEYS"].pop()
     shop.db.session.expire_all()
     checkouts = {order_id: shop.paycheckout.start(order_id) for order_id in ("1", *names)}
-    assert {order_id: made.account for order_id, made in checkouts.items()} == {"1": "", "anna": "anna", "bo": "bo"}
-    for made in checkouts.values():
-        paycheckout_sandbox.pay(made.checkout_id)
+    assert {order_id: checkout.account for order_id, checkout in checkouts.items()} == {
+        "1": "",
+        "anna": "anna",
+        "bo": "bo",
+    }
+    for checkout in checkouts.values():
+        paycheckout_sandbox.pay(checkout.checkout_id)
     new = paycheckout_sandbox.control("POST", "accounts/anna/keys")
     shop.replace_keys("anna", new["clientId"], new["clientSecret"])
     shop.db.session.get(shop.Seller, "anna").access_token = new["accessToken"]
     shop.db.session.commit()
-    for made in checkouts.values():
-        assert shop.paycheckout.settle(made.checkout_id).status == "paid"
+    for checkout in checkouts.values():
+        assert shop.paycheckout.settle(checkout.checkout_id).status == "paid"
 
     shop.pay_baker("anna", "anna")
     shop.paycheckout.send_payouts()

@@ -59,9 +59,9 @@ def pays_out(scene: Scene, make_shop: MakeShop, paycheckout_sandbox: Sandbox) ->
     shop = make_shop(scene["payouts.py"], scene["failed.py"], change=with_models)
     _pays(shop, paycheckout_sandbox)
     shop.paycheckout.reconcile()
-    [asked] = paycheckout_sandbox.payouts
-    assert (f"{asked.amount:f}", asked.currency, asked.to) == ("10.00", "USD", RECIPIENT)
-    paycheckout_sandbox.finish(asked, "failed")
+    [payout] = paycheckout_sandbox.payouts
+    assert (f"{payout.amount:f}", payout.currency, payout.to) == ("10.00", "USD", RECIPIENT)
+    paycheckout_sandbox.finish(payout, "failed")
     _waits(shop, paycheckout_sandbox)
     [task] = shop.db.session.scalars(shop.db.select(shop.Task))
     assert task.text.startswith("Pay 10.00 USD again: ")
@@ -123,8 +123,8 @@ def refunds(scene: Scene, make_shop: MakeShop, paycheckout_sandbox: Sandbox) -> 
     for reference in references:
         _runs(shop, approves, REFERENCE=reference)
     _runs(shop, sends)
-    for asked in paycheckout_sandbox.payouts:
-        paycheckout_sandbox.finish(asked, "completed")
+    for payout in paycheckout_sandbox.payouts:
+        paycheckout_sandbox.finish(payout, "completed")
     _waits(shop, paycheckout_sandbox)
     assert set(_statuses(shop).values()) == {"completed", "cancelled"}
     assert "nobody listens" not in _runs(shop, "paycheckout report", code=1).output

@@ -31,8 +31,8 @@ def monitoring(scene: Scene, make_shop: MakeShop, monkeypatch: pytest.MonkeyPatc
     assert path is not None
     browser = shop.app.test_client()
     assert browser.get(path[1]).status_code == 401
-    told = browser.get(path[1], headers={"Authorization": f"Bearer {TOKEN}"})
-    assert "paycheckout_database_up 1.0" in told.text
+    answer = browser.get(path[1], headers={"Authorization": f"Bearer {TOKEN}"})
+    assert "paycheckout_database_up 1.0" in answer.text
 
 
 def tell_owner(
@@ -42,11 +42,11 @@ def tell_owner(
     server = MagicMock()
     monkeypatch.setattr("smtplib.SMTP", server)
     shop = make_shop(scene["tell.py"])
-    held = shop.paycheckout.start("1").checkout_id
-    paycheckout_sandbox.pay(held, "1.00")
-    shop.paycheckout.settle(held)
+    held_id = shop.paycheckout.start("1").checkout_id
+    paycheckout_sandbox.pay(held_id, "1.00")
+    shop.paycheckout.settle(held_id)
     shop.paycheckout.reconcile()
-    shop.paycheckout.resolve(held, True, by="Ada", why="close enough")
+    shop.paycheckout.resolve(held_id, True, by="Ada", why="close enough")
     shop.paycheckout.reconcile()
     server.assert_called_with("localhost", timeout=10)
     sent = [call.args[0] for call in server.return_value.__enter__.return_value.send_message.call_args_list]
@@ -75,8 +75,8 @@ def metrics_processes(scene: Scene, merchant_with_shop: Merchant) -> None:
             read = 'paycheckout_reads_total{outcome="unchanged",via="reconcile"}'
             eventually(lambda: _scraped(address)[read], PATIENCE)
             scraped = [_scraped(address) for _ in range(10)]
-            assert {one['paycheckout_webhooks_total{outcome="malformed"}'] for one in scraped} == {20}
-            assert {one['paycheckout_checkouts{account="",status="created"}'] for one in scraped} == {2}
+            assert {answer['paycheckout_webhooks_total{outcome="malformed"}'] for answer in scraped} == {20}
+            assert {answer['paycheckout_checkouts{account="",status="created"}'] for answer in scraped} == {2}
     counting = {file.name for file in (merchant.folder / "metrics-of-shop").glob("counter_*.db")}
     assert len(counting) == 3, "two workers and reconcile"
 

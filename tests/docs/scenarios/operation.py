@@ -59,9 +59,9 @@ def production(scene: Scene, merchant: Merchant, postgres_database: str) -> None
     assert f"proxy_pass {address};" in merchant.here(scene["nginx.conf"])
     with merchant.running(SANDBOX, "Ctrl-C"):
         merchant.runs(loaded(MAKE_ORDER))
-        told = merchant.runs(loaded(doctor))
-        assert "postgresql answers" in told
-        assert "https://shop.example/paycheckout/webhook/a-hook-path-of-many-letters" in told
+        report = merchant.runs(loaded(doctor))
+        assert "postgresql answers" in report
+        assert "https://shop.example/paycheckout/webhook/a-hook-path-of-many-letters" in report
         # One worker is enough for the test, and four start slowly.
         with merchant.running(loaded(serve.replace("--workers 4", "--workers 1")), "Booting worker"):
             form = re.search(r'action="([^"]+)"', visited(f"{address}/orders/1", headers).text)
@@ -78,7 +78,7 @@ def production(scene: Scene, merchant: Merchant, postgres_database: str) -> None
 
 def _filled_in(text: str, database: str, service: str) -> str:
     """The page's settings, filled in as described, with only the additions for a sandbox as the service."""
-    given = {
+    values = {
         "SECRET_KEY": "0123456789abcdef-of-this-test",
         "SQLALCHEMY_DATABASE_URI": database,
         "PAYCHECKOUT_BASE_URL": service,
@@ -87,7 +87,7 @@ def _filled_in(text: str, database: str, service: str) -> str:
         "PAYCHECKOUT_CLIENT_SECRET": "sandbox-secret-0123456789abcdef",
         "PAYCHECKOUT_WEBHOOK_SECRET": "a-hook-path-of-many-letters",
     }
-    for name, value in given.items():
+    for name, value in values.items():
         text, count = re.subn(rf"(?m)^FLASK_{name}=.*$", f'FLASK_{name}="{value}"', text)
         assert count == 1, f"FLASK_{name} is not in shop.env"
     return f"{text}FLASK_PAYCHECKOUT_ALLOW_SANDBOX=1\n"
@@ -173,8 +173,8 @@ def database_limits(scene: Scene, postgres_database: str) -> None:
             for statement in scene["limits.sql"].splitlines():
                 connection.exec_driver_sql(statement.replace("ROLE shop ", f"ROLE {role} "))
             limits = text("SELECT rolconfig FROM pg_roles WHERE rolname = :role")
-            found = connection.execute(limits, {"role": role}).scalar_one()
-            assert [limit.partition("=")[2] for limit in found] == ["10s", "30s", "5min"]
+            value = connection.execute(limits, {"role": role}).scalar_one()
+            assert [limit.partition("=")[2] for limit in value] == ["10s", "30s", "5min"]
         finally:
             connection.exec_driver_sql(f"DROP ROLE {role}")
     engine.dispose()
@@ -273,7 +273,7 @@ def access_log(scene: Scene, merchant: Merchant) -> None:
             assert visited(f"{root}/{path}", {"Referer": f"{root}/orders/referrer-hushed"}).status_code == 200
     finally:
         process.terminate()
-        told, _ = process.communicate(timeout=60)
-    assert "hushed" not in told
-    assert told.count("/paycheckout/webhook/***") == 1
-    assert "GET /paycheckout/orders/***/checkout?x=1 HTTP/1.1" in told
+        log, _ = process.communicate(timeout=60)
+    assert "hushed" not in log
+    assert log.count("/paycheckout/webhook/***") == 1
+    assert "GET /paycheckout/orders/***/checkout?x=1 HTTP/1.1" in log

@@ -98,10 +98,10 @@ def alarm_mails(
     shop.paycheckout.reconcile()
     assert cron_runs() == []
     paycheckout_sandbox.advance(minutes=25 * 60)
-    held = "1 held payment waits for your decision"
-    assert (cron_runs(), cron_runs()) == ([held], [])
+    subject = "1 held payment waits for your decision"
+    assert (cron_runs(), cron_runs()) == ([subject], [])
     shop.paycheckout.resolve(checkout_id, accept=True, by="Ada", why="a friend")
-    assert (cron_runs(), cron_runs()) == ([f"Over: {held}"], [])
+    assert (cron_runs(), cron_runs()) == ([f"Over: {subject}"], [])
 
 
 def currencies(scene: Scene, make_shop: MakeShop, paycheckout_sandbox: Sandbox) -> None:
@@ -179,8 +179,8 @@ def own_signing(scene: Scene, make_shop: MakeShop) -> None:
     assert [request.method for request in seen] == ["POST", "GET"]
     for request in seen:
         stamp, target = request.headers["X-Timestamp"], request.url.raw_path
-        said = b".".join([stamp.encode(), request.method.encode(), target, request.content])
-        expected = hmac.new(b"from the service's dashboard", said, hashlib.sha512)
+        content = b".".join([stamp.encode(), request.method.encode(), target, request.content])
+        expected = hmac.new(b"from the service's dashboard", content, hashlib.sha512)
         assert base64.b64decode(request.headers["X-Signature"]) == expected.digest()
         assert request.headers["X-Client-ID"] == "shop-1"
     assert json.loads(seen[0].content)["inputAmount"] == 12.5

@@ -127,8 +127,8 @@ def drive(scene: Scene, merchant: Merchant) -> None:
     with merchant.running(start, "Ctrl-C"):
         assert merchant.runs(program) == "completed\n"
         app, db, paycheckout = Flask("shop"), SQLAlchemy(), PayCheckout()
-        given = {name.removeprefix("FLASK_"): merchant.here(value) for name, value in SETTINGS.items()}
-        app.config.update(given, TESTING=True, SECRET_KEY="test")
+        settings = {name.removeprefix("FLASK_"): merchant.here(value) for name, value in SETTINGS.items()}
+        app.config.update(settings, TESTING=True, SECRET_KEY="test")
         app.config["SQLALCHEMY_DATABASE_URI"] = "sqlite://"
         db.init_app(app)
         paycheckout.order_total(lambda order_id: Pay("12.50", "USD"))

@@ -23,9 +23,9 @@ def from_a_terminal(scene: Scene, sandbox_in_terminal: Path, capsys: pytest.Capt
         "export SANDBOX_URL",
         "export SANDBOX_CONTROL_TOKEN",
     )
-    told = _carry_out(lines, capsys)
+    output = _carry_out(lines, capsys)
     assert (sandbox_in_terminal / "proof.pdf").read_bytes().startswith(b"%PDF")
-    assert [line.split()[1:3] for line in told.splitlines()].count(["disbursement", "completed"]) == 2
+    assert [line.split()[1:3] for line in output.splitlines()].count(["disbursement", "completed"]) == 2
 
 
 def snapshots(scene: Scene, sandbox_in_terminal: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -40,13 +40,13 @@ def steps(scene: Scene, sandbox_in_terminal: Path, capsys: pytest.CaptureFixture
 def _carry_out(lines: list[str], capsys: pytest.CaptureFixture[str]) -> str:
     """Run commands like a shell; returns the output of the last one."""
     variables: dict[str, str] = {}
-    told = ""
+    output = ""
     for line in lines:
         kept = re.fullmatch(r"([A-Z]+)=\$\((.*)\)", line)
         command = kept[2] if kept else line
-        command = re.sub(r"\$([A-Z]+)", lambda found: variables[found[1]], command.removeprefix(_PROGRAM))
+        command = re.sub(r"\$([A-Z]+)", lambda match: variables[match[1]], command.removeprefix(_PROGRAM))
         assert main(shlex.split(command)) == 0, line
-        told = capsys.readouterr().out
+        output = capsys.readouterr().out
         if kept:
-            variables[kept[1]] = told.strip()
-    return told
+            variables[kept[1]] = output.strip()
+    return output
