@@ -122,19 +122,19 @@ class Watch:
         seen: set[int] = set()
         waiting = [error]
         while waiting:
-            one = waiting.pop()
-            if one is None or id(one) in seen:
+            current = waiting.pop()
+            if current is None or id(current) in seen:
                 continue
-            seen.add(id(one))
-            waiting += [one.__cause__, one.__context__, *getattr(one, "exceptions", ())]
+            seen.add(id(current))
+            waiting += [current.__cause__, current.__context__, *getattr(current, "exceptions", ())]
             # Making the text of an error may raise, which this function tolerates.
-            words = "".join(traceback.format_exception_only(one))
-            self.look(place, f"{words}{one!r}\n{vars(one)!r}")
+            words = "".join(traceback.format_exception_only(current))
+            self.look(place, f"{words}{current!r}\n{vars(current)!r}")
 
     def take(self) -> list[str]:
         """The secrets found since the last time; the text around each has a mask in its place."""
-        found, self._found = self._found, []
-        return list(dict.fromkeys(found))
+        findings, self._found = self._found, []
+        return list(dict.fromkeys(findings))
 
     def _masked(self, text: str, match: re.Match[str]) -> str:
         before, after = text[max(0, match.start() - 40) : match.start()], text[match.end() : match.end() + 40]
@@ -189,10 +189,10 @@ class Canaries:
             for name, text in report.sections:
                 if name.startswith("Captured std"):
                     self._watch.look("output", text)
-            found = self._watch.take()
-            if found:
+            findings = self._watch.take()
+            if findings:
                 report.outcome = "failed"
-                report.longrepr = "\n".join(["secrets showed where they do not belong:", *found])
+                report.longrepr = "\n".join(["secrets showed where they do not belong:", *findings])
         return report
 
     def _watch_logs(self) -> None:
@@ -259,14 +259,16 @@ _USUAL = frozenset(vars(logging.LogRecord("", 0, "", 0, "", (), None))) | {"mess
 def own_classes() -> list[type]:
     """The product's classes with their own repr, except the sandbox's tables and rules."""
     modules = [module for name, module in sys.modules.items() if name.split(".")[0] == "flask_paycheckout"]
-    found = {
+    classes = {
         kind
         for module in modules
         if not module.__name__.startswith(f"{flask_paycheckout.__name__}.sandbox")
         for kind in vars(module).values()
         if isinstance(kind, type) and kind.__module__ == module.__name__ and not issubclass(kind, (Enum, str, bytes))
     }
-    return sorted((kind for kind in found if kind.__repr__ is not object.__repr__), key=lambda kind: kind.__qualname__)
+    return sorted(
+        (kind for kind in classes if kind.__repr__ is not object.__repr__), key=lambda kind: kind.__qualname__
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -42,10 +42,10 @@ class Carts:
     def order_total(self, order_id: str) -> Pay | None:
         """Lock the cart, and return its price while it is open."""
         cart = sa.select(self._table).where(self._table.c.order_id == order_id).with_for_update()
-        found = self.shop.db.session.execute(cart).one_or_none()
-        if found is None or found.state != "open":
+        row = self.shop.db.session.execute(cart).one_or_none()
+        if row is None or row.state != "open":
             return None
-        return Pay(found.total, "USD", parts=self.parts)
+        return Pay(row.total, "USD", parts=self.parts)
 
     def close(self, app: Flask, *, order_id: str, **extra: object) -> None:
         """The atomic receiver of `order_paid`."""
@@ -90,8 +90,8 @@ class Carts:
     @property
     def cart(self) -> Any:
         with self.shop.app.app_context():
-            found = sa.select(self._table).where(self._table.c.order_id == self.order_id)
-            return self.shop.db.session.execute(found).one()
+            query = sa.select(self._table).where(self._table.c.order_id == self.order_id)
+            return self.shop.db.session.execute(query).one()
 
     @property
     def checkout(self) -> Any:

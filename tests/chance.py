@@ -18,20 +18,20 @@ _OPTION = "--randomly-seed="
 
 def asked_seed(config: pytest.Config) -> int:
     """The seed of a run's cases, in the process that starts the workers."""
-    given = [
+    seeds = [
         str(argument).removeprefix(_OPTION)
         for argument in config.invocation_params.args
         if str(argument).startswith(_OPTION)
     ]
-    if given and given[-1].isdecimal():
-        return int(given[-1])
+    if seeds and seeds[-1].isdecimal():
+        return int(seeds[-1])
     return SystemRandom().randrange(2**32) if config.option.markexpr == "soak" else _USUAL
 
 
 def seed_of(config: pytest.Config) -> int:
     """The seed of this run, the same in every worker; printed, so that a failure shows it."""
-    given: dict[str, int] = getattr(config, "workerinput", {})
-    seed = given["seed_of_cases"] if "seed_of_cases" in given else asked_seed(config)
+    inputs: dict[str, int] = getattr(config, "workerinput", {})
+    seed = inputs["seed_of_cases"] if "seed_of_cases" in inputs else asked_seed(config)
     print(f"repeat with --randomly-seed={seed}")
     return seed
 

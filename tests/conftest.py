@@ -128,18 +128,18 @@ def database_kind() -> str:
 @pytest.fixture
 def new_database(request: pytest.FixtureRequest, tmp_path: Path, database_kind: str) -> Iterator[NewDatabase]:
     """A function that gives the address of an empty database for each name, and the same address for the same name."""
-    made: dict[str, str] = {}
+    addresses: dict[str, str] = {}
     with ExitStack() as stack:
 
         def make(name: str) -> str:
             if database_kind == "sqlite":
                 return f"sqlite:///{tmp_path / name}.db"
-            if name not in made:
+            if name not in addresses:
                 server = request.getfixturevalue("postgres_server")
                 # The other PostgreSQL driver takes no schema in an address.
                 new = empty_schema(server) if database_kind == "postgresql" else empty_database(server, database_kind)
-                made[name] = stack.enter_context(new)
-            return made[name]
+                addresses[name] = stack.enter_context(new)
+            return addresses[name]
 
         yield make
 
@@ -288,7 +288,7 @@ def open_shop(
                 engine.dispose()
 
 
-def hear_payment(app: Flask, **told: object) -> None:
+def hear_payment(app: Flask, **facts: object) -> None:
     """The receiver that every shop needs; most tests need no effect of it."""
 
 

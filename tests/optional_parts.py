@@ -19,10 +19,10 @@ def chromium() -> Path:
 
 def postgresql() -> Path:
     """The folder of the programs of the newest PostgreSQL server."""
-    found = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"), key=lambda path: int(path.parts[-3]))
+    programs = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"), key=lambda path: int(path.parts[-3]))
     on_path = shutil.which("initdb")
-    if found or on_path:
-        return found[-1].parent if found else Path(str(on_path)).parent
+    if programs or on_path:
+        return programs[-1].parent if programs else Path(str(on_path)).parent
     return _missing("PostgreSQL", "postgresql")
 
 
@@ -40,8 +40,8 @@ def _program(part: str, package: str, *others: str) -> Path:
     """A program with the name of its package in Debian, or one of these others."""
     # Debian installs some in a folder that only root has in its path.
     path = f"{os.environ.get('PATH', '')}:/usr/sbin"
-    found = next(filter(None, (shutil.which(name, path=path) for name in (package, *others))), None)
-    return Path(found) if found else _missing(part, package)
+    program = next(filter(None, (shutil.which(name, path=path) for name in (package, *others))), None)
+    return Path(program) if program else _missing(part, package)
 
 
 def left_out(reports: list[pytest.TestReport]) -> list[str]:
@@ -57,8 +57,8 @@ def left_out(reports: list[pytest.TestReport]) -> list[str]:
 
 def _reason(report: pytest.TestReport) -> str:
     # A skip's report holds file, line and reason.
-    said = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
-    return said.removeprefix("Skipped: ")
+    text = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
+    return text.removeprefix("Skipped: ")
 
 
 def _missing(part: str, package: str) -> Path:

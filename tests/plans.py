@@ -27,4 +27,4 @@ def plans(engine: sa.Engine) -> Iterator[list[tuple[str, str]]]:
 
 def rows_taken(plan: str) -> int:
     """The most rows that a step of PostgreSQL's plan took from a table or index."""
-    return max(int(found) for found in re.findall(r"actual rows=(\d+)", plan))
+    return max(int(number) for number in re.findall(r"actual rows=(\d+)", plan))

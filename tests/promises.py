@@ -95,19 +95,19 @@ class Facts:
     def alive(self) -> dict[str, list[Row]]:
         """The disbursements of each payout that did not fail; key "" has the disbursements without a payout."""
         payout_of = {name: row["reference"] for row in self.payouts for name in _references(row)}
-        found: dict[str, list[Row]] = defaultdict(list)
-        for made in self.disbursements:
-            owner = payout_of.get(made["reference"], "")
-            if not owner or made["status"] != "failed":
-                found[owner].append(made)
-        return found
+        by_payout: dict[str, list[Row]] = defaultdict(list)
+        for disbursement in self.disbursements:
+            owner = payout_of.get(disbursement["reference"], "")
+            if not owner or disbursement["status"] != "failed":
+                by_payout[owner].append(disbursement)
+        return by_payout
 
 
 def grouped(rows: list[Row], key: str) -> dict[str, list[Row]]:
-    found: dict[str, list[Row]] = defaultdict(list)
+    groups: dict[str, list[Row]] = defaultdict(list)
     for row in rows:
-        found[row[key]].append(row)
-    return found
+        groups[row[key]].append(row)
+    return groups
 
 
 def lines(row: Row) -> list[Row]:
@@ -148,11 +148,11 @@ def _wrong_moves(name: str, row: Row, states: list[str], legal: Collection[tuple
 
 def an_order_is_paid_and_told_once(facts: Facts) -> Violations:
     """The checkout's state, its mark, its event and the shop's rows of the same transaction agree."""
-    told = Counter(row["order_id"] for row in facts.events.values() if row["name"] in ("order_paid", "request_paid"))
-    for order_id in {*facts.paid, *told, *facts.closed}:
-        found = len(facts.paid.get(order_id, ())), told[order_id], order_id in facts.closed
-        if found != (1, 1, True):
-            yield f"{order_id} is paid {found[0]} times, told {found[1]} times, and closed by the shop: {found[2]}"
+    counts = Counter(row["order_id"] for row in facts.events.values() if row["name"] in ("order_paid", "request_paid"))
+    for order_id in {*facts.paid, *counts, *facts.closed}:
+        state = len(facts.paid.get(order_id, ())), counts[order_id], order_id in facts.closed
+        if state != (1, 1, True):
+            yield f"{order_id} is paid {state[0]} times, told {state[1]} times, and closed by the shop: {state[2]}"
     for row in facts.checkouts:
         if row["paid_order_id"] != (row["order_id"] if row["status"] == "paid" else None):
             yield f"{row['checkout_id']} is {row['status']} with paid_order_id {row['paid_order_id']}"
@@ -168,8 +168,8 @@ def nobody_is_told_twice_or_of_nothing(facts: Facts) -> Violations:
     """Each effect in the database exists once; each message to another system is about a stored event, by its id."""
     for row in (*facts.written, *facts.told):
         event = facts.events.get(row["event_id"], {})
-        told = row.items() - {("receiver", row["receiver"])}
-        if not told <= event.items() or row["receiver"] not in facts.listeners(event["name"]):
+        columns = row.items() - {("receiver", row["receiver"])}
+        if not columns <= event.items() or row["receiver"] not in facts.listeners(event["name"]):
             yield f"{row} is of no such event: {event}"
     for (receiver, event_id), times in Counter((row["receiver"], row["event_id"]) for row in facts.written).items():
         if times > 1:
@@ -179,24 +179,24 @@ def nobody_is_told_twice_or_of_nothing(facts: Facts) -> Violations:
 def a_payouts_moves_have_their_events(facts: Facts) -> Violations:
     names = {f"payout_{state}" for state in ("sent", "completed", "failed", "unknown")}
     moved = Counter((row["reference"], f"payout_{state}") for row in facts.payouts for state in moves(row))
-    told = Counter((row["payout_reference"], row["name"]) for row in facts.events.values())
-    for reference, name in moved.keys() | told.keys():
-        if name in names and moved[reference, name] != told[reference, name]:
-            yield f"{reference}: {moved[reference, name]} moves, {told[reference, name]} events {name}"
+    counts = Counter((row["payout_reference"], row["name"]) for row in facts.events.values())
+    for reference, name in moved.keys() | counts.keys():
+        if name in names and moved[reference, name] != counts[reference, name]:
+            yield f"{reference}: {moved[reference, name]} moves, {counts[reference, name]} events {name}"
 
 
 def nothing_is_paid_out_twice_or_made_up(facts: Facts) -> Violations:
-    for reference, made in facts.alive.items():
-        if not reference or len(made) > 1:
-            yield f"paid for {reference or 'no payout'}: {made}"
+    for reference, disbursements in facts.alive.items():
+        if not reference or len(disbursements) > 1:
+            yield f"paid for {reference or 'no payout'}: {disbursements}"
 
 
 def no_payment_is_lost(facts: Facts) -> Violations:
     """A completed deposit of a stored checkout is counted, or visibly held."""
-    held = grouped([row for row in facts.events.values() if row["name"] == "payment_held"], "checkout_id")
+    held_events = grouped([row for row in facts.events.values() if row["name"] == "payment_held"], "checkout_id")
     for row in facts.checkouts:
         key, status = row["checkout_id"], row["status"]
-        reasons = [event["reason"] for event in held.get(key, ())]
+        reasons = [event["reason"] for event in held_events.get(key, ())]
         # A held payment of a request, which has few signals, has its reason on the checkout only.
         expected = [] if row["order_id"].startswith("request:") else [row["reason"]]
         if key in facts.arrived and (status not in SETTLED or (status == "held" and reasons != expected)):
@@ -205,7 +205,7 @@ def no_payment_is_lost(facts: Facts) -> Violations:
 
 def every_event_is_told(facts: Facts) -> Violations:
     """Each event reached its receivers, except events that later events replaced."""
-    told = {(row["receiver"], row["event_id"]) for row in (*facts.written, *facts.told)}
+    delivered = {(row["receiver"], row["event_id"]) for row in (*facts.written, *facts.told)}
     of_order = grouped(list(facts.events.values()), "order_id")
     for event in facts.events.values():
         if event["superseded_at"] is not None:
@@ -219,7 +219,7 @@ def every_event_is_told(facts: Facts) -> Violations:
             if event["name"] not in _OVERTAKEN or set(others) <= {event["name"]}:
                 yield f"{event['name']} of {event['order_id']} was superseded by nothing"
             continue
-        missing = {name for name in facts.listeners(event["name"]) if (name, event["event_id"]) not in told}
+        missing = {name for name in facts.listeners(event["name"]) if (name, event["event_id"]) not in delivered}
         if missing or event["delivered_at"] is None:
             yield f"{event['name']} {event['event_id']}: delivered {event['delivered_at']}, not to {missing}"
 
@@ -228,9 +228,12 @@ def both_books_are_equal(facts: Facts) -> Violations:
     """The service has each payout that the shop believes to be paid, with its amount; and the reverse."""
     for payout in facts.payouts:
         believed = [(Decimal(payout["amount"]), payout["currency"])] if payout["status"] in _PAID_OUT else []
-        known = [(Decimal(made["amount"]), made["currency"]) for made in facts.alive.get(payout["reference"], ())]
-        if believed != known:
-            yield f"{payout['reference']} is {payout['status']}, {believed}; the service has {known}"
+        paid = [
+            (Decimal(disbursement["amount"]), disbursement["currency"])
+            for disbursement in facts.alive.get(payout["reference"], ())
+        ]
+        if believed != paid:
+            yield f"{payout['reference']} is {payout['status']}, {believed}; the service has {paid}"
 
 
 ALWAYS: tuple[Callable[[Facts], Violations], ...] = (
@@ -245,6 +248,6 @@ ALWAYS: tuple[Callable[[Facts], Violations], ...] = (
 AT_REST: tuple[Callable[[Facts], Violations], ...] = (no_payment_is_lost, every_event_is_told, both_books_are_equal)
 
 
-def broken(known: Known, *promises: Callable[[Known], Violations]) -> list[Violation]:
+def broken(facts: Known, *promises: Callable[[Known], Violations]) -> list[Violation]:
     """Every promise that these facts break."""
-    return [Violation(promise.__name__, evidence) for promise in promises for evidence in promise(known)]
+    return [Violation(promise.__name__, evidence) for promise in promises for evidence in promise(facts)]

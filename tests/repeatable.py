@@ -23,9 +23,9 @@ def same_ids(of: str) -> Callable[[int], list[str]]:
     """A function that makes identifiers, which depend on this text and on the number of earlier ones."""
     numbers, made_in = count(), os.getpid()
 
-    def ids(wanted: int) -> list[str]:
+    def ids(count: int) -> list[str]:
         # A process that was forked in the meantime makes other ids than its parent.
         process = "" if os.getpid() == made_in else os.getpid()
-        return [derived(f"{of} {next(numbers)} {process}") for _ in range(wanted)]
+        return [derived(f"{of} {next(numbers)} {process}") for _ in range(count)]
 
     return ids

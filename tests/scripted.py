@@ -103,7 +103,7 @@ class Service:
 
     def says(self, checkout_id: str, status: str = "pending", **fields: object) -> None:
         """Set the answer to the next reads of a deposit: by default 12.50 USD, the price of the shop's orders."""
-        shown = {
+        deposit = {
             "depositId": checkout_id,
             "status": status,
             "inputCurrency": "USD",
@@ -111,7 +111,7 @@ class Service:
             "outputCurrency": "USD",
             "outputAmount": number("12.13"),
         }
-        self.deposits[checkout_id] = success(shown | fields)
+        self.deposits[checkout_id] = success(deposit | fields)
 
     def meets_once(self, act: Callable[[], object]) -> None:
         """Call `act` once, while the next request is under way."""
@@ -186,20 +186,20 @@ class Shop:
         """Start a checkout; returns its id."""
         return str(self.calls.start(order_id).checkout_id)
 
-    def has_deposit(self, status: str, order_id: str = "o-1", **said: object) -> str:
+    def has_deposit(self, status: str, order_id: str = "o-1", **fields: object) -> str:
         """Start an order, and set its deposit's answer without reading it; returns the checkout's id."""
         checkout_id = self.starts(order_id)
-        self.service.says(checkout_id, status, **said)
+        self.service.says(checkout_id, status, **fields)
         return checkout_id
 
-    def has_arrived(self, amount: str | Decimal, order_id: str = "o-1", **said: object) -> str:
+    def has_arrived(self, amount: str | Decimal, order_id: str = "o-1", **fields: object) -> str:
         """Start an order for which this amount arrives, without reading it; returns the checkout's id."""
-        return self.has_deposit("completed", order_id, inputAmount=number(amount), **said)
+        return self.has_deposit("completed", order_id, inputAmount=number(amount), **fields)
 
-    def settles(self, checkout_id: str, says: str | None = None, **said: object) -> Any:
+    def settles(self, checkout_id: str, says: str | None = None, **fields: object) -> Any:
         """Settle a checkout; `says` is the deposit's new status, if any."""
         if says is not None:
-            self.service.says(checkout_id, says, **said)
+            self.service.says(checkout_id, says, **fields)
         return self.calls.settle(checkout_id)
 
     def abandons(self, checkout_id: str) -> Any:
@@ -256,9 +256,9 @@ class Shop:
         return self.browser.post("/paycheckout/webhook", json={"orderId": checkout_id}).status_code
 
     def attempt(self, checkout_id: str) -> Any:
-        found = self.runtime.checkouts.find(checkout_id)
-        assert found is not None
-        return found
+        checkout = self.runtime.checkouts.find(checkout_id)
+        assert checkout is not None
+        return checkout
 
     def attempts(self, order_id: str = "o-1") -> list[Any]:
         return list(self.runtime.checkouts.of_order(order_id))
@@ -266,9 +266,9 @@ class Shop:
     def events(self, name: str | None = None) -> list[Any]:
         model = self.paycheckout.Event
         with self.app.app_context():
-            found = self.db.session.scalars(select(model).order_by(model.id)).all()
+            rows = self.db.session.scalars(select(model).order_by(model.id)).all()
             self.db.session.expunge_all()
-        return [event for event in found if name in (None, event.name)]
+        return [event for event in rows if name in (None, event.name)]
 
     def has_paid(self, order_id: str = "o-1") -> str:
         """Start and pay an order; returns the checkout's id."""

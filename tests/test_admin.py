@@ -65,8 +65,8 @@ def test_nothing_can_be_written(shop: Shop, view: str) -> None:
     checkout_id = shop.has_paid()
     pays_out(shop)
     for path in WRITES:
-        given = {"id": "1", "rowid": "1", "action": "delete", "list_form_pk": "1", "status": "held", "name": "x"}
-        shop.browser.post(view + path, data=given)
+        fields = {"id": "1", "rowid": "1", "action": "delete", "list_form_pk": "1", "status": "held", "name": "x"}
+        shop.browser.post(view + path, data=fields)
     assert shop.attempt(checkout_id).status == "paid"
     assert payout(shop, "maker-1").status == "ready"
     assert [event.name for event in shop.events()] == ["checkout_created", "order_paid"]

@@ -141,9 +141,9 @@ def test_a_picked_page_is_used_again_while_it_is_valid_and_keeps_nobody_out_afte
 def test_a_customer_of_an_order_with_too_many_pages_is_told_kindly(shop: Shop) -> None:
     has_attempts(shop, 20, "created", next_read_at=None, created_at=shop.clock.now - timedelta(minutes=10))
     shop.costs("99")
-    told = presses_pay(shop)
-    assert (told.status_code, told.headers["Retry-After"]) == (429, "300")
-    assert "in about 5 minutes" in told.text
+    answer = presses_pay(shop)
+    assert (answer.status_code, answer.headers["Retry-After"]) == (429, "300")
+    assert "in about 5 minutes" in answer.text
     assert pays(shop).get_json()["code"] == "too_many_attempts"
     assert "Many payment pages are open for this order" in opens(shop).text
     assert shop.service.created[1:] == []

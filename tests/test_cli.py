@@ -101,9 +101,9 @@ def test_show_says_why_an_event_waits_and_deliver_tries_it_at_once(shop: Shop) -
     with order_paid.connected_to(hears, sender=shop.app), order_paid.connected_to(breaks, sender=shop.app):
         shop.has_paid()
         shop.reconciles(seconds=1)
-        told = runs(shop, "show", "o-1").output
-        assert "tried 2 times; RuntimeError: the warehouse is closed (receiver tests.test_cli.breaks);" in told
-        assert "tests.test_cli.hears; tried next after 2026-01-01 12:00:11Z" in told
+        output = runs(shop, "show", "o-1").output
+        assert "tried 2 times; RuntimeError: the warehouse is closed (receiver tests.test_cli.breaks);" in output
+        assert "tests.test_cli.hears; tried next after 2026-01-01 12:00:11Z" in output
         ran = runs(shop, "deliver")
         assert (ran.exit_code, ran.output.splitlines()[0]) == (1, "delivered 0, failed 0, still waiting 1")
         ran = runs(shop, "deliver", "--order", "o-1", "--now", "--json")
@@ -155,14 +155,14 @@ def test_bytes_that_are_no_text_are_the_id_of_no_money_to_keep(shop: Shop) -> No
 
 
 def test_money_that_paid_no_order_is_kept_or_given_back_by_hand(shop: Shop) -> None:
-    said = ["--by", "Ada", "--why", "transfer 17"]
+    options = ["--by", "Ada", "--why", "transfer 17"]
     for order_id in ("o-1", "o-2"):
         shop.has_rejected(order_id)
     assert runs(shop, "report").exit_code == 1
-    ran = runs(shop, "keep", "chk-1", *said)
+    ran = runs(shop, "keep", "chk-1", *options)
     assert (ran.exit_code, ran.output) == (0, "the money of checkout chk-1 of order o-1 is kept\n")
-    assert runs(shop, "keep", "chk-1", *said).exit_code == 1
-    ran = runs(shop, "refund", "chk-2", "--by-hand", *said)
+    assert runs(shop, "keep", "chk-1", *options).exit_code == 1
+    ran = runs(shop, "refund", "chk-2", "--by-hand", *options)
     assert (ran.exit_code, "is completed" in ran.output, "http" in ran.output) == (0, True, False)
     assert "Nothing needs a person." in runs(shop, "report").output
 
@@ -183,8 +183,8 @@ def test_report_exits_with_1_when_something_needs_a_person(shop: Shop) -> None:
 
 def test_report_names_the_webhooks_address_and_not_its_secret(open_shop: OpenShop) -> None:
     shop = open_shop(PAYCHECKOUT_WEBHOOK_SECRET="canary-of-the-webhook")
-    told = shop.tells("report")
-    assert told["webhook_url"] == "https://<the shop's address>/paycheckout/webhook/***"
+    report = shop.tells("report")
+    assert report["webhook_url"] == "https://<the shop's address>/paycheckout/webhook/***"
 
 
 @pytest.mark.parametrize("command", ["report", "doctor"])
@@ -198,14 +198,14 @@ def test_a_database_that_cannot_be_read_is_never_told_as_well(shop: Shop, comman
 
 
 @pytest.mark.parametrize(
-    ("option", "said"), [("--help", "python -m flask_paycheckout.sandbox"), ("--list-unknowns", "http_status")]
+    ("option", "text"), [("--help", "python -m flask_paycheckout.sandbox"), ("--list-unknowns", "http_status")]
 )
 def test_sandbox_hands_its_options_through(
-    shop: Shop, capsys: pytest.CaptureFixture[str], option: str, said: str
+    shop: Shop, capsys: pytest.CaptureFixture[str], option: str, text: str
 ) -> None:
     ran = runs(shop, "sandbox", option)
     assert ran.exit_code == 0
-    assert said in ran.output + capsys.readouterr().out
+    assert text in ran.output + capsys.readouterr().out
 
 
 @pytest.mark.parametrize("command", ["report", "payouts", "deeds", "show", "requests"])

@@ -166,14 +166,14 @@ def test_plain_http_to_another_machine_is_refused_in_production() -> None:
 
 
 @pytest.mark.parametrize(
-    "known",
+    "settings",
     [{"PAYCHECKOUT_PUBLIC_URL": "https://shop.example"}, {"SERVER_NAME": "shop.example"}, {"TRUSTED_HOSTS": ["a.b"]}],
     ids=["PUBLIC_URL", "SERVER_NAME", "TRUSTED_HOSTS"],
 )
-def test_a_production_app_must_know_its_address(known: dict[str, Any]) -> None:
+def test_a_production_app_must_know_its_address(settings: dict[str, Any]) -> None:
     with pytest.raises(ConfigurationError, match=r"^PAYCHECKOUT_PUBLIC_URL is not set\. .*Host header"):
         load(relaxed=False, SERVER_NAME="", TRUSTED_HOSTS=[])
-    load(relaxed=False, **known)
+    load(relaxed=False, **settings)
 
 
 def test_a_missing_secret_key_is_named_with_the_command_that_makes_one() -> None:

@@ -119,7 +119,7 @@ def test_an_app_without_the_extension_is_named() -> None:
 
 def test_each_service_is_made_of_collaborators_of_the_types_that_it_names(shop: Shop) -> None:
     """The runtime finds the collaborators by these types, which no type checker compares."""
-    names = {name for name, made in vars(Runtime).items() if isinstance(made, made_once)} - {"wiring"}
+    names = {name for name, attribute in vars(Runtime).items() if isinstance(attribute, made_once)} - {"wiring"}
     services = [getattr(shop.runtime, name) for name in names]
     kinds = {type(service).__name__ for service in services}
     for service in services:

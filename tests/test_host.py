@@ -91,9 +91,9 @@ def without_escapes() -> Flask:
     ids=["host_matching", "delimiters", "no escapes", "MySQL", "MariaDB", "old SQLite"],
 )
 def test_what_init_app_can_know_is_refused_there(app: Callable[[], Flask], message: str) -> None:
-    made = app()
+    flask_app = app()
     with pytest.raises(ConfigurationError, match=message):
-        PayCheckout().init_app(made, SQLAlchemy(made))
+        PayCheckout().init_app(flask_app, SQLAlchemy(flask_app))
 
 
 class Tenant:

@@ -217,10 +217,10 @@ def test_late(paycheckout_sandbox: Sandbox, paycheckout_signals: Signals) -> Non
 
 def expected(program: str) -> dict[int, set[str]]:
     """The error codes in the comments of each line of a program."""
-    found = (
+    matches = (
         (number, re.search(r"  # ([a-z-, ]+)$", line)) for number, line in enumerate(program.splitlines(), start=1)
     )
-    return {number: set(comment[1].split(", ")) for number, comment in found if comment}
+    return {number: set(comment[1].split(", ")) for number, comment in matches if comment}
 
 
 def errors(folder: Path, cache: Path) -> dict[str, dict[int, set[str]]]:
@@ -239,12 +239,12 @@ def errors(folder: Path, cache: Path) -> dict[str, dict[int, set[str]]]:
         timeout=600,
     )
     assert ran.returncode in (0, 1), ran.stdout + ran.stderr
-    found: dict[str, dict[int, set[str]]] = {program: {} for program in programs}
+    codes: dict[str, dict[int, set[str]]] = {program: {} for program in programs}
     for file, line, code in re.findall(r"^(\w+\.py):(\d+): error: .*\[([a-z-]+)\]$", ran.stdout, re.MULTILINE):
-        found[file].setdefault(int(line), set()).add(code)
-    return found
+        codes[file].setdefault(int(line), set()).add(code)
+    return codes
 
 
 def test_mypy_accepts_a_right_shop_and_finds_each_mistake(tmp_path: Path, pytestconfig: pytest.Config) -> None:
-    found = errors(tmp_path, cache=pytestconfig.cache.mkdir("merchant_types"))
-    assert found == {"shop.py": {}, "mistakes.py": expected(MISTAKES)}
+    codes = errors(tmp_path, cache=pytestconfig.cache.mkdir("merchant_types"))
+    assert codes == {"shop.py": {}, "mistakes.py": expected(MISTAKES)}

@@ -33,7 +33,7 @@ SAID = "--by Ada --why x"
 
 
 @pytest.mark.parametrize(
-    ("command", "exit_code", "said"),
+    ("command", "exit_code", "message"),
     [
         ("resolve chk-1 " + SAID, 2, "--accept"),
         (f"resolve chk-1 --accept --reject {SAID}", 2, "either"),
@@ -57,7 +57,7 @@ SAID = "--by Ada --why x"
         ("payouts proof maker-1 x.pdf", 1, "Only a completed bank transfer has one"),
     ],
 )
-def test_what_is_refused_is_told_in_a_sentence(shop: Shop, command: str, exit_code: int, said: str) -> None:
+def test_what_is_refused_is_told_in_a_sentence(shop: Shop, command: str, exit_code: int, message: str) -> None:
     """The shop has a held, a new and a paid checkout, and a payout that waits for approval."""
     shop.costs("12.50", "o-3")
     shop.has_held("o-1")
@@ -66,7 +66,7 @@ def test_what_is_refused_is_told_in_a_sentence(shop: Shop, command: str, exit_co
     pays_out(shop, approve=True)
     ran = runs(shop, *shlex.split(command))
     assert ran.exit_code == exit_code
-    assert said in " ".join(ran.output.split())
+    assert message in " ".join(ran.output.split())
     assert "Traceback" not in ran.output
     assert (shop.attempt("chk-1").status, [payout.status for payout in payouts(shop)]) == ("held", ["waiting"])
 

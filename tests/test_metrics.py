@@ -45,13 +45,13 @@ def measures(shop: Shop, **options: Any) -> Shop:
     return shop
 
 
-def figures(told: str) -> Figures:
+def figures(text: str) -> Figures:
     """Every sample, by its name and labels as they are written: `name{label="value"}`."""
     return {
         sample.name
         + ("{" + ",".join(f'{label}="{value}"' for label, value in sorted(sample.labels.items())) + "}")
         * bool(sample.labels): sample.value
-        for family in text_string_to_metric_families(told)
+        for family in text_string_to_metric_families(text)
         for sample in family.samples
     }
 
@@ -81,12 +81,12 @@ def test_without_a_token_there_is_no_view(shop: Shop) -> None:
 
 
 @pytest.mark.parametrize(
-    "given",
+    "header",
     [None, "", "Bearer", "Bearer ", f"Bearer {TOKEN}x", f"Bearer {TOKEN[:-1]}", f"Basic {TOKEN}", "Bearer \xe9"],
 )
-def test_who_has_no_token_sees_nothing_and_costs_the_database_nothing(measured: Shop, given: str | None) -> None:
+def test_who_has_no_token_sees_nothing_and_costs_the_database_nothing(measured: Shop, header: str | None) -> None:
     with statements(measured) as seen:
-        answer = measured.browser.get(PATH, headers={} if given is None else {"Authorization": given})
+        answer = measured.browser.get(PATH, headers={} if header is None else {"Authorization": header})
     assert (answer.status_code, answer.headers["WWW-Authenticate"]) == (401, "Bearer")
     assert "paycheckout_" not in answer.text
     assert answer.headers["Cache-Control"] == "no-store"
@@ -117,9 +117,9 @@ def test_a_registry_of_the_shops_own_takes_the_metrics_and_several_apps_have_one
         measures(other)
     assert seen == [], "to be set up needs no database: it may not be there yet"
     shop.starts()
-    told = figures(generate_latest(registry).decode())
-    assert told['paycheckout_calls_total{operation="POST /v1/checkout",outcome="answered"}'] == 1
-    assert told['paycheckout_checkouts{account="",status="created"}'] == 1
+    samples = figures(generate_latest(registry).decode())
+    assert samples['paycheckout_calls_total{operation="POST /v1/checkout",outcome="answered"}'] == 1
+    assert samples['paycheckout_checkouts{account="",status="created"}'] == 1
 
 
 # Counters
@@ -212,10 +212,10 @@ def test_gauges_tell_what_waits_and_what_alarms_as_the_report_does(measured: Sho
     shop.has_held("o-2")
     shop.has_deposit("pending")
     shop.waits(minutes=20)
-    told = scrapes(shop)
-    assert told['paycheckout_checkouts{account="",status="held"}'] == 1
-    assert told['paycheckout_alarms{kind="held-payments",severity="today"}'] == 1
-    assert told['paycheckout_alarms{kind="late-reads",severity="now"}'] == 1
+    samples = scrapes(shop)
+    assert samples['paycheckout_checkouts{account="",status="held"}'] == 1
+    assert samples['paycheckout_alarms{kind="held-payments",severity="today"}'] == 1
+    assert samples['paycheckout_alarms{kind="late-reads",severity="now"}'] == 1
 
 
 @pytest.mark.on_each_database
@@ -223,18 +223,20 @@ def test_accounts_beyond_the_bound_share_a_label_and_nothing_is_lost(open_shop: 
     shop = open_shop(PAYCHECKOUT_METRICS_TOKEN=TOKEN)
     shop.paycheckout.account(lambda name: Account(name, "canary-key"))
     accounts = ["ada", "bo", "cy", "cy", metrics.OTHERS]
-    shop.stores_like(shop.starts(), [{"checkout_id": f"c-{n}", "account": one} for n, one in enumerate(accounts)])
+    shop.stores_like(
+        shop.starts(), [{"checkout_id": f"c-{n}", "account": account} for n, account in enumerate(accounts)]
+    )
     measures(shop, accounts=3)
-    told = {name: value for name, value in scrapes(shop).items() if 'status="created"' in name or value}
-    checkouts = {name: value for name, value in told.items() if name.startswith("paycheckout_checkouts{")}
+    samples = {name: value for name, value in scrapes(shop).items() if 'status="created"' in name or value}
+    checkouts = {name: value for name, value in samples.items() if name.startswith("paycheckout_checkouts{")}
     labels = {name.split('"')[1] for name in checkouts}
     assert labels == {"", metrics.OTHERS, "ada"}, "the first in alphabetical order: they stay the same"
     assert sum(checkouts.values()) == 6
 
 
 def test_named_accounts_have_their_label_without_any_row(open_shop: OpenShop) -> None:
-    told = scrapes(measures(open_shop(PAYCHECKOUT_METRICS_TOKEN=TOKEN), accounts=["ada"]))
-    assert told['paycheckout_checkouts{account="ada",status="held"}'] == 0
+    samples = scrapes(measures(open_shop(PAYCHECKOUT_METRICS_TOKEN=TOKEN), accounts=["ada"]))
+    assert samples['paycheckout_checkouts{account="ada",status="held"}'] == 0
 
 
 # Cost
@@ -285,10 +287,10 @@ def test_a_database_that_is_down_is_a_gauge_and_counters_go_on(
     event.listen(engine, "connect", refuses)
     engine.dispose()
     for _ in range(3):
-        told = scrapes(shop)
-    assert told["paycheckout_database_up"] == 0
-    assert [name for name in told if name.startswith(("paycheckout_checkouts{", "paycheckout_alarms"))] == []
-    assert told['paycheckout_webhooks_total{outcome="useless"}'] == 0
+        samples = scrapes(shop)
+    assert samples["paycheckout_database_up"] == 0
+    assert [name for name in samples if name.startswith(("paycheckout_checkouts{", "paycheckout_alarms"))] == []
+    assert samples['paycheckout_webhooks_total{outcome="useless"}'] == 0
     assert len([record for record in caplog.records if "gauges could not be read" in record.message]) == 1
     away.clear()
     assert scrapes(shop)["paycheckout_database_up"] == 1
@@ -306,14 +308,14 @@ def test_a_database_that_hangs_holds_up_one_scrape_only(measured: Shop, monkeypa
 
     monkeypatch.setattr("flask_paycheckout.metrics.read_gauges", hangs)
     with ThreadPoolExecutor(1) as first:
-        told = first.submit(scrapes, shop)
+        scrape = first.submit(scrapes, shop)
         try:
             assert began.acquire(timeout=60)
             assert scrapes(shop)["paycheckout_database_up"] == 0
             assert not began.acquire(blocking=False), "one read at a time, however many scrape"
         finally:
             may_go_on.set()
-        assert told.result()["paycheckout_database_up"] == 1
+        assert scrape.result()["paycheckout_database_up"] == 1
 
 
 # The page
@@ -330,10 +332,10 @@ def test_the_page_names_every_metric_and_alarm_and_its_alerts_name_what_exists(m
     selectors = re.findall(r'(paycheckout_\w+)(?:\{(\w+=)~?("[^"]*"))?', alerts.replace("\\|", '"|"'))
     assert len(selectors) >= 9
     measured.starts()
-    told = scrapes(measured)
+    samples = scrapes(measured)
     for name, label, values in selectors:
         for value in values.split("|"):
-            assert [one for one in told if one.startswith(name) and label + value in one], name
+            assert [sample for sample in samples if sample.startswith(name) and label + value in sample], name
     listed = page.split("## Alarms")[1].split("\n## ")[0]
     rows = re.findall(r"^\| `([\w-]+)` \| (\w+) \|", listed, re.MULTILINE)
     assert dict(rows) == {kind: severity.value for kind, (severity, *_) in REGISTERED.items()}

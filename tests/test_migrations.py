@@ -74,9 +74,9 @@ def test_own_columns_come_by_a_later_migration(tmp_path: Path) -> None:
     merchant.writes_shop()
     merchant.follows_the_recipe()
     merchant.writes_shop(OWN_COLUMNS)
-    wanted = merchant.runs("flask --app shop db check", code=1)
-    assert "campaign" in wanted
-    assert "exported_at" in wanted
+    output = merchant.runs("flask --app shop db check", code=1)
+    assert "campaign" in output
+    assert "exported_at" in output
     merchant.runs("flask --app shop db migrate -m 'Own columns'")
     merchant.runs("flask --app shop db upgrade")
     assert merchant.is_clean()

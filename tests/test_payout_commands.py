@@ -27,9 +27,9 @@ ACCOUNT = "GB29NWBK60161331926819"
 def test_refund_commits_a_refund_and_prints_its_reference_and_link(shop: Shop) -> None:
     checkout_id = shop.has_paid()
     ran = runs(shop, "refund", checkout_id, "--amount", "2.50", *SAID)
-    [made] = payouts(shop)
+    [refund] = payouts(shop)
     assert ran.exit_code == 0
-    assert ran.output.startswith(f"refund {made.reference} of 2.50 USD waits for its receiver\n")
+    assert ran.output.startswith(f"refund {refund.reference} of 2.50 USD waits for its receiver\n")
     link = re.search(r"http\S+", ran.output)
     assert link is not None
     assert shop.browser.get(link[0]).status_code == 200
@@ -69,8 +69,8 @@ def test_payouts_are_listed_for_people_and_programs(shop: Shop) -> None:
         *(f"  {fact}" for fact in facts),
     ]
     [listed] = shop.tells("payouts", "--status", "waiting")
-    shown = {name: listed[name] for name in ("reference", "status", "amount", "destination", "revision", "order_id")}
-    assert shown == {
+    fields = {name: listed[name] for name in ("reference", "status", "amount", "destination", "revision", "order_id")}
+    assert fields == {
         "reference": "maker-1",
         "status": "waiting",
         "amount": "80.00",
@@ -186,8 +186,8 @@ def test_the_systems_user_stands_in_the_deed_beside_the_name_that_was_given(
     checkout_id = shop.has_paid()
     runs(shop, "refund", checkout_id, "--amount", "2", "--by", "Ada", "--why", "broke")
     refunds(shop, checkout_id, "1", by="Bo")
-    asked = [each for each in shop.tells("deeds") if each["deed"] == "refunded"]
-    assert [(each["by"], each["system_user"]) for each in asked] == [("Ada", "alice"), ("Bo", "")]
+    deeds = [each for each in shop.tells("deeds") if each["deed"] == "refunded"]
+    assert [(each["by"], each["system_user"]) for each in deeds] == [("Ada", "alice"), ("Bo", "")]
     assert f"Ada refunded {checkout_id} (command of alice): broke" in runs(shop, "deeds").output
 
 

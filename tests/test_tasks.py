@@ -53,9 +53,9 @@ def test_a_queue_that_fails_costs_nothing_but_time(shop: Shop, caplog: pytest.Lo
     shop.app.extensions["celery"] = "no Celery app"
     checkout_id = shop.has_deposit("completed")
     assert shop.hears_of(checkout_id) == 200
-    [told] = caplog.records
-    assert (told.levelno, told.exc_info) == (logging.WARNING, None)
-    assert "not read now, reconcile will" in told.getMessage()
+    [record] = caplog.records
+    assert (record.levelno, record.exc_info) == (logging.WARNING, None)
+    assert "not read now, reconcile will" in record.getMessage()
     assert shop.reconciles().changed == 1
 
 

@@ -91,14 +91,14 @@ def test_the_signals_are_kept_with_what_they_passed(
     )
     assert (paycheckout_signals[0].name, paycheckout_signals[0].order_id) == ("checkout_created", "o-1")
     assert paycheckout_signals[0].checkout_id == checkout.checkout_id
-    assert len({told.event_id for told in paycheckout_signals}) == len(paycheckout_signals)
+    assert len({signal.event_id for signal in paycheckout_signals}) == len(paycheckout_signals)
 
 
 def test_signals_of_payouts_are_kept_with_their_references(paycheckout_signals: Signals) -> None:
     payout = SimpleNamespace(reference="maker-1", refund_of="chk-1")
     BY_NAME["refund_claimed"].send(None, order_id="o-1", payout=payout, event_id="e-1")
-    [told] = paycheckout_signals
-    assert (told.reference, told.order_id, told.checkout_id) == ("maker-1", "o-1", "chk-1")
+    [signal] = paycheckout_signals
+    assert (signal.reference, signal.order_id, signal.checkout_id) == ("maker-1", "o-1", "chk-1")
 
 
 def test_after_the_test_nothing_listens_any_more(pytester: pytest.Pytester) -> None:
@@ -187,11 +187,11 @@ def test_what_the_service_was_asked_to_pay_out_is_told_exactly_oldest_first(payc
     service.crypto_disbursements.create(
         "usdc-polygon", [CryptoReceiver(amount="5.000001", receiver_wallet_address=WALLET, reference="maker-2")]
     )
-    asked = [
+    payouts = [
         (payout.reference, payout.amount, payout.currency, payout.to, payout.status)
         for payout in paycheckout_sandbox.payouts
     ]
-    assert asked == [
+    assert payouts == [
         ("maker-1", Decimal("80.10"), "USD", supplier.id, "pending"),
         (None, Decimal(7), "USD", "4000123412", "pending"),
         ("maker-2", Decimal("5.000001"), "usdc-polygon", WALLET, "pending"),
@@ -232,36 +232,42 @@ def test_an_account_is_made_once_and_has_settings_and_payouts_of_its_own(paychec
 
 
 @pytest.mark.parametrize(
-    ("does", "told"),
+    ("does", "message"),
     [
-        (lambda sandbox, made: sandbox.pay(made, "x"), r"amount must be a number, not 'x'; write it like"),
-        (lambda sandbox, made: sandbox.pay(made, float("nan")), "amount must be a number, not nan"),
-        (lambda sandbox, made: sandbox.pay(made, "-5"), "amount.*must be a positive number"),
-        (lambda sandbox, made: sandbox.pay(made, after_minutes="16m"), "after_minutes must be a number"),
-        (lambda sandbox, made: sandbox.advance("16m"), "minutes must be a number"),
-        (lambda sandbox, made: sandbox.advance(0, seconds=Decimal("Infinity")), "seconds must be a number"),
-        (lambda sandbox, made: sandbox.advance(-1), "advanceSeconds.*must be a number from 0"),
-        (lambda sandbox, made: sandbox.fault(OPERATION, "error", float("nan")), "times must be a number"),
-        (lambda sandbox, made: sandbox.fault(OPERATION, "error", 0), "times.*must be a whole number from 1"),
         (
-            lambda sandbox, made: sandbox.control("POST", "trigger", event="paid", amount=Decimal("NaN")),
+            lambda sandbox, checkout_id: sandbox.pay(checkout_id, "x"),
+            r"amount must be a number, not 'x'; write it like",
+        ),
+        (lambda sandbox, checkout_id: sandbox.pay(checkout_id, float("nan")), "amount must be a number, not nan"),
+        (lambda sandbox, checkout_id: sandbox.pay(checkout_id, "-5"), "amount.*must be a positive number"),
+        (lambda sandbox, checkout_id: sandbox.pay(checkout_id, after_minutes="16m"), "after_minutes must be a number"),
+        (lambda sandbox, checkout_id: sandbox.advance("16m"), "minutes must be a number"),
+        (lambda sandbox, checkout_id: sandbox.advance(0, seconds=Decimal("Infinity")), "seconds must be a number"),
+        (lambda sandbox, checkout_id: sandbox.advance(-1), "advanceSeconds.*must be a number from 0"),
+        (lambda sandbox, checkout_id: sandbox.fault(OPERATION, "error", float("nan")), "times must be a number"),
+        (lambda sandbox, checkout_id: sandbox.fault(OPERATION, "error", 0), "times.*must be a whole number from 1"),
+        (
+            lambda sandbox, checkout_id: sandbox.control("POST", "trigger", event="paid", amount=Decimal("NaN")),
             "amount must be",
         ),
-        (lambda sandbox, made: sandbox.control("POST", "trigger", event="paid", currency="usd"), "currency.*must be"),
-        (lambda sandbox, made: sandbox.pick("../clock?x"), "POST /_sandbox/checkouts/.*404"),
-        (lambda sandbox, made: sandbox.pay("nobody?x"), "checkout.*does not exist.*Make one"),
-        (lambda sandbox, made: sandbox.abandon(None), "checkout.*does not exist"),
-        (lambda sandbox, made: sandbox.account(None), "name.*is required"),
-        (lambda sandbox, made: sandbox.finish(None, "completed"), "no payout with the reference None"),
+        (
+            lambda sandbox, checkout_id: sandbox.control("POST", "trigger", event="paid", currency="usd"),
+            "currency.*must be",
+        ),
+        (lambda sandbox, checkout_id: sandbox.pick("../clock?x"), "POST /_sandbox/checkouts/.*404"),
+        (lambda sandbox, checkout_id: sandbox.pay("nobody?x"), "checkout.*does not exist.*Make one"),
+        (lambda sandbox, checkout_id: sandbox.abandon(None), "checkout.*does not exist"),
+        (lambda sandbox, checkout_id: sandbox.account(None), "name.*is required"),
+        (lambda sandbox, checkout_id: sandbox.finish(None, "completed"), "no payout with the reference None"),
     ],
 )
 def test_a_wrong_value_is_refused_by_its_name_and_nothing_changes(
-    paycheckout_sandbox: Sandbox, does: Callable[[Any, str], object], told: str
+    paycheckout_sandbox: Sandbox, does: Callable[[Any, str], object], message: str
 ) -> None:
-    made = paycheckout_sandbox.control("POST", "trigger", event="checkout")["id"]
+    checkout_id = paycheckout_sandbox.control("POST", "trigger", event="checkout")["id"]
     before = paycheckout_sandbox.control("GET", "events", last=0)
-    with pytest.raises(AssertionError, match=told):
-        does(paycheckout_sandbox, made)
+    with pytest.raises(AssertionError, match=message):
+        does(paycheckout_sandbox, checkout_id)
     assert paycheckout_sandbox.control("GET", "events", after=before["cursor"])["events"] == []
 
 
@@ -342,9 +348,9 @@ def test_the_control_client_does_what_the_fixture_does(paycheckout_sandbox_serve
     assert remote.advance(minutes=5) >= before + timedelta(minutes=5)
     remote.fault(OPERATION, "error", statusCode=500)
     assert remote.account("second").client_id != remote.account("default").client_id
-    made = remote.control("POST", "worlds", name="anna")
-    world_of_anna = SandboxControl(made["baseUrl"], made["controlToken"])
-    assert world_of_anna.config["PAYCHECKOUT_CLIENT_ID"] == made["clientId"]
+    world = remote.control("POST", "worlds", name="anna")
+    world_of_anna = SandboxControl(world["baseUrl"], world["controlToken"])
+    assert world_of_anna.config["PAYCHECKOUT_CLIENT_ID"] == world["clientId"]
     assert world_of_anna.control("POST", "trigger", event="paid")["status"] == "completed"
     assert remote.restore(kept) < before + timedelta(minutes=5)
     with pytest.raises(AssertionError, match="POST /_sandbox/faults: 4"):
@@ -392,8 +398,8 @@ def test_what_was_asked_is_expected_and_what_came_is_named(paycheckout_sandbox: 
             shop.deposits.get(checkout_id)
     requests = paycheckout_sandbox.requests
     assert [request["method"] for request in requests] == ["POST", "GET", "GET"]
-    (made,) = requests.expect(OPERATION, times=1)
-    assert '"12.50"' not in made["requestBody"]
+    (create,) = requests.expect(OPERATION, times=1)
+    assert '"12.50"' not in create["requestBody"]
     assert len(requests.expect("GET /v1/deposit/{id}")) == 2
     with pytest.raises(AssertionError, match="there were 2; requests: POST"):
         requests.expect("GET /v1/deposit/{id}", times=1)

@@ -70,8 +70,8 @@ def pytest_begin_with_the_longest(config: pytest.Config, items: list[pytest.Item
     slow = [item for item in items if item.get_closest_marker("slow") is not None]
     in_folders = [item for folder in FOLDERS for item in items if attack(config, item.path) == folder]
     attacks = list(dict.fromkeys(slow + in_folders))
-    known = set(attacks)
-    others = [item for item in items if item not in known]
+    attack_set = set(attacks)
+    others = [item for item in items if item not in attack_set]
     ends = [len(others) * number // workers for number in range(workers + 1)]
     items[:] = [
         item

@@ -35,9 +35,9 @@ def extracted() -> Catalog:
         file = Path(source.__file__ or "")
         imported = {name.asname or name.name for node in _imports(file) for name in node.names}
         constants = [value for name, value in vars(source).items() if name.isupper() and name not in imported]
-        looked_up = [found for _, found, _, _ in extract_from_file("python", str(file), keywords=KEYWORDS)]
-        for found in [*texts_of(constants), *looked_up]:
-            catalog.add(found, locations=[(str(file.relative_to(PACKAGE.parent)), 0)])
+        looked_up = [message for _, message, _, _ in extract_from_file("python", str(file), keywords=KEYWORDS)]
+        for message in [*texts_of(constants), *looked_up]:
+            catalog.add(message, locations=[(str(file.relative_to(PACKAGE.parent)), 0)])
     return catalog
 
 

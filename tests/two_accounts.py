@@ -94,17 +94,17 @@ class Signatures(httpx.BaseTransport):
                 stored[row["checkout_id"]] = row["account"]
             for row in connection.execute(models.payouts.select()).mappings():
                 stored[row["service_reference"]] = row["account"]
-        assert {one: self.made[one] for one in stored if one in self.made} == {
-            one: account for one, account in stored.items() if one in self.made
+        assert {name: self.made[name] for name in stored if name in self.made} == {
+            name: account for name, account in stored.items() if name in self.made
         }
         for line in sandbox.control("GET", "requests") if sandbox is not None else ():
-            found = stored.get(line["target"].rsplit("/", 1)[1])
+            owner = stored.get(line["target"].rsplit("/", 1)[1])
             # Without an account, an injected fault answered the call before the signature was checked.
-            if found is not None and line["account"] is not None:
-                assert line["account"] == (found or "default"), line
+            if owner is not None and line["account"] is not None:
+                assert line["account"] == (owner or "default"), line
 
 
 def _values(name: bytes, body: bytes) -> list[str]:
     """The values of a field anywhere in a body."""
-    found: list[Any] = re.findall(rb'"%s"\s*:\s*("(?:[^"\\]|\\.)*")' % name, body)
-    return [msgspec.json.decode(value, type=str) for value in found]
+    values: list[Any] = re.findall(rb'"%s"\s*:\s*("(?:[^"\\]|\\.)*")' % name, body)
+    return [msgspec.json.decode(value, type=str) for value in values]

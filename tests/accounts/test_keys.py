@@ -29,10 +29,10 @@ class Shop:
 
     def __call__(self, name: str) -> Any:
         self.asked.append(name)
-        found = self.keys.get(name)
-        if isinstance(found, Exception):
-            raise found
-        return found
+        account = self.keys.get(name)
+        if isinstance(account, Exception):
+            raise account
+        return account
 
     def make(self, account: Account) -> PaymentsClient:
         return PaymentsClient("http://127.0.0.1:1", client_id=account.client_id, client_secret=account.client_secret)
@@ -87,7 +87,7 @@ def test_the_least_used_clients_go(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "why"),
+    ("answer", "why"),
     [
         (None, "knows no such account"),
         (("id", SECRET), "gave a tuple and no Account"),
@@ -97,9 +97,9 @@ def test_the_least_used_clients_go(monkeypatch: pytest.MonkeyPatch) -> None:
         (RuntimeError(f"keys are {SECRET}"), "raised RuntimeError"),
     ],
 )
-def test_an_account_that_is_gone_is_told_without_secrets(given: Any, why: str) -> None:
+def test_an_account_that_is_gone_is_told_without_secrets(answer: Any, why: str) -> None:
     shop = Shop()
-    shop.keys["ada"] = given
+    shop.keys["ada"] = answer
     with pytest.raises(AccountUnavailable, match=why) as failed:
         accounts_of(shop).client_of("ada")
     assert [text for text in [str(failed.value), *variables_of(failed.value)] if SECRET in text] == []
@@ -117,7 +117,7 @@ def variables_of(error: BaseException | None) -> Iterator[str]:
 
 
 @pytest.mark.parametrize(
-    "given",
+    "arguments",
     [
         {"client_secret": f"{SECRET}\n"},
         {"client_secret": SECRET.encode()},
@@ -128,14 +128,14 @@ def variables_of(error: BaseException | None) -> Iterator[str]:
         {"base_url": f"https://user:{SECRET}@pay.example"},
     ],
 )
-def test_no_variable_of_a_refusal_shows_a_key(given: dict[str, Any]) -> None:
+def test_no_variable_of_a_refusal_shows_a_key(arguments: dict[str, Any]) -> None:
     with pytest.raises(ConfigurationError) as refused:
-        Account(**{"client_id": "id", "client_secret": SECRET} | given)
+        Account(**{"client_id": "id", "client_secret": SECRET} | arguments)
     assert [text for text in variables_of(refused.value) if SECRET in text] == []
 
 
 @pytest.mark.parametrize(
-    ("given", "fault"),
+    ("arguments", "fault"),
     [
         ({"client_id": "a\nb"}, r"Account\(client_id=\.\.\.\) has spaces"),
         ({"client_secret": 7}, "client_secret.* must be a string"),
@@ -151,14 +151,14 @@ def test_no_variable_of_a_refusal_shows_a_key(given: dict[str, Any]) -> None:
         ({"shop_name": "a\nb"}, r"Account\(shop_name=\.\.\.\)"),
     ],
 )
-def test_keys_that_cannot_be_used_are_refused_by_name(given: dict[str, Any], fault: str) -> None:
+def test_keys_that_cannot_be_used_are_refused_by_name(arguments: dict[str, Any], fault: str) -> None:
     with pytest.raises(ConfigurationError, match=fault):
-        Account(**{"client_id": "id", "client_secret": SECRET} | given)
+        Account(**{"client_id": "id", "client_secret": SECRET} | arguments)
 
 
 def test_no_secret_shows_itself() -> None:
-    shown = repr(Account("id", SECRET, access_token=f"{SECRET}-token"))
-    assert ("id" in shown, SECRET in shown) == (True, False)
+    text = repr(Account("id", SECRET, access_token=f"{SECRET}-token"))
+    assert ("id" in text, SECRET in text) == (True, False)
 
 
 @pytest.mark.parametrize(("name", "error"), [(7, TypeError), ("a\nb", ValueError), ("x" * 256, ValueError)])

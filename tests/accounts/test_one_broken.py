@@ -82,8 +82,8 @@ def test_it_stops_none_of_twenty_others(
     # The cached keys of accounts expire after a minute.
     shop.waits(seconds=61)
 
-    def states(found: Callable[[str], Any]) -> dict[str, str]:
-        return {seller: found(seller).status for seller in ["ada", *OTHERS]}
+    def states(find: Callable[[str], Any]) -> dict[str, str]:
+        return {seller: find(seller).status for seller in ["ada", *OTHERS]}
 
     # A successful read of another account shows the audit that the service is up.
     market.add("s-00", "open")

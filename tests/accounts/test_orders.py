@@ -16,14 +16,14 @@ from tests.views.pages import fails_to_pay, opens, presses_pay
 def test_every_call_for_an_order_is_signed_by_its_own_account(market: Sellers, service: SigningService) -> None:
     shop = market.shop
     shop.costs("12.50", "o-3")
-    made = {order_id: shop.has_deposit("completed", order_id) for order_id in ("o-1", "o-2", "o-3")}
+    checkouts = {order_id: shop.has_deposit("completed", order_id) for order_id in ("o-1", "o-2", "o-3")}
     # The order may move to another seller in the meantime: its money stays in the account that received it.
     market.of |= {"o-1": "bo", "o-2": "ada"}
     shop.reconciles()
     owners = {"o-1": "id-ada", "o-2": "id-bo", "o-3": "shop-1"}
-    assert {shop.attempt(checkout_id).status for checkout_id in made.values()} == {"paid"}
+    assert {shop.attempt(checkout_id).status for checkout_id in checkouts.values()} == {"paid"}
     reads = [(client_id, path) for client_id, path in service.signed if path != "checkout"]
-    assert sorted(reads) == sorted((owners[order_id], made[order_id]) for order_id in made)
+    assert sorted(reads) == sorted((owners[order_id], checkouts[order_id]) for order_id in checkouts)
 
 
 def test_an_order_that_moves_to_another_seller_gets_another_page(market: Sellers) -> None:

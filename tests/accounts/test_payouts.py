@@ -100,8 +100,8 @@ def test_the_function_of_a_seller_that_fails_is_not_taken_for_the_setting(owing:
     for _ in range(3):
         sends(owing.shop)
         owing.shop.waits(minutes=4)
-    [told] = examples(owing.shop, "refused-tokens:ada")
-    assert told.endswith("no access token: the function that gives it raised ZeroDivisionError")
+    [example] = examples(owing.shop, "refused-tokens:ada")
+    assert example.endswith("no access token: the function that gives it raised ZeroDivisionError")
 
 
 def test_one_that_is_gone_or_has_no_token_waits_and_stops_no_other(owing: Sellers) -> None:

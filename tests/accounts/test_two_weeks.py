@@ -35,11 +35,11 @@ class Weeks:
         report = told(self.shop).as_dict()
         self.mails += [subject for subject, _ in self._recipe["news"](report, self._told)]
 
-    def sells(self, seller: str, order_id: str | None = None, **said: object) -> str:
+    def sells(self, seller: str, order_id: str | None = None, **fields: object) -> str:
         if order_id is None:
             order_id = f"{seller}-{len(self.market.of)}"
             self.market.add(seller, order_id)
-        checkout_id = self.shop.has_deposit("completed", order_id, **said)
+        checkout_id = self.shop.has_deposit("completed", order_id, **fields)
         self.shop.runtime.webhooks.receive(checkout_id)
         return checkout_id
 
@@ -51,16 +51,16 @@ class Weeks:
             self.passes(minutes=60)
 
     def works_for_an_hour(self, hour: int) -> None:
-        held = self.sells("ada", inputAmount=number("1")) if hour == 10 else None
+        held_id = self.sells("ada", inputAmount=number("1")) if hour == 10 else None
         self.sells("bo")
         if hour == 12:
             self.shop.service.instead_of_created.append(refusal(503, "a moment"))
             order_id = self.tries_in_vain("ada")
             self.shop.waits(seconds=1)
             self.sells("ada", order_id)
-        if held is not None:
+        if held_id is not None:
             self.passes(minutes=180)
-            self.shop.resolves(held, accept=True)
+            self.shop.resolves(held_id, accept=True)
 
     def waits(self, *sellers: str) -> None:
         """Each of these sellers has a payment to be read and a payout to be sent."""

@@ -108,13 +108,13 @@ def test_a_service_that_answers_refuses_nobody_and_one_that_hangs_slows_nobody_w
             for customer in customers:
                 customer.join(60)
     during = [press for press in pressed if stopped < press[0] - press[1] and press[0] < back]
-    told = sorted(taken for ended, taken, _ in during if stopped + ALL_KNOW < ended - taken)
+    durations = sorted(taken for ended, taken, _ in during if stopped + ALL_KNOW < ended - taken)
     # The time of this page without an outage shows how fast the machine is at the moment.
     at_once = max(AT_ONCE, 3 * p99(quiet))
     slowed = [taken for taken in others if taken >= at_once]
     assert len(slowed) <= MOST_PROCESSES, f"{slowed}: a process may have all its threads taken once, until it knows"
     assert {status for *_, status in during} == {503}
-    assert told[len(told) // 2] < at_once, "told at once"
+    assert durations[len(durations) // 2] < at_once, "told at once"
     assert max(taken for _, taken, _ in during) < WEB_TIMEOUT + at_once, "never longer than the web request's own time"
     assert recovered <= 15
 

@@ -22,16 +22,16 @@ ROWS = {
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    given = _parser().parse_args(argv)
-    rounds, scale = _QUICK if given.quick else _FULL
-    options = Options(rounds, scale, None if given.peers is None else peers_python(given.peers))
+    arguments = _parser().parse_args(argv)
+    rounds, scale = _QUICK if arguments.quick else _FULL
+    options = Options(rounds, scale, None if arguments.peers is None else peers_python(arguments.peers))
     print("| Work | Database | Figure | Median (least to most) |\n|---|---|---|---|", flush=True)
     with ExitStack() as stack:
         servers = {
             kind: stack.enter_context(running_server(durable=True)) if kind == POSTGRESQL else None
-            for kind in given.database
+            for kind in arguments.database
         }
-        for row in map(ROWS.__getitem__, given.only):
+        for row in map(ROWS.__getitem__, arguments.only):
             for kind, server in servers.items() if row.on_databases else [("", None)]:
                 print(*_cells(row, KINDS.get(kind, ""), row.measured(options, server)), sep="\n", flush=True)
 

@@ -69,7 +69,7 @@ def _store(shop: Shop, stored: int) -> None:
     shop.paycheckout.account(lambda name: Account(f"client-{name}", "s" * 32))
     columns = [column.name for column in shop.runtime.models.checkouts.c if column.name != "id"]
     states = [state for state, many in _STATES.items() for _ in range(many)]
-    made = f"now() - n * interval '1 second' * {timedelta(days=730).total_seconds() / stored:f}"
+    created_at = f"now() - n * interval '1 second' * {timedelta(days=730).total_seconds() / stored:f}"
     paid = "state IN ('paid', 'held', 'rejected')"
     values = {
         "checkout_id": "'made-' || n",
@@ -81,11 +81,11 @@ def _store(shop: Shop, stored: int) -> None:
         "current_order_id": "NULL",
         "paid_order_id": "CASE WHEN state = 'paid' AND n % 2 = 0 THEN 'order-' || n / 2 END",
         "status": "state",
-        "created_at": made,
-        "moved_at": made,
+        "created_at": created_at,
+        "moved_at": created_at,
         "next_read_at": "CASE WHEN state IN ('pending', 'created') THEN now() + interval '1 day' END",
         "remind_at": "CASE WHEN n % 200 = 0 THEN now() + interval '1 day' END",
-        "payment_completed_at": f"CASE WHEN {paid} THEN {made} END",
+        "payment_completed_at": f"CASE WHEN {paid} THEN {created_at} END",
         "problem_since": "CASE WHEN n % 5000 = 0 THEN now() END",
         "payback": "CASE WHEN state <> 'held' THEN 'kept' END",
     }
@@ -175,13 +175,13 @@ def _explained(connection: sa.Connection, query: Query, before: str = "SELECT 1"
         connection.exec_driver_sql(f"SET LOCAL statement_timeout = '{_LONGEST}'")
         connection.exec_driver_sql(before)
         explained = connection.exec_driver_sql(f"EXPLAIN (ANALYZE, FORMAT JSON) {query.text}", query.parameters)
-        (told,) = explained.scalar_one()
+        (plan,) = explained.scalar_one()
     except sa.exc.DBAPIError as error:
         # The index of a unique column cannot be dropped; a timeout counts as infinite time.
         return (float("inf") if "timeout" in str(error) else float("nan")), set()
     finally:
         transaction.rollback()
-    return told["Execution Time"], set(_indexes_in(told["Plan"]))
+    return plan["Execution Time"], set(_indexes_in(plan["Plan"]))
 
 
 def _indexes_in(plan: dict[str, Any]) -> Iterator[str]:

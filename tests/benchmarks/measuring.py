@@ -84,10 +84,10 @@ class Row:
             for number in range(options.rounds):
                 first = number % len(names)
                 for name in names[first:] + names[:first]:
-                    found = contenders[name]()
-                    for figure, value in found.items():
+                    by_figure = contenders[name]()
+                    for figure, value in by_figure.items():
                         figures[name].setdefault(figure, []).append(value)
-                    told = ", ".join(f"{short(value)} {figure}" for figure, value in found.items())
+                    told = ", ".join(f"{short(value)} {figure}" for figure, value in by_figure.items())
                     print(f"{self.name}, round {number + 1} of {options.rounds}, {name}: {told}", file=sys.stderr)
             return figures
 

@@ -86,14 +86,14 @@ def make_app() -> Flask:
     def start(order_id: str) -> Any:
         with db.engine.connect() as connection:
             connection.execute(statements.counted, {"order": order_id}).all()
-        made = asked("POST", "/v1/checkout", '{"inputCurrency":"USD","inputAmount":12.50}')
+        created = asked("POST", "/v1/checkout", '{"inputCurrency":"USD","inputAmount":12.50}')
         now = datetime.now(UTC)
         with db.engine.begin() as connection:
-            checkout = _new_checkout(made["id"], order_id, made["url"], now)
+            checkout = _new_checkout(created["id"], order_id, created["url"], now)
             connection.execute(statements.insert("paycheckout_checkout"), checkout)
-            event = _new_event("checkout_created", made["id"], order_id, now)
+            event = _new_event("checkout_created", created["id"], order_id, now)
             connection.execute(statements.insert("paycheckout_event"), event)
-        return redirect(made["url"], 303)
+        return redirect(created["url"], 303)
 
     @app.post("/webhook")
     def webhook() -> Response:

@@ -50,26 +50,26 @@ def make_app() -> Flask:
 
     @app.post("/orders/<order_id>/checkout")
     def start(order_id: str) -> Any:
-        made = asked("POST", "/v1/checkout", '{"inputCurrency":"USD","inputAmount":12.50}')
-        row = {"checkout_id": made["id"], "order_id": order_id, "status": "created", "url": made["url"]}
+        checkout = asked("POST", "/v1/checkout", '{"inputCurrency":"USD","inputAmount":12.50}')
+        row = {"checkout_id": checkout["id"], "order_id": order_id, "status": "created", "url": checkout["url"]}
         with db.engine.begin() as connection:
             connection.execute(_STORE, row)
-        return redirect(made["url"], 303)
+        return redirect(checkout["url"], 303)
 
     @app.post("/webhook")
     def webhook() -> Response:
         checkout_id = json.loads(request.data)["orderId"]
         with db.engine.connect() as connection:
-            found = connection.execute(_OF_ID, {"checkout": checkout_id}).one_or_none()
-        if found is not None and found.status != "paid":
-            _settle(db, checkout_id, found.order_id)
+            row = connection.execute(_OF_ID, {"checkout": checkout_id}).one_or_none()
+        if row is not None and row.status != "paid":
+            _settle(db, checkout_id, row.order_id)
         return jsonify(received=True)
 
     @app.get("/orders/<order_id>/status")
     def status(order_id: str) -> Response:
         with db.engine.connect() as connection:
-            found = connection.execute(_OF_ORDER, {"order": order_id}).scalar_one()
-        return jsonify(status=found, final=found == "paid", pollAfter=0)
+            status_ = connection.execute(_OF_ORDER, {"order": order_id}).scalar_one()
+        return jsonify(status=status_, final=status_ == "paid", pollAfter=0)
 
     return app
 

@@ -57,17 +57,17 @@ def _make_table(connection: http.client.HTTPConnection) -> None:
     _ask_moto(connection, "CreateTable", table)
 
 
-def _ask_moto(connection: http.client.HTTPConnection, operation: str, asked: Mapping[str, object]) -> None:
+def _ask_moto(connection: http.client.HTTPConnection, operation: str, body: Mapping[str, object]) -> None:
     credential = "Credential=bench/20260101/us-east-1/dynamodb/aws4_request, SignedHeaders=host, Signature=0"
     headers = {
         "Authorization": f"AWS4-HMAC-SHA256 {credential}",
         "Content-Type": "application/x-amz-json-1.0",
         "X-Amz-Target": f"DynamoDB_20120810.{operation}",
     }
-    connection.request("POST", "/", json.dumps(asked), headers)
+    connection.request("POST", "/", json.dumps(body), headers)
     answer = connection.getresponse()
-    said = answer.read()
-    assert answer.status == 200, said
+    content = answer.read()
+    assert answer.status == 200, content
 
 
 @contextmanager
@@ -107,9 +107,9 @@ def _written(pid: int, port: int, exchange: Exchange, times: int) -> dict[str, f
 
     with ThreadPoolExecutor(_CUSTOMERS) as customers:
         list(customers.map(customer, range(_CUSTOMERS)))
-    made = times // _CUSTOMERS * _CUSTOMERS
+    count = times // _CUSTOMERS * _CUSTOMERS
     seconds = time.perf_counter() - began
-    return {PER_SECOND: made / seconds, CPU_MS: 1000 * (processor_seconds(pid) - spent) / made}
+    return {PER_SECOND: count / seconds, CPU_MS: 1000 * (processor_seconds(pid) - spent) / count}
 
 
 @contextmanager

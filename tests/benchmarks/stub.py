@@ -43,8 +43,8 @@ async def _converse(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) 
     with suppress(asyncio.IncompleteReadError, ConnectionError):
         while True:
             head = await reader.readuntil(b"\r\n\r\n")
-            _, found, rest = head.lower().partition(b"\r\ncontent-length:")
-            await reader.readexactly(int(rest.partition(b"\r\n")[0]) if found else 0)
+            _, separator, rest = head.lower().partition(b"\r\ncontent-length:")
+            await reader.readexactly(int(rest.partition(b"\r\n")[0]) if separator else 0)
             method, target, _ = head.split(b" ", 2)
             await asyncio.sleep(float(sys.argv[1]))
             if method == b"POST":

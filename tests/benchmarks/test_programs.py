@@ -14,8 +14,8 @@ def test_a_program_measures_ours_and_its_floor(name: str) -> None:
     row = ROWS[name]
     figures = row.measured(Options(rounds=1, scale=0.0))
     # This little work may take less than a tick of the clock for another process's processor time.
-    shown = [figure for figure in row.shown if figure.over != PEER and figure.name != CPU_MS]
-    assert all(value > 0 for figure in shown for value in figure.in_rounds(figures))
+    figures_shown = [figure for figure in row.shown if figure.over != PEER and figure.name != CPU_MS]
+    assert all(value > 0 for figure in figures_shown for value in figure.in_rounds(figures))
 
 
 @pytest.mark.soak

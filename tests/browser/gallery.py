@@ -157,11 +157,11 @@ class Gallery:
         with self.demo.app.app_context():
             for state, end in ends.items():
                 title, note = f"Weather for a wedding, {state}", "Sunshine from noon, and a breeze for the veil."
-                made = paycheckout.request(Pay("250.00", "USD"), title=title, note=note, expires=end, by="Ada")
-                self.request_urls[state] = paycheckout.request_url(made.reference)
+                request = paycheckout.request(Pay("250.00", "USD"), title=title, note=note, expires=end, by="Ada")
+                self.request_urls[state] = paycheckout.request_url(request.reference)
                 db.session.commit()
                 if state == "withdrawn":
-                    paycheckout.withdraw_request(made.reference, by="Ada", why="The wedding is off.")
+                    paycheckout.withdraw_request(request.reference, by="Ada", why="The wedding is off.")
             paycheckout.request(Pay("9" * 12, "USD"), title=_LONG[:255], note=_LONG[:1000])
             foreign = paycheckout.request(Pay("30.00", "EUR"), title="Weather for a wedding, abroad")
             db.session.commit()
@@ -287,12 +287,12 @@ class Gallery:
             urls = {state: paycheckout.status_url(self.orders[state]) for state in SHOWN_STATUSES}
             failed = paycheckout.status_url(self.orders["closed"])
         # An order with a rejected payment may be paid again; a cancelled order keeps its checkout.
-        told = {state: state for state in SHOWN_STATUSES} | {
+        shown_states = {state: state for state in SHOWN_STATUSES} | {
             "rejected": "unpaid",
             "cancelled": "created",
             "refunded": "paid",
         }
-        scenes = [_opens(f"status/{state}", url, f"[data-status={told[state]}]") for state, url in urls.items()]
+        scenes = [_opens(f"status/{state}", url, f"[data-status={shown_states[state]}]") for state, url in urls.items()]
         scenes.append(_opens("status/failed", failed, "h1:text('did not go through')"))
         bad_link = self.demo.shop_url + "/paycheckout/orders/nothing"
         scenes.append(_opens("status/missing", bad_link, "h1:text('This link does not work')"))

@@ -51,8 +51,8 @@ def violations(page: Page, rules: dict[str, Any] = _RULES) -> list[str]:
     """The faults of the page as it is shown now; a line for each rule, with the elements."""
     if not page.evaluate("typeof axe === 'object'"):
         page.evaluate(_AXE)
-    found: list[dict[str, Any]] = page.evaluate(_RUN, rules)
-    return [f"{each['rule']} ({each['help']}) at {'; '.join(each['at'])}" for each in found]
+    results: list[dict[str, Any]] = page.evaluate(_RUN, rules)
+    return [f"{each['rule']} ({each['help']}) at {'; '.join(each['at'])}" for each in results]
 
 
 def overhang(page: Page) -> int:
@@ -62,24 +62,24 @@ def overhang(page: Page) -> int:
 
 def unseen_stops(page: Page) -> list[str]:
     """The focusable elements on which a keyboard user cannot see the focus."""
-    found: list[str] = page.evaluate(_UNSEEN)
+    stops: list[str] = page.evaluate(_UNSEEN)
     page.evaluate("document.activeElement.blur()")
-    return found
+    return stops
 
 
 def faults(page: Page) -> list[str]:
     """All faults of the open page, in each width and theme."""
-    found = []
+    faults_ = []
     for width in WIDTHS:
         turn(page, width, "light")
-        found += [f"{width} px: {violation}" for violation in violations(page)]
+        faults_ += [f"{width} px: {violation}" for violation in violations(page)]
     # Right after midnight, all times of the test data are of yesterday, which is their widest form.
     page.evaluate("document.querySelectorAll('time').forEach((time) => { time.textContent = 'yesterday, 23:59'; })")
     for width in (*WIDTHS, *BETWEEN):
         turn(page, width, "light")
         if over := overhang(page):
-            found.append(f"{width} px: scrolls sideways by {over} px")
+            faults_.append(f"{width} px: scrolls sideways by {over} px")
     # The desktop page has everything from the phone page, in the same colours.
     turn(page, WIDTHS[-1], "dark")
-    found += [f"dark: {violation}" for violation in violations(page, _RULES_OF_COLOUR)]
-    return found + [f"no ring when a keyboard stops at {stop}" for stop in unseen_stops(page)]
+    faults_ += [f"dark: {violation}" for violation in violations(page, _RULES_OF_COLOUR)]
+    return faults_ + [f"no ring when a keyboard stops at {stop}" for stop in unseen_stops(page)]

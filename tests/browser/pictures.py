@@ -55,8 +55,8 @@ def main() -> None:
     parser.add_argument("folder", type=Path, nargs="?", help="of every page; without one, those of the documentation")
     parser.add_argument("names", nargs="*", help="such as status/ or refund/claimable")
     parser.add_argument("--plain", action="store_true", help="customers' pages in their own frame, not the shop's")
-    asked = parser.parse_args()
-    folder, names = asked.folder, tuple(asked.names) or ("",)
+    arguments = parser.parse_args()
+    folder, names = arguments.folder, tuple(arguments.names) or ("",)
     with (
         running_demo(free_port(), free_port(), free_port()) as demo,
         sync_playwright() as playwright,
@@ -64,7 +64,7 @@ def main() -> None:
     ):
         page = browser.new_context(device_scale_factor=1.5, reduced_motion="reduce").new_page()
         scenes = Gallery(demo).scenes()
-        if asked.plain:
+        if arguments.plain:
             demo.app.jinja_loader = _WithoutPaycheckout(demo.app.root_path + "/templates")
             demo.app.jinja_env.cache.clear()  # type: ignore[union-attr]
         if folder is None:
@@ -105,16 +105,18 @@ def _document(page: Page, scenes: dict[str, Scene]) -> None:
     # The page names the order only to a browser that has opened the order before.
     scenes["shop/order-paid"].show(page)
     is_owner = False
-    for name, (shown, height) in _PICTURES.items():
+    for name, (scenes_shown, height) in _PICTURES.items():
         shots = []
-        for scene, width in shown.items():
+        for scene, width in scenes_shown.items():
             page.set_viewport_size({"width": width, "height": height})
             if scene.startswith("owner/") and not is_owner:
                 scenes["shop/owner"].show(page)
                 is_owner = True
             scenes[scene].show(page)
             shots.append(_image(page.screenshot(), width, height))
-        page.set_viewport_size({"width": sum(shown.values()) + 24 * (len(shown) + 1), "height": height + 48})
+        page.set_viewport_size(
+            {"width": sum(scenes_shown.values()) + 24 * (len(scenes_shown) + 1), "height": height + 48}
+        )
         page.goto("about:blank")  # the last page's policy would forbid the styles
         page.set_content(_FRAME.format("".join(shots)))
         _save(page, _FOLDER / f"{name}.png")

@@ -76,8 +76,8 @@ def polls(page: Page) -> None:
 def test_a_payment_on_another_device_is_told_within_three_seconds(site: Site, page: Page) -> None:
     looks_at(page, site.url())
     heading(page, "Not paid yet")
-    told = page.get_by_role("status")
-    told.evaluate("told => { told.dataset.kept = 'the same element, else nothing is read out' }")
+    status = page.get_by_role("status")
+    status.evaluate("told => { told.dataset.kept = 'the same element, else nothing is read out' }")
     page.get_by_role("button", name="Pay $12.50").focus()
     polls(page)
     site.is_paid()
@@ -86,28 +86,28 @@ def test_a_payment_on_another_device_is_told_within_three_seconds(site: Site, pa
     page.clock.run_for(2_500)
     heading(page, "Paid, thank you")
     expect(page).to_have_title("Paid, thank you · Order o-1 · shop")
-    assert told.get_attribute("data-kept") is not None
+    assert status.get_attribute("data-kept") is not None
     assert page.locator("#paycheckout-order").get_attribute("class") == "paycheckout paycheckout-card"
     expect(page.get_by_role("button", name="Print or save as PDF")).to_be_visible()
     expect(page.get_by_role("button")).to_have_count(1)
     # The button is gone, and the focus has stayed at its place.
     expect(page.locator("#paycheckout-order")).to_be_focused()
 
-    asked: list[str] = []
-    page.on("request", lambda request: asked.append(request.url))
+    polls_made: list[str] = []
+    page.on("request", lambda request: polls_made.append(request.url))
     page.clock.run_for(60_000)
-    assert asked == [], "there is nothing more to come"
+    assert polls_made == [], "there is nothing more to come"
 
 
 def test_nobody_asks_while_nobody_looks_and_coming_back_asks_at_once(site: Site, page: Page) -> None:
     looks_at(page, site.url())
-    asked: list[str] = []
-    page.on("request", lambda request: asked.append(request.url))
+    polls_made: list[str] = []
+    page.on("request", lambda request: polls_made.append(request.url))
     page.evaluate(TURN, "hidden")
     polls(page)
-    asked.clear()
+    polls_made.clear()
     page.clock.run_for(60_000)
-    assert asked == [], "the timer that was set while somebody looked was the last"
+    assert polls_made == [], "the timer that was set while somebody looked was the last"
     site.is_paid()
     page.evaluate(TURN, "visible")
     heading(page, "Paid, thank you")

@@ -26,10 +26,10 @@ def test_no_page_of_the_documentation_has_a_fault(new_page: Callable[..., Page],
     pytest.importorskip("sphinx")
     subprocess.run([sys.executable, "-m", "sphinx", "-q", "-W", "docs", str(tmp_path)], cwd=ROOT, check=True)
     page = new_page(reduced_motion="reduce", viewport={"width": 1280, "height": 800})
-    found = {}
+    faults_by_page = {}
     for name in PAGES:
         page.goto((tmp_path / f"{name}.html").as_uri())
         wrapped = page.evaluate(_WRAPPED)
         if wrong := wrapped + faults(page):
-            found[name] = wrong
-    assert found == {}
+            faults_by_page[name] = wrong
+    assert faults_by_page == {}

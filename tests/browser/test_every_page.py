@@ -17,25 +17,25 @@ from tests.browser.looking import faults
 @pytest.fixture
 def visited() -> Iterator[dict[str, set[str]]]:
     """The requested endpoints, by the app's name."""
-    found: dict[str, set[str]] = {}
+    endpoints: dict[str, set[str]] = {}
 
     def note(app: Flask, **_: Any) -> None:
-        found.setdefault(app.name, set()).add(request.endpoint or "")
+        endpoints.setdefault(app.name, set()).add(request.endpoint or "")
 
     with request_finished.connected_to(note):
-        yield found
+        yield endpoints
 
 
 def test_no_page_has_a_fault(demo: Demo, new_page: Callable[..., Page], visited: dict[str, set[str]]) -> None:
     gallery = Gallery(demo)
     visited.clear()
     page = new_page(reduced_motion="reduce")
-    found = {}
+    faults_by_scene = {}
     for scene in gallery.scenes():
         scene.show(page)
         expect(page.locator(scene.holds), scene.name).to_have_count(1)
         if wrong := faults(page):
-            found[scene.name] = wrong
-    assert found == {}
+            faults_by_scene[scene.name] = wrong
+    assert faults_by_scene == {}
     for app in (demo.app, demo.sandbox, demo.warehouse):
         assert pages_of(app) - visited[app.name] == set(), f"pages of {app.name} that the gallery does not show"

@@ -38,61 +38,67 @@ SKELETONS = """pages => Object.fromEntries(Object.entries(pages).map(([name, htm
 }))"""
 
 
-def pages_of_the_sandbox(said: str) -> dict[str, str]:
+def pages_of_the_sandbox(payload: str) -> dict[str, str]:
     receiver = Receiver()
-    receiver.answers = [OSError(said)] * 3
+    receiver.answers = [OSError(payload)] * 3
     sandbox = create_sandbox(control_token=CONTROL_TOKEN, webhook_url=ENDPOINT, send_webhook=receiver)
     merchant, tester, developer = Merchant(sandbox), Tester(sandbox), Developer(sandbox)
     checkout = merchant.makes_checkout()
-    tester.picks(checkout, reference=said)
-    merchant.forces_status(checkout, said)
-    payment = makes(merchant, senderName=said, reason=said, description=said)
-    bank = {"bankName": said, "accountName": said, "accountNumber": "12345678", "bankCode": "us_first_sandbox"}
-    item = {"amount": 25, "reference": said, "note": said, "recipient": {"name": said, "bank": bank}}
-    made = developer.http.post(
+    tester.picks(checkout, reference=payload)
+    merchant.forces_status(checkout, payload)
+    payment = makes(merchant, senderName=payload, reason=payload, description=payload)
+    bank = {"bankName": payload, "accountName": payload, "accountNumber": "12345678", "bankCode": "us_first_sandbox"}
+    item = {"amount": 25, "reference": payload, "note": payload, "recipient": {"name": payload, "bank": bank}}
+    answer = developer.http.post(
         "/v2/disbursement/fiat",
         json={"currency": "USD", "disburseData": [item]},
         headers={"Authorization": f"Bearer {ACCESS_TOKEN}"},
     ).json
-    assert made is not None
-    user = {"email": "x@example.com", "password": "long-enough-1", "fullName": said, "country": said}
+    assert answer is not None
+    user = {"email": "x@example.com", "password": "long-enough-1", "fullName": payload, "country": payload}
     assert developer.http.post("/v1/auth/register", json=user).status_code == 200
-    merchant.client_id = said
-    merchant.calls("POST", f"/v1/deposit/5?{said}", json.dumps({said: said}).encode(), timestamp=said, signed_by=said)
-    tester.orders_fault("POST /v1/checkout", "garbage", message=said)
-    disbursement = made["data"]["disburseData"][0]["disbursementId"]
+    merchant.client_id = payload
+    merchant.calls(
+        "POST",
+        f"/v1/deposit/5?{payload}",
+        json.dumps({payload: payload}).encode(),
+        timestamp=payload,
+        signed_by=payload,
+    )
+    tester.orders_fault("POST /v1/checkout", "garbage", message=payload)
+    disbursement = answer["data"]["disburseData"][0]["disbursementId"]
     kinds = {"checkouts": checkout, "disbursements": disbursement, "payments": payment}
-    details = (f"/inspector/{kind}/{one}" for kind, one in kinds.items())
+    details = (f"/inspector/{kind}/{id_}" for kind, id_ in kinds.items())
     requests = (f"/inspector/requests/{entry['id']}" for entry in tester.requests())
-    found = {path: developer.opens(path) for path in (*pages_of(sandbox), *details, *requests, f"/checkout/{checkout}")}
+    pages = {path: developer.opens(path) for path in (*pages_of(sandbox), *details, *requests, f"/checkout/{checkout}")}
     words = ("requests?status", "requests?path", "mails?to", "webhooks?order", "control?done", "accounts?account")
     for name in words:
-        found[name] = developer.http.get(
-            f"/inspector/{name.partition('?')[0]}", query_string={name.split("?")[1]: said}
+        pages[name] = developer.http.get(
+            f"/inspector/{name.partition('?')[0]}", query_string={name.split("?")[1]: payload}
         ).text
     for path in ("/checkout/", "/nothing/", "/inspector/checkouts/"):
-        found[path] = developer.http.get(path + said.replace("/", "_")).text
+        pages[path] = developer.http.get(path + payload.replace("/", "_")).text
     for form in ("clock", "faults"):
-        fields = dict.fromkeys(("advanceSeconds", "operation", "kind", "message", "times", "seconds"), said)
-        found[form] = developer.presses(form, **fields).text
+        fields = dict.fromkeys(("advanceSeconds", "operation", "kind", "message", "times", "seconds"), payload)
+        pages[form] = developer.presses(form, **fields).text
     # Identifiers that occur in this sandbox only.
     return {
         path.replace(checkout, "C").replace(disbursement, "D").replace(payment, "P"): page
-        for path, page in found.items()
+        for path, page in pages.items()
     }
 
 
 def skeletons(page: Page, pages: dict[str, str]) -> dict[str, Any]:
-    found = page.evaluate(SKELETONS, pages)
-    assert isinstance(found, dict)
-    return found
+    results = page.evaluate(SKELETONS, pages)
+    assert isinstance(results, dict)
+    return results
 
 
 def test_no_page_gets_an_element_or_attribute(page: Page) -> None:
     plain = skeletons(page, pages_of_the_sandbox(PLAIN))
     assert len(plain) > 20
-    for said in PAYLOADS:
-        hit = pages_of_the_sandbox(said)
+    for payload in PAYLOADS:
+        hit = pages_of_the_sandbox(payload)
         changed = {name: seen for name, seen in skeletons(page, hit).items() if seen != plain.get(name)}
-        assert changed == {}, f"by {said}"
+        assert changed == {}, f"by {payload}"
         assert [name for name, text in hit.items() if EVALUATED in text] == []

@@ -42,8 +42,8 @@ def address(open_shop: OpenShop, heard: Heard) -> Iterator[tuple[Shop, str]]:
         def note() -> None:
             assert request.headers.get("Sec-Fetch-Site") is None
             if not request.path.endswith((".css", ".js", ".ico")):
-                said = request.headers.get("Origin"), request.headers.get("Referer")
-                heard.append((request.method, request.host.partition(":")[0], *said))
+                entry = request.headers.get("Origin"), request.headers.get("Referer")
+                heard.append((request.method, request.host.partition(":")[0], *entry))
 
         shop.app.add_url_rule("/pay", view_func=lambda: "the payment page")
         app.wsgi_app = shop.app.wsgi_app  # type: ignore[method-assign]

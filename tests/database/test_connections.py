@@ -40,8 +40,8 @@ CALLS: dict[str, Callable[[PayCheckout, Ids], object]] = {
 
 @pytest.mark.parametrize("call", CALLS)
 def test_a_call_after_a_read_takes_no_second_connection(open_shop: OpenShop, each_database: str, call: str) -> None:
-    one = {"pool_size": 1, "max_overflow": 0, "pool_timeout": 0.2}
-    shop = open_shop(SQLALCHEMY_DATABASE_URI=each_database, SQLALCHEMY_ENGINE_OPTIONS=one)
+    single = {"pool_size": 1, "max_overflow": 0, "pool_timeout": 0.2}
+    shop = open_shop(SQLALCHEMY_DATABASE_URI=each_database, SQLALCHEMY_ENGINE_OPTIONS=single)
     ids = {"paid": shop.has_paid("o-1"), "held": shop.has_held("o-2")}
     shop.costs("3", "o-3")
     with shop.app.app_context():

@@ -120,10 +120,10 @@ def test_a_refused_row_is_cut_from_an_error(engine: Engine, key: int | None) -> 
     error = caught.value
     assert not is_passing(error)
     cut_row(error)
-    told = "".join(traceback.format_exception(error))
-    assert "constraint" in told
-    assert PAGE not in told
-    assert "already exists" not in told
+    text_ = "".join(traceback.format_exception(error))
+    assert "constraint" in text_
+    assert PAGE not in text_
+    assert "already exists" not in text_
     assert is_refused_row(error)
 
 

@@ -27,12 +27,12 @@ def calls(shop: Shop) -> list[Callable[..., object]]:
 
 def refusals(shop: Shop, order_id: object, kind: type[Exception]) -> set[str]:
     """The message of each call that refuses this order id."""
-    said = set()
+    messages = set()
     for call in calls(shop):
         with shop.app.test_request_context(), pytest.raises(kind) as refused:
             call(order_id)
-        said.add(str(refused.value))
-    return said
+        messages.add(str(refused.value))
+    return messages
 
 
 @pytest.mark.on_each_database
@@ -48,10 +48,10 @@ def test_what_cannot_be_stored_or_shown_is_refused_alike_by_every_call(
     shop: Shop, caplog: pytest.LogCaptureFixture
 ) -> None:
     for order_id in NO_IDS:
-        (said,) = refusals(shop, order_id, ValueError)
-        assert said.startswith("order_id must have 1 to 255 characters")
-        assert "Use the order's number" in said
-        assert said.isprintable(), "never raw"
+        (message,) = refusals(shop, order_id, ValueError)
+        assert message.startswith("order_id must have 1 to 255 characters")
+        assert "Use the order's number" in message
+        assert message.isprintable(), "never raw"
     assert shop.service.created == []
     assert all(record.getMessage().isprintable() for record in caplog.records)
 

@@ -44,18 +44,18 @@ def pays(shop: Shop, order_id: str) -> dict[str, list[str]]:
     def webhook(checkout_id: str) -> None:
         assert shop.browser.post("/paycheckout/webhook", json={"orderId": checkout_id}).status_code == 200
 
-    told = {"start": cost(shop, lambda: shop.starts(order_id))}
+    costs = {"start": cost(shop, lambda: shop.starts(order_id))}
     checkout_id = str(shop.attempts(order_id)[0].checkout_id)
     shop.service.says(checkout_id, "completed")
-    told["settling webhook"] = cost(shop, lambda: webhook(checkout_id))
+    costs["settling webhook"] = cost(shop, lambda: webhook(checkout_id))
     assert shop.attempts(order_id)[0].status == "paid"
-    told["repeated webhook"] = cost(shop, lambda: webhook(checkout_id))
+    costs["repeated webhook"] = cost(shop, lambda: webhook(checkout_id))
     path = f"/paycheckout/orders/{shop.runtime.signed_links.sign(STATUS, order_id)}/status"
-    told["status"] = cost(shop, lambda: shop.browser.get(path))
+    costs["status"] = cost(shop, lambda: shop.browser.get(path))
     customer = Customer(shop, refunds(shop, checkout_id, "5").reference)
-    told["claim"] = cost(shop, customer.sends)
+    costs["claim"] = cost(shop, customer.sends)
     assert customer.refund.status == "waiting"
-    return told
+    return costs
 
 
 def test_payments_cost_few_statements_on_sqlite(open_shop: OpenShop) -> None:
@@ -78,9 +78,9 @@ def test_payments_cost_what_the_documentation_says(open_shop: OpenShop, postgres
     shop = open_shop(SQLALCHEMY_DATABASE_URI=limited(postgres_database))
     # A connection is asked for its own limit when it is first used.
     pays(shop, "o-2")
-    found = pays(shop, "o-1")
-    told = rows("docs/outages.md")
-    assert found == {name: told[name] for name in found}
+    costs = pays(shop, "o-1")
+    table = rows("docs/outages.md")
+    assert costs == {name: table[name] for name in costs}
 
 
 def test_a_payout_costs_what_the_documentation_says(

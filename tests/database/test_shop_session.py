@@ -48,8 +48,8 @@ def adds(shop: Shop) -> None:
 
 
 def changes(shop: Shop) -> None:
-    found: Any = shop.db.session.get(book(shop), 1)
-    found.title = "half done"
+    row: Any = shop.db.session.get(book(shop), 1)
+    row.title = "half done"
 
 
 def deletes(shop: Shop) -> None:

@@ -22,12 +22,12 @@ def test_the_doctor_names_a_replica_for_which_commits_do_not_wait(open_shop: Ope
     with own_folder() as folder, Server(folder, "first").running() as server:
         server.execute("CREATE DATABASE shop")
         shop = open_shop(SQLALCHEMY_DATABASE_URI=server.address())
-        told = "a payout whose send is lost may be sent again"
+        fault = "a payout whose send is lost may be sent again"
         with server.replica("second"):
-            assert told not in doctor(shop)
+            assert fault not in doctor(shop)
             server.execute("ALTER SYSTEM RESET synchronous_standby_names", "SELECT pg_reload_conf()")
-            eventually(lambda: told in doctor(shop))
-        assert told not in doctor(shop)
+            eventually(lambda: fault in doctor(shop))
+        assert fault not in doctor(shop)
 
 
 def doctor(shop: Shop) -> str:

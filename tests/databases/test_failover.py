@@ -36,6 +36,6 @@ def test_restarts_and_a_failover_under_load_lose_nothing(tmp_path: Path, pytestc
     # It was no idle run, and people were told.
     assert result["paid"] > 8
     assert sum(result["payouts"].values()) > 8
-    told = "".join(log.read_text() for log in tmp_path.glob("reconcile-*.log"))
-    assert "round failed, trying again in 1 s: OperationalError (the database " in told
-    assert "prepared statement" not in told
+    logs = "".join(log.read_text() for log in tmp_path.glob("reconcile-*.log"))
+    assert "round failed, trying again in 1 s: OperationalError (the database " in logs
+    assert "prepared statement" not in logs

@@ -40,8 +40,8 @@ def main(folder: Path, seed: int) -> None:
             weather = Weather(first, second, pooler)
             plan = Plan(orders=30, kills=0, minutes=0.1, database="postgresql", seed=seed, speed=120)
             result = run(plan, folder, at, weather.strikes)
-    told = {"orders_before": weather.orders_before, "recovered": weather.recovered}
-    print(json.dumps(result | told))
+    facts = {"orders_before": weather.orders_before, "recovered": weather.recovered}
+    print(json.dumps(result | facts))
 
 
 class Weather:

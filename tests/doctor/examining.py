@@ -29,8 +29,8 @@ def about(shop: Shop, subject: str) -> list[Check]:
 
 def worst(shop: Shop, subject: str) -> Check:
     """The only check of this subject that is not ok."""
-    [found] = [check for check in about(shop, subject) if check.remedy is not None]
-    return found
+    [check_] = [check for check in about(shop, subject) if check.remedy is not None]
+    return check_
 
 
 def answers(shop: Shop, answer: httpx.Response) -> None:

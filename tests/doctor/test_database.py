@@ -28,12 +28,12 @@ TABLE_FAULTS: list[tuple[str, list[str]]] = [
 ]
 
 
-@pytest.mark.parametrize(("statement", "found"), TABLE_FAULTS, ids=[fault[0] for fault in TABLE_FAULTS])
-def test_tables_that_are_not_as_the_models_say(well: Shop, statement: str, found: list[str]) -> None:
+@pytest.mark.parametrize(("statement", "texts"), TABLE_FAULTS, ids=[fault[0] for fault in TABLE_FAULTS])
+def test_tables_that_are_not_as_the_models_say(well: Shop, statement: str, texts: list[str]) -> None:
     well.executes(text(statement))
-    assert [check.found for check in about(well, "tables") if check.remedy] == found
+    assert [check.found for check in about(well, "tables") if check.remedy] == texts
     # A missing index only makes queries slow.
-    assert well.runs("doctor").exit_code == ("does not exist" in str(found))
+    assert well.runs("doctor").exit_code == ("does not exist" in str(texts))
 
 
 POSTGRES_FAULTS = [
@@ -127,5 +127,5 @@ def test_postgresql_that_may_forget_what_it_committed(open_shop: OpenShop, postg
     )
     shop.executes(text(f"ALTER DATABASE {shop.engine.url.database} SET synchronous_commit = off"))
     shop.engine.dispose()
-    found = [check.found.split(":")[0] for check in about(shop, "PostgreSQL")]
-    assert found == ["the isolation level is SERIALIZABLE", "fsync is off", "synchronous_commit is off"]
+    names = [check.found.split(":")[0] for check in about(shop, "PostgreSQL")]
+    assert names == ["the isolation level is SERIALIZABLE", "fsync is off", "synchronous_commit is off"]

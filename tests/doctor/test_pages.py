@@ -46,7 +46,7 @@ def fails(shop: Shop) -> None:
 
 @pytest.mark.parametrize("testing", [True, False])
 @pytest.mark.parametrize(
-    ("hook", "subject", "found", "remedy"),
+    ("hook", "subject", "text", "remedy"),
     [
         (lambda shop: redirect("https://shop.example/login"), "status page", "answered 302", "a login"),
         (lambda shop: redirect("https://shop.example/login"), "pay button", "answered 302", "a login"),
@@ -56,13 +56,13 @@ def fails(shop: Shop) -> None:
     ],
 )
 def test_what_the_shop_does_before_each_route(
-    shop: Shop, hook: Callable[[Shop], Any], subject: str, found: str, remedy: str, testing: bool
+    shop: Shop, hook: Callable[[Shop], Any], subject: str, text: str, remedy: str, testing: bool
 ) -> None:
     shop.app.testing = testing
     shop.app.before_request(lambda: hook(shop))
     check = worst(shop, subject)
     assert check.level == "failure"
-    assert found in check.found
+    assert text in check.found
     assert remedy in str(check.remedy)
 
 

@@ -41,8 +41,8 @@ def shop(open_shop: OpenShop) -> Shop:
 
 
 def test_a_shop_that_is_well_is_told_so_and_nothing_stays_changed(well: Shop) -> None:
-    found = diagnosis(well)
-    complaints = [check for check in found.checks if check.remedy and "fsync" not in check.found]
+    checks = diagnosis(well)
+    complaints = [check for check in checks.checks if check.remedy and "fsync" not in check.found]
     assert complaints == [], "but for the test server, which keeps nothing"
     ran = well.runs("doctor")
     assert (ran.exit_code, "failure" in ran.output) == (0, False)
@@ -56,10 +56,10 @@ def test_a_shop_that_is_well_is_told_so_and_nothing_stays_changed(well: Shop) ->
 def test_programs_are_told_the_same(well: Shop) -> None:
     well.executes(text("DROP TABLE paycheckout_event"))
     ran = well.runs("doctor", "--json")
-    found = json.loads(ran.stdout)
-    assert (ran.exit_code, found["failed"]) == (1, True)
-    assert {"about", "level", "found", "remedy", "account"} == set(found["checks"][0])
-    assert found["webhook_url"].startswith("https://shop.example/")
+    answer = json.loads(ran.stdout)
+    assert (ran.exit_code, answer["failed"]) == (1, True)
+    assert {"about", "level", "found", "remedy", "account"} == set(answer["checks"][0])
+    assert answer["webhook_url"].startswith("https://shop.example/")
 
 
 # The service
@@ -72,15 +72,15 @@ SERVICE = {
 }
 
 
-@pytest.mark.parametrize(("answer", "level", "found"), SERVICE.values(), ids=SERVICE)
-def test_what_the_service_says_to_a_signed_read(shop: Shop, answer: httpx.Response, level: str, found: str) -> None:
+@pytest.mark.parametrize(("answer", "level", "text"), SERVICE.values(), ids=SERVICE)
+def test_what_the_service_says_to_a_signed_read(shop: Shop, answer: httpx.Response, level: str, text: str) -> None:
     answers(shop, answer)
     check = worst(shop, "credentials")
-    assert (check.level, found in check.found) == (level, True)
+    assert (check.level, text in check.found) == (level, True)
 
 
 @pytest.mark.parametrize(
-    ("seconds", "level", "found"),
+    ("seconds", "level", "text"),
     [
         (-4, "ok", "agrees"),
         (-20, "warning", "ahead of"),
@@ -88,10 +88,10 @@ def test_what_the_service_says_to_a_signed_read(shop: Shop, answer: httpx.Respon
         (300, "failure", "behind"),
     ],
 )
-def test_clocks_that_differ(shop: Shop, seconds: int, level: str, found: str) -> None:
+def test_clocks_that_differ(shop: Shop, seconds: int, level: str, text: str) -> None:
     answers(shop, told_at(seconds=seconds))
     [check] = about(shop, "clock")
-    assert (check.level, found in check.found) == (level, True)
+    assert (check.level, text in check.found) == (level, True)
 
 
 def test_an_answer_that_took_long_says_nothing_of_the_time_that_it_took(shop: Shop) -> None:
@@ -107,15 +107,15 @@ def test_an_answer_that_took_long_says_nothing_of_the_time_that_it_took(shop: Sh
 
 
 def test_a_service_that_fails_is_asked_once(shop: Shop) -> None:
-    asked: list[httpx.Request] = []
+    calls: list[httpx.Request] = []
 
     def read(request: httpx.Request) -> httpx.Response:
-        asked.append(request)
+        calls.append(request)
         return refusal(500)
 
     shop.service._read = read  # type: ignore[method-assign]
     assert worst(shop, "credentials").level == "warning"
-    assert len(asked) == 1
+    assert len(calls) == 1
 
 
 @pytest.mark.parametrize("date", [None, "x" * 5000, "Thu, 99 Foo 2026 00:00:00 GMT"])
@@ -185,7 +185,7 @@ FAULTS: list[tuple[dict[str, Any], Callable[[Shop], object], str, str, str]] = [
 
 
 @pytest.mark.parametrize(
-    ("settings", "breaks", "subject", "found", "remedy"),
+    ("settings", "breaks", "subject", "text", "remedy"),
     [pytest.param(*fault, id=f"{fault[2]}: {fault[3]}") for fault in FAULTS],
 )
 def test_each_fault_is_found_by_name_with_its_remedy(
@@ -193,13 +193,13 @@ def test_each_fault_is_found_by_name_with_its_remedy(
     settings: dict[str, Any],
     breaks: Callable[[Shop], object],
     subject: str,
-    found: str,
+    text: str,
     remedy: str,
 ) -> None:
     shop = open_shop(**PUBLIC | settings)
     breaks(shop)
     check = worst(shop, subject)
-    assert found in check.found
+    assert text in check.found
     assert remedy in str(check.remedy)
     assert shop.runs("doctor").exit_code == (check.level == "failure")
 
@@ -217,10 +217,10 @@ ADDRESSES = [
 ]
 
 
-@pytest.mark.parametrize(("public", "found"), ADDRESSES)
-def test_an_address_that_will_not_do(open_shop: OpenShop, public: str | None, found: str) -> None:
+@pytest.mark.parametrize(("public", "text"), ADDRESSES)
+def test_an_address_that_will_not_do(open_shop: OpenShop, public: str | None, text: str) -> None:
     shop = open_shop(PAYCHECKOUT_PUBLIC_URL=public)
-    assert found in worst(shop, "address").found
+    assert text in worst(shop, "address").found
     expected = f"{public or chr(0)}/paycheckout/webhook".replace("\0", "https://<the shop's address>")
     assert diagnosis(shop).webhook_url == expected
 
@@ -231,8 +231,8 @@ def test_in_debug_beside_a_sandbox_the_address_is_the_one_where_flask_run_serves
     """A command has no request, so the shop's address is unknown."""
     monkeypatch.delenv("FLASK_RUN_PORT", raising=False)
     shop = open_shop(TESTING=False, DEBUG=True, PAYCHECKOUT_BASE_URL="http://127.0.0.1:8790")
-    (said,) = about(shop, "address")
-    assert (said.level, "http://127.0.0.1:5000" in said.found) == ("ok", True)
+    (check,) = about(shop, "address")
+    assert (check.level, "http://127.0.0.1:5000" in check.found) == ("ok", True)
     assert diagnosis(shop).webhook_url == "http://127.0.0.1:5000/paycheckout/webhook"
     monkeypatch.setenv("FLASK_RUN_PORT", "5050")
     assert diagnosis(shop).webhook_url == "http://127.0.0.1:5050/paycheckout/webhook"
@@ -254,15 +254,15 @@ def test_a_sandbox_and_a_short_secret_key_in_production(open_shop: OpenShop) -> 
         SECRET_KEY="dev",
         PAYCHECKOUT_PUBLIC_URL="https://shop.example",
     )
-    found = [check.found for check in about(shop, "configuration")]
-    assert found[0] == "payments go to a sandbox, http://127.0.0.1:8790"
-    assert found[1].startswith("SECRET_KEY has 3 characters")
+    texts = [check.found for check in about(shop, "configuration")]
+    assert texts[0] == "payments go to a sandbox, http://127.0.0.1:8790"
+    assert texts[1].startswith("SECRET_KEY has 3 characters")
 
 
-@pytest.mark.parametrize(("number", "found"), [(None, "1000 .the default"), (8, "8 .PAYCHECKOUT_WEB_CALLS")])
-def test_the_web_requests_that_may_wait_and_who_says_so(open_shop: OpenShop, number: int | None, found: str) -> None:
+@pytest.mark.parametrize(("number", "text"), [(None, "1000 .the default"), (8, "8 .PAYCHECKOUT_WEB_CALLS")])
+def test_the_web_requests_that_may_wait_and_who_says_so(open_shop: OpenShop, number: int | None, text: str) -> None:
     [check] = about(open_shop(PAYCHECKOUT_WEB_CALLS=number), "web calls")
-    assert re.search(found, check.found)
+    assert re.search(text, check.found)
 
 
 def test_trusted_hosts_do_not_refuse_the_doctor(open_shop: OpenShop) -> None:

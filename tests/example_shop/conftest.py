@@ -131,24 +131,24 @@ def stored(shop: Flask, order_id: str) -> Order:
 @pytest.fixture
 def make_shop(tmp_path: Path, paycheckout_sandbox: Sandbox) -> Iterator[Callable[..., Flask]]:
     """Makes shops, each with its own database file; keywords are settings."""
-    made: list[Flask] = []
+    shops: list[Flask] = []
 
     def make(**settings: object) -> Flask:
         config = {
             "TESTING": True,
             "SECRET_KEY": "a key for tests only",
-            "SQLALCHEMY_DATABASE_URI": f"sqlite:///{tmp_path / f'shop-{len(made)}.sqlite'}",
+            "SQLALCHEMY_DATABASE_URI": f"sqlite:///{tmp_path / f'shop-{len(shops)}.sqlite'}",
             "OWNER_PASSWORD": PASSWORD,
             "PAYCHECKOUT_PUBLIC_URL": "http://localhost",
             **paycheckout_sandbox.config,
         }
         # The shop uses the sandbox's clock, so that `advance` moves both.
         clock = sandbox_clock(paycheckout_sandbox.app)
-        made.append(create_app(config | settings, transport=paycheckout_sandbox.transport, clock=clock))
-        return made[-1]
+        shops.append(create_app(config | settings, transport=paycheckout_sandbox.transport, clock=clock))
+        return shops[-1]
 
     yield make
-    for shop in made:
+    for shop in shops:
         with shop.app_context():
             db.engine.dispose()
 

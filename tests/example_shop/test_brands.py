@@ -27,11 +27,11 @@ def shop(make_shop: Callable[..., Flask]) -> Flask:
 
 @pytest.fixture
 def lighthouse(shop: Flask, paycheckout_sandbox: Sandbox) -> SandboxAccount:
-    made = paycheckout_sandbox.account(LIGHTHOUSE)
+    account = paycheckout_sandbox.account(LIGHTHOUSE)
     with shop.app_context():
-        keys = {name: getattr(made, name) for name in ("client_id", "client_secret", "access_token")}
+        keys = {name: getattr(account, name) for name in ("client_id", "client_secret", "access_token")}
         keep_keys(BrandAccount(brand=LIGHTHOUSE, **keys))
-    return made
+    return account
 
 
 @pytest.mark.usefixtures("lighthouse")

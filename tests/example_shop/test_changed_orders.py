@@ -88,8 +88,8 @@ def test_who_ships_and_who_books_look_at_what_was_paid(shop: Flask, payments: Pa
         checkout = db.session.scalars(select(paycheckout.Checkout)).one()
         # Receivers are called like this: with a loaded object, and without an open transaction.
         db.session.expunge(checkout)
-        told: dict[str, Any] = {"order_id": order_id, "checkout": checkout, "event_id": "told again"}
+        event: dict[str, Any] = {"order_id": order_id, "checkout": checkout, "event_id": "told again"}
         for receiver in (order_parcel, pay_suppliers, write_receipt, take_jars):
             db.session.rollback()
             with pytest.raises(NotWhatWasPaid, match="was paid"):
-                receiver(shop, **told)
+                receiver(shop, **event)

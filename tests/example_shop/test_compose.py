@@ -29,8 +29,8 @@ def services(database: str) -> tuple[dict[str, Any], str]:
     ports = {port: str(free_port()) for port in ("5000", "8790")}
     for port, free in ports.items():
         text = text.replace(port, free)
-    found: dict[str, Any] = yaml.safe_load(text)["services"]
-    return found, f"http://127.0.0.1:{ports['5000']}/"
+    services_: dict[str, Any] = yaml.safe_load(text)["services"]
+    return services_, f"http://127.0.0.1:{ports['5000']}/"
 
 
 def answers(address: str) -> bool:
@@ -55,8 +55,8 @@ def test_shop_sandbox_and_reconcile_work_together(postgres_database: str) -> Non
             if name == "shop":
                 eventually(lambda: answers(shop))
         doctor = ["flask", "--app", "example_shop", "paycheckout", "doctor"]
-        told = subprocess.run(doctor, env=environment, cwd=ROOT, capture_output=True, text=True, timeout=120).stdout
-        failures = [line for line in told.splitlines() if line.startswith("failure")]
+        report = subprocess.run(doctor, env=environment, cwd=ROOT, capture_output=True, text=True, timeout=120).stdout
+        failures = [line for line in report.splitlines() if line.startswith("failure")]
         assert failures == []
-        assert "accepted a signed read" in told
+        assert "accepted a signed read" in report
         assert {name: process.poll() for name, process in running.items()} == dict.fromkeys(running)

@@ -38,8 +38,8 @@ def test_no_part_of_the_shop_knows_a_feature() -> None:
     """Features import the shop, and not each other, so that each can be removed."""
     homes = {f"example_shop.{feature}" for feature in FEATURES}
     for file in FILES:
-        known = {".".join(name.split(".")[:2]) for name in imports(file)}
-        assert not known & homes, f"{file.name} knows {known & homes}"
+        imported = {".".join(name.split(".")[:2]) for name in imports(file)}
+        assert not imported & homes, f"{file.name} knows {imported & homes}"
 
 
 def test_settings_of_an_empty_name_are_none(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -69,9 +69,9 @@ def test_a_login_ends_with_the_password(shop: Flask, owner: Owner) -> None:
 
 def test_a_login_begins_a_new_session(owner: Owner) -> None:
     """An attacker who has planted a session in the owner's browser knows no secret of the new session."""
-    known = owner.secret()
+    old_secret = owner.secret()
     assert owner.logs_in().status_code == 302
-    assert owner.sends("/owner/logout", csrf_token=known).status_code == 400
+    assert owner.sends("/owner/logout", csrf_token=old_secret).status_code == 400
     assert owner.browser.get("/owner/").status_code == 200
 
 

@@ -37,9 +37,9 @@ def sold(payments: Payments) -> str:
 def payouts(shop: Flask) -> dict[str, Any]:
     """Every payout, by its supplier."""
     stored = rows(shop, paycheckout.Payout)
-    found = {row.reference.partition("-")[0]: row for row in stored}
-    assert len(found) == len(stored)
-    return found
+    by_supplier = {row.reference.partition("-")[0]: row for row in stored}
+    assert len(by_supplier) == len(stored)
+    return by_supplier
 
 
 def states(shop: Flask) -> dict[str, str]:
@@ -55,9 +55,9 @@ def test_suppliers_are_paid_their_shares_once_each_in_its_way_and_followed_to_th
     assert states(shop) == dict.fromkeys(EARNED, "sent")
     payments.passes(60, 60)
     assert states(shop) == {"maren": "completed", "highland": "completed", "puddle": "sent"}
-    asked = {(payout.amount, payout.currency, payout.to) for payout in paycheckout_sandbox.payouts}
+    paid = {(payout.amount, payout.currency, payout.to) for payout in paycheckout_sandbox.payouts}
     wallet = SUPPLIERS[-1].account
-    assert asked == {
+    assert paid == {
         (EARNED["maren"], "USD", "7700554411"),
         (EARNED["highland"], "USD", "4000987650"),
         (EARNED["puddle"], "usdc-polygon", getattr(wallet, "address", None)),

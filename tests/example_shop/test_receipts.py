@@ -33,14 +33,14 @@ def test_a_customer_who_has_not_paid_is_reminded_and_a_request_is_no_order(
     order_id = shopper.orders(first_snow=1)
     shopper.starts_to_pay(order_id)
     with shop.app_context():
-        made = paycheckout.request(Pay("250.00", "USD"), title="Weather for a wedding")
-        asked = made.order_id
+        request = paycheckout.request(Pay("250.00", "USD"), title="Weather for a wedding")
+        request_id = request.order_id
         db.session.commit()
-        checkout_id = paycheckout.start(asked).checkout_id
+        checkout_id = paycheckout.start(request_id).checkout_id
     payments.sandbox.pay(checkout_id)
     payments.passes(24 * 60)
     with shop.app_context():
-        assert paycheckout.order_status(asked) == "paid"
+        assert paycheckout.order_status(request_id) == "paid"
     [letter] = rows(shop, Letter)
     assert (letter.order_id, letter.subject) == (order_id, f"Not paid yet: order {order_id}")
     assert "/paycheckout/orders/" in letter.text

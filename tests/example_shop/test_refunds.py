@@ -57,15 +57,19 @@ def test_an_order_is_refunded_to_where_the_customer_says(
     page = shopper.sees(f"/orders/{order_id}")
     assert page.index("Say where it goes") < page.index("Your receipt")
     assert claim(shopper, order_id).status_code in (200, 303)
-    [asked] = refunds(shop)
-    assert (asked.status, asked.amount, asked.revision) == ("waiting", stored(shop, order_id).total, 1)
-    assert ACCOUNT["account_number"] not in repr(vars(asked))
+    [stored_refund] = refunds(shop)
+    assert (stored_refund.status, stored_refund.amount, stored_refund.revision) == (
+        "waiting",
+        stored(shop, order_id).total,
+        1,
+    )
+    assert ACCOUNT["account_number"] not in repr(vars(stored_refund))
     with shop.app_context():
-        paycheckout.approve_payout(asked.reference, by="the owner", seen=1)
+        paycheckout.approve_payout(stored_refund.reference, by="the owner", seen=1)
     assert "on their way" not in shopper.sees(f"/orders/{order_id}"), "it is not sent yet"
     payments.passes(1)
     assert "9.90 USD are on their way" in shopper.sees(f"/orders/{order_id}")
-    paycheckout_sandbox.finish(asked, "completed")
+    paycheckout_sandbox.finish(stored_refund, "completed")
     payments.passes(60)
     assert [refund.status for refund in refunds(shop)] == ["completed"]
     assert "We have paid 9.90 USD back to you." in shopper.sees(f"/orders/{order_id}")

@@ -24,8 +24,8 @@ SLUG = "first-snow"
 
 def shelf(shop: Flask) -> tuple[int, int, int]:
     """How many jars of First Snow are free, reserved and sold."""
-    [found] = [(kind.free, kind.reserved, kind.sold) for kind in rows(shop, Stock) if kind.slug == SLUG]
-    return found
+    [counts] = [(kind.free, kind.reserved, kind.sold) for kind in rows(shop, Stock) if kind.slug == SLUG]
+    return counts
 
 
 def leave_only(shop: Flask, free: int) -> None:

@@ -68,10 +68,12 @@ class Never(Edit):
     named: str
 
     def change(self, node: Any) -> int:
-        found = [inner for inner in ast.walk(node) if isinstance(inner, ast.If) and self.named in _names(inner.test)]
-        for inner in found:
+        conditions = [
+            inner for inner in ast.walk(node) if isinstance(inner, ast.If) and self.named in _names(inner.test)
+        ]
+        for inner in conditions:
             inner.test = ast.Constant(value=False)
-        return len(found)
+        return len(conditions)
 
 
 @dataclass(frozen=True)
@@ -103,11 +105,11 @@ class Drop(Edit):
     called: str
 
     def change(self, node: Any) -> int:
-        found = list(_calling(node, self.called))
-        for body, statement in found:
+        statements = list(_calling(node, self.called))
+        for body, statement in statements:
             at = body.index(statement)
             body[at : at + 1] = self.instead_of(statement)
-        return len(found)
+        return len(statements)
 
     def instead_of(self, statement: ast.stmt) -> list[ast.stmt]:
         return [ast.Pass()]

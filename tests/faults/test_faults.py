@@ -32,9 +32,9 @@ def run(log: Path, fault: str, *tests: str) -> tuple[int | None, str]:
 
 def run_here(log: Path, fault: str, *tests: str) -> None:
     # Not to a pipe: `tests.canaries` searches the output of pipes for secrets, and a fault may reveal one.
-    with log.open("w") as told:
-        os.dup2(told.fileno(), 1)
-        os.dup2(told.fileno(), 2)
+    with log.open("w") as output:
+        os.dup2(output.fileno(), 1)
+        os.dup2(output.fileno(), 2)
     # Pytest's variables of the outer run would make this run a part of it.
     for name in [name for name in os.environ if name.startswith("PYTEST_")]:
         del os.environ[name]
@@ -46,12 +46,12 @@ def run_here(log: Path, fault: str, *tests: str) -> None:
 @pytest.mark.parametrize("fault", NOTICED_BY, ids=lambda fault: fault.replace(" ", "-"))
 def test_a_planted_fault_is_noticed(fault: str, tmp_path: Path) -> None:
     """The test itself must notice it; its setup and teardown must not fail."""
-    _, said = run(tmp_path / "log", fault, NOTICED_BY[fault])
-    ended = said.rpartition("\n")[2]
-    assert ended.startswith("1 failed"), said
-    assert "error" not in ended, said
+    _, output = run(tmp_path / "log", fault, NOTICED_BY[fault])
+    ended = output.rpartition("\n")[2]
+    assert ended.startswith("1 failed"), output
+    assert "error" not in ended, output
 
 
 def test_without_a_fault_the_same_tests_pass(tmp_path: Path) -> None:
-    code, said = run(tmp_path / "log", "", *TESTS)
-    assert code == 0, said
+    code, output = run(tmp_path / "log", "", *TESTS)
+    assert code == 0, output

@@ -148,19 +148,26 @@ RUBBISH: tuple[Callable[[Random], Post], ...] = (
 )
 
 
-def _strange_id(chance: Random, known: str) -> str:
+def _strange_id(chance: Random, known_id: str) -> str:
     strange = [
-        *(known.upper(), f"{known} ", f"{known}\x00", f"../deposit/{known}", f"{known}?x=1", f"{known}\u200b"),
+        *(
+            known_id.upper(),
+            f"{known_id} ",
+            f"{known_id}\x00",
+            f"../deposit/{known_id}",
+            f"{known_id}?x=1",
+            f"{known_id}\u200b",
+        ),
         *("", "..", "\r\nX-Evil: 1", "' OR 1=1 --", "x" * 60_000, "\u202e", "o-1"),
     ]
     return chance.choice([*strange, f"unknown-{chance.randrange(10**9)}", f"{chance.getrandbits(96):024x}"])
 
 
-def draw(chance: Random, known: str) -> Post:
+def draw(chance: Random, known_id: str) -> Post:
     """A post of any kind about no known checkout, although it may contain `known` in a changed form."""
     if chance.random() < 0.5:
         return chance.choice(RUBBISH)(chance)
-    post = chance.choice(CARRIERS)(chance, _strange_id(chance, known))
+    post = chance.choice(CARRIERS)(chance, _strange_id(chance, known_id))
     return post if len(post.body) <= MOST else _too_large(chance)
 
 

@@ -117,17 +117,17 @@ def draw(shop: Shop, chance: Random, *, links: bool) -> dict[str, Any]:
         link = good if (links or is_owners_form) and chance.random() < 0.9 else chance.choice(HOSTILE)
         quoted = quote(link.encode("utf-8", "surrogatepass") or b"x", safe="")
         path = f"{path[: path.index('<')]}{quoted}{path[path.index('>') + 1 :]}"
-    fields = {one: chance.choice(values) for one, values in usual.items() if chance.random() < 0.9}
-    for one in chance.sample(sorted(usual), min(len(usual), chance.randrange(3))):
-        fields[one] = chance.choice(HOSTILE)
+    fields = {name_: chance.choice(values) for name_, values in usual.items() if chance.random() < 0.9}
+    for name_ in chance.sample(sorted(usual), min(len(usual), chance.randrange(3))):
+        fields[name_] = chance.choice(HOSTILE)
     method = "POST" if "POST" in (rule.methods or ()) else "GET"
-    written = {one: value.encode("utf-8", "surrogatepass") for one, value in fields.items()}
+    written = {name_: value.encode("utf-8", "surrogatepass") for name_, value in fields.items()}
     sent: dict[str, Any] = {"query_string" if method == "GET" else "data": written}
     if chance.random() < 0.1:
         sent |= {"data": chance.choice(BODIES)}
         method = chance.choice([method, "HEAD", "OPTIONS", "PUT", "DELETE"])
-    said = {header: chance.choice(values) for header, values in HEADERS.items() if chance.random() < 0.1}
-    return {"path": path, "method": method, "headers": SAME_SITE | said, **sent}
+    headers = {header: chance.choice(values) for header, values in HEADERS.items() if chance.random() < 0.1}
+    return {"path": path, "method": method, "headers": SAME_SITE | headers, **sent}
 
 
 @pytest.mark.parametrize("who", ["stranger", "owner"])

@@ -45,23 +45,23 @@ REFUSED = {
 def test_a_hostile_id_is_one_segment(serve: Serve) -> None:
     server = serve(says(http(refusal(400))))
     with client_of(f"{server.base_url}/pay") as client:
-        for given in QUOTED:
+        for hostile_id in QUOTED:
             with pytest.raises(Invalid):
-                client.deposits.get(given)
-    for (_, request), given in zip(server.requests, QUOTED, strict=True):
+                client.deposits.get(hostile_id)
+    for (_, request), hostile_id in zip(server.requests, QUOTED, strict=True):
         line, *headers = request.split(b"\r\n\r\n")[0].decode("ascii").split("\r\n")
         verb, target, version = line.split(" ")
         assert (verb, version) == ("GET", "HTTP/1.1")
         segment = target.removeprefix("/pay/v1/deposit/")
-        assert unquote(segment, errors="strict") == given
+        assert unquote(segment, errors="strict") == hostile_id
         assert not set(segment) & set("/\\?#;&:@")
         assert not any(header.lower().startswith("x-evil") for header in headers)
 
 
-@pytest.mark.parametrize("given", REFUSED.values(), ids=REFUSED)
-def test_what_is_no_segment_is_never_sent(serve: Serve, given: str) -> None:
+@pytest.mark.parametrize("id_", REFUSED.values(), ids=REFUSED)
+def test_what_is_no_segment_is_never_sent(serve: Serve, id_: str) -> None:
     server = serve(says(http(refusal(400))))
     with client_of(server) as client, pytest.raises(ValueError, match=r"id|encode") as caught:
-        client.recipients.delete(given)
+        client.recipients.delete(id_)
     assert len(str(caught.value)) < 200
     assert server.connections == 0

@@ -72,8 +72,8 @@ def _each(rule: str) -> list[str]:
 def world_of(app: Flask) -> tuple[Any, ...]:
     """Everything that a control call can change."""
     tester = Tester(app)
-    asked = ("accounts/default", "webhooks", "faults", "accounts/default/switches", "requests")
-    return tester.does("GET", "clock")["offsetSeconds"], *(tester.does("GET", path) for path in asked)
+    paths = ("accounts/default", "webhooks", "faults", "accounts/default/switches", "requests")
+    return tester.does("GET", "clock")["offsetSeconds"], *(tester.does("GET", path) for path in paths)
 
 
 def knock(app: Flask, verb: str, path: str, headers: dict[str, str], host: str = HOME, body: bytes = BODY) -> Any:

@@ -64,9 +64,9 @@ class _Described:
         for kind in self._kinds(schema):
             if kind.get("type") == "array":
                 yield from self._items(f"{place.removesuffix('.')}[]", kind["items"])
-            for name, held in kind.get("properties", {}).items():
-                yield _line(place + name, name in kind["required"], self._holds(held))
-                yield from self._fields(f"{place}{name}.", held)
+            for name, field_schema in kind.get("properties", {}).items():
+                yield _line(place + name, name in kind["required"], self._holds(field_schema))
+                yield from self._fields(f"{place}{name}.", field_schema)
 
     def _items(self, place: str, schema: Schema) -> Iterator[str]:
         fields = list(self._fields(f"{place}.", schema))
@@ -79,7 +79,7 @@ class _Described:
         if "oneOf" in schema:
             return [_merged([kind for variant in schema["oneOf"] for kind in self._kinds(variant)])]
         if "anyOf" in schema:
-            return [kind for held in schema["anyOf"] for kind in self._kinds(held)]
+            return [kind for alternative in schema["anyOf"] for kind in self._kinds(alternative)]
         return [schema]
 
     def _holds(self, schema: Schema) -> list[str]:
@@ -90,7 +90,8 @@ def _merged(variants: list[Schema]) -> Schema:
     """A request merged from its variants, each of which has one field that the others lack."""
     names = dict.fromkeys(name for variant in variants for name in variant["properties"])
     properties = {
-        name: {"anyOf": [held for variant in variants if (held := variant["properties"].get(name))]} for name in names
+        name: {"anyOf": [field_schema for variant in variants if (field_schema := variant["properties"].get(name))]}
+        for name in names
     }
     required = [name for name in names if all(name in variant["required"] for variant in variants)]
     return {"type": "object", "properties": properties, "required": required}

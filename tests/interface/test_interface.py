@@ -20,19 +20,19 @@ def listed() -> set[str]:
 
 def _lines(file: str) -> set[tuple[str, str]]:
     """Each indented line of a file with the unindented line above it."""
-    found, above = set(), ""
+    lines_, above = set(), ""
     for line in (Path(__file__).parent / file).read_text().splitlines():
         if line.startswith(" "):
-            found.add((above, line.strip()))
+            lines_.add((above, line.strip()))
         else:
             above = line
-    return found
+    return lines_
 
 
 def test_the_document_has_every_field_of_the_interface_and_no_other() -> None:
-    said = said_by(document(create_sandbox()))
-    assert sorted(said - listed()) == [], "these are new: add them to facts.txt if the service has them"
-    assert sorted(listed() - said) == [], "the service has these, the sandbox has not"
+    facts = said_by(document(create_sandbox()))
+    assert sorted(facts - listed()) == [], "these are new: add them to facts.txt if the service has them"
+    assert sorted(listed() - facts) == [], "the service has these, the sandbox has not"
 
 
 def test_each_rule_of_the_interface_is_shown_by_a_test_that_exists() -> None:

@@ -62,7 +62,7 @@ def test_an_order_is_paid_and_refunded_in_the_shops_session(shop: Any, paychecko
     paycheckout, payout, sessions = shop.paycheckout, shop.paycheckout.Payout, []
     mine = paycheckout.session
 
-    def pays_maker(app: Flask, *, order_id: str, **told: object) -> None:
+    def pays_maker(app: Flask, *, order_id: str, **facts: object) -> None:
         sessions.append(paycheckout.session)
         paycheckout.pay_out(f"maker-{order_id}", "8.00", "USD", ToRecipient("rec_1"))
 
@@ -77,7 +77,7 @@ def test_an_order_is_paid_and_refunded_in_the_shops_session(shop: Any, paychecko
         assert refund in mine
         end()
     with Session(engine_of(shop)) as session:
-        stored = {found.reference: found.kind for found in session.query(payout)}
+        stored = {row.reference: row.kind for row in session.query(payout)}
     assert sorted(stored.values()) == ["payout", "refund"], "the rolled back refund is gone"
     assert "maker-1" in stored
 
@@ -98,9 +98,9 @@ def test_a_request_is_made_reminded_of_and_paid(host: str, open_shop: OpenShop, 
     with shop.app.app_context():
         session = shop.paycheckout.session
         for end in (session.rollback, session.commit):
-            made = shop.paycheckout.request(Pay("12.50", "USD"), title="Logo")
-            assert made in session
-            order_id = made.order_id
+            request = shop.paycheckout.request(Pay("12.50", "USD"), title="Logo")
+            assert request in session
+            order_id = request.order_id
             end()
     shop.reconciles(hours=1)
     shop.has_paid(order_id)
@@ -168,9 +168,9 @@ def test_a_scoped_session_of_the_context_and_an_engine_by_function_will_do(paych
         of_context = lambda: id(app_ctx._get_current_object())  # type: ignore[attr-defined]  # noqa: E731
         return scoped_session(sessionmaker(engine), scopefunc=of_context)
 
-    given = {"transport": paycheckout_sandbox.transport, "config": paycheckout_sandbox.config}
+    options = {"transport": paycheckout_sandbox.transport, "config": paycheckout_sandbox.config}
     opened: list[PlainShop] = []
-    opened.append(PlainShop(sessions, lambda: opened[0].engine, **given))
+    opened.append(PlainShop(sessions, lambda: opened[0].engine, **options))
     (shop,) = opened
     with shop as paycheckout:
         checkout_id = paycheckout.start("o-1").checkout_id

@@ -65,10 +65,10 @@ def parse(body: bytes) -> Value:
     :raises NotJson: it is no UTF-8, or no JSON.
     """
     try:
-        found: Any = _decoder.decode(body.decode())
+        result: Any = _decoder.decode(body.decode())
     except ValueError:
         raise NotJson from None
-    value: Value = found
+    value: Value = result
     return value
 
 

@@ -102,10 +102,10 @@ def logged(caplog: pytest.LogCaptureFixture) -> Iterator[Everything]:
 
 def told_by(error: BaseException) -> str:
     """Everything that an error tracker would send: message, pickle, traceback, and the variables of our frames."""
-    shown = [repr(error), repr(vars(error)), *traceback.format_exception_only(error), *frames_of(error, set())]
+    texts = [repr(error), repr(vars(error)), *traceback.format_exception_only(error), *frames_of(error, set())]
     if isinstance(error, PaymentsError):
-        shown.append(pickle.dumps(error).decode("latin-1"))
-    return "\n".join(shown)
+        texts.append(pickle.dumps(error).decode("latin-1"))
+    return "\n".join(texts)
 
 
 def frames_of(error: BaseException | None, seen: set[int]) -> Iterator[str]:
@@ -129,11 +129,11 @@ def printed(value: object) -> str:
         return "half made"
 
 
-def found_in(canaries: Canaries, shown: str) -> list[tuple[str, str]]:
+def found_in(canaries: Canaries, text: str) -> list[tuple[str, str]]:
     """The secrets in a text, each with the beginning of its line."""
     return [
         (name, line.split("=")[0][:120])
-        for line in shown.splitlines()
+        for line in text.splitlines()
         for name, secret in vars(canaries).items()
         if secret in line
     ]
@@ -147,8 +147,8 @@ def echo(status: int) -> Trouble:
 
     def answer(request: httpx.Request) -> httpx.Response:
         headers = " ".join(f"{name}: {value}" for name, value in request.headers.items())
-        said = refusal(status, headers, f"{request.content.decode()} {headers}")
-        return httpx.Response(status, content=said, headers={"Retry-After": "3600"})
+        answer_ = refusal(status, headers, f"{request.content.decode()} {headers}")
+        return httpx.Response(status, content=answer_, headers={"Retry-After": "3600"})
 
     return answer
 
@@ -262,24 +262,24 @@ def test_no_page_command_or_log_of_a_shop_shows_a_secret(
     shop = open_secret_shop(open_shop, canaries)
     checkout_id = shop.starts()
     monkeypatch.setattr(type(shop.service), "__call__", lambda service, request: echo(status)(request))
-    shown = [repr(shop.paycheckout), repr(shop.runtime), repr(shop.attempts()), repr(shop.events())]
+    texts = [repr(shop.paycheckout), repr(shop.runtime), repr(shop.attempts()), repr(shop.events())]
     webhook = f"/paycheckout/webhook/{canaries.webhook_secret}"
     pages = [
         presses_pay(shop, "o-2"),
         shop.browser.post(webhook, json={"orderId": checkout_id}),
         shop.browser.post(webhook, data=b"{"),
     ]
-    shown += [f"{page.headers} {page.text}" for page in pages]
+    texts += [f"{page.headers} {page.text}" for page in pages]
     shop.waits(minutes=20)
     with pytest.raises(PaymentsError) as caught:
         shop.settles(checkout_id)
-    shown.append(told_by(caught.value))
+    texts.append(told_by(caught.value))
     results = [shop.runs(*command.split()) for command in (*COMMANDS, "reconcile --json")]
     results.append(shop.runs("login", "--email", "a@b.c", input=f"{canaries.password}\n{canaries.otp}\n"))
     assert [result.exception for result in results if not isinstance(result.exception, SystemExit | None)] == []
     # The URL to register contains the secret; doctor and report are meant to print it.
-    shown += [result.output.replace(f"/webhook/{canaries.webhook_secret}", "/webhook/...") for result in results]
-    assert found_in(canaries, "\n".join(shown)) == []
+    texts += [result.output.replace(f"/webhook/{canaries.webhook_secret}", "/webhook/...") for result in results]
+    assert found_in(canaries, "\n".join(texts)) == []
     assert "INSERT INTO paycheckout_checkout" in logged.text, "the database's own log was heard"
     # Only the shop's database log at DEBUG shows the rows that are read.
     rows = [line for line in logged.lines if not line.startswith(("Row ", "Col "))]

@@ -35,7 +35,7 @@ def provoked(shop: Shop, kind: str) -> TestResponse:
     if kind == "400 host":
         shop.app.config["TRUSTED_HOSTS"] = ["shop.example"]
         return browser.get(status, base_url="https://evil.example")
-    asked = {
+    requests = {
         "200 page": ("GET", status),
         "200 JSON": ("GET", f"{status}/status"),
         "200 options": ("OPTIONS", pay),
@@ -48,7 +48,7 @@ def provoked(shop: Shop, kind: str) -> TestResponse:
         "405": ("PUT", pay),
         "413": ("POST", hook),
     }
-    method, path = asked.get(kind, ("POST", pay))
+    method, path = requests.get(kind, ("POST", pay))
     data = b"x" * 70_000 if kind == "413" else None
     headers = {"Sec-Fetch-Site": "cross-site"} if kind == "403" else SAME_SITE
     return browser.open(path, method=method, data=data, headers=headers)
@@ -71,8 +71,8 @@ def test_every_kind_of_answer_is_hardened(open_shop: OpenShop, kind: str) -> Non
         assert re.fullmatch(r"'self' 'nonce-[\w-]{22}'", policy.pop("style-src"))
         # Only a page with a pay button may lead a form to the payment pages.
         forms = "'self' https:" if b'/checkout"' in answer.data else "'self'"
-        shown = {"img-src": "'self' data:", "connect-src": "'self'", "form-action": forms}
-        assert policy == nothing | shown
+        sources = {"img-src": "'self' data:", "connect-src": "'self'", "form-action": forms}
+        assert policy == nothing | sources
     else:
         assert headers["Referrer-Policy"] == "no-referrer"
         assert policy == nothing | {"form-action": "'none'"}

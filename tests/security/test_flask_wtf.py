@@ -57,9 +57,9 @@ def guarded(open_shop: OpenShop) -> OpenGuarded:
 
 
 def csrf_token(browser: FlaskClient) -> str:
-    found = re.search(r"value='([^']+)'", browser.get("/own", base_url=SHOP).text)
-    assert found
-    return found[1]
+    match = re.search(r"value='([^']+)'", browser.get("/own", base_url=SHOP).text)
+    assert match
+    return match[1]
 
 
 @pytest.mark.parametrize("order", ORDERS)
@@ -96,8 +96,8 @@ def test_a_guard_shared_with_another_app_guards_that_one_as_before(guarded: Open
 
 
 def test_another_extension_of_that_name_is_left_alone(open_shop: OpenShop) -> None:
-    asked: list[object] = []
-    other = SimpleNamespace(exempt=asked.append)
+    calls: list[object] = []
+    other = SimpleNamespace(exempt=calls.append)
     shop = open_shop(prepare=lambda db: current_app.extensions.update(csrf=other))
     assert shop.browser.get("/paycheckout/orders/x").status_code == 404
-    assert asked == []
+    assert calls == []

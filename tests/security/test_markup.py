@@ -39,9 +39,9 @@ def marks(page: str) -> Counter[str]:
     return Counter(sign for sign in page if sign in "<>\"'")
 
 
-def as_order_id(said: str) -> str:
+def as_order_id(text: str) -> str:
     """The beginning of this text that fits into an order id."""
-    return "".join(character for character in said if is_order_id(character))
+    return "".join(character for character in text if is_order_id(character))
 
 
 def page_of(answer: TestResponse, status: int = 200) -> str:
@@ -49,26 +49,26 @@ def page_of(answer: TestResponse, status: int = 200) -> str:
     return answer.text
 
 
-def pages(shop: Shop, said: str) -> dict[str, str]:
+def pages(shop: Shop, text: str) -> dict[str, str]:
     """Every page, with this text in each field that reaches the extension from outside."""
-    order_id = as_order_id(said)
+    order_id = as_order_id(text)
     shop.costs("12.50", order_id)
-    found = {"button": button(shop, order_id, said), "unpaid": page_of(opens(shop, order_id))}
+    pages_ = {"button": button(shop, order_id, text), "unpaid": page_of(opens(shop, order_id))}
     service = shop.service
-    service.instead_of_created = [refusal(503, said)]
-    found["unavailable"] = page_of(presses_pay(shop, order_id), 503)
-    service.instead_of_created = [success({"id": "of-unsafe", "url": f"https://pay.example/{said}\n"}, 201)] * 3
-    found["unsafe URL"] = page_of(presses_pay(shop, order_id), 503)
+    service.instead_of_created = [refusal(503, text)]
+    pages_["unavailable"] = page_of(presses_pay(shop, order_id), 503)
+    service.instead_of_created = [success({"id": "of-unsafe", "url": f"https://pay.example/{text}\n"}, 201)] * 3
+    pages_["unsafe URL"] = page_of(presses_pay(shop, order_id), 503)
     service.instead_of_created.clear()
     checkout_id = shop.starts(order_id)
     # A status with control characters is invalid, and would not change the payment.
-    service.says(checkout_id, order_id, reference=said, paymentMethod=said, message=said)
-    found["pending"] = page_of(opens(shop, order_id))
+    service.says(checkout_id, order_id, reference=text, paymentMethod=text, message=text)
+    pages_["pending"] = page_of(opens(shop, order_id))
     shop.waits(minutes=1)
-    service.says(checkout_id, "completed", inputCurrency=said, outputCurrency=said, note=said)
-    found["held"] = page_of(opens(shop, order_id))
-    found["nonsense"] = shop.browser.get(f"/paycheckout/orders/{said.replace('/', '_')}").text
-    return found
+    service.says(checkout_id, "completed", inputCurrency=text, outputCurrency=text, note=text)
+    pages_["held"] = page_of(opens(shop, order_id))
+    pages_["nonsense"] = shop.browser.get(f"/paycheckout/orders/{text.replace('/', '_')}").text
+    return pages_
 
 
 def test_no_field_adds_an_element_or_attribute_to_a_page(shop: Shop) -> None:

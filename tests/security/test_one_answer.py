@@ -43,12 +43,12 @@ def test_every_bad_token_gets_the_same_bytes_and_nothing_is_looked_up(shop: Shop
     shop.starts("o-1")
     shop.service.reads.clear()
     shop.service.created.clear()
-    asked: list[object] = []
-    shop.paycheckout.order_total(lambda order_id: asked.append(order_id))
+    calls: list[object] = []
+    shop.paycheckout.order_total(lambda order_id: calls.append(order_id))
     tokens = bad_tokens(shop, route)
     with statements(shop) as seen:
         answers = {kind: uses(shop, route, token) for kind, token in tokens.items()}
-        assert (seen, shop.service.reads, shop.service.created, asked) == ([], [], [], [])
+        assert (seen, shop.service.reads, shop.service.created, calls) == ([], [], [], [])
         uses(shop, route, shop.runtime.signed_links.sign(ROUTES[route][2], "o-1"))
         assert seen, "a good one is looked up"
     assert {answer.status for answer in answers.values()} == {404}

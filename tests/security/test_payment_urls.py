@@ -98,13 +98,13 @@ def origins_in_chromium(urls: list[str]) -> list[str]:
     path = chromium()
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox", "--disable-gpu"])
-        found = browser.new_page().evaluate(
+        origins = browser.new_page().evaluate(
             "urls => urls.map(url => { try { return new URL(url, 'https://a.example').origin } catch { return '' } })",
             urls,
         )
         browser.close()
-    assert isinstance(found, list)
-    return found
+    assert isinstance(origins, list)
+    return origins
 
 
 def test_a_browser_goes_where_the_check_saw_it_go(open_shop: OpenShop) -> None:

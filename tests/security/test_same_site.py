@@ -68,10 +68,10 @@ def opened(open_shop: OpenShop, deployment: Deployment) -> Shop:
     return shop
 
 
-def posts(shop: Shop, deployment: Deployment, **said: str | None) -> int:
+def posts(shop: Shop, deployment: Deployment, **headers: str | None) -> int:
     """Send a form; returns the status. Each argument is a header, which None leaves out."""
     token = shop.runtime.signed_links.sign(PAY, "o-1")
-    sent = {name.replace("_", "-"): value for name, value in said.items() if value is not None} | deployment.headers
+    sent = {name.replace("_", "-"): value for name, value in headers.items() if value is not None} | deployment.headers
     answer = shop.browser.post(f"/paycheckout/orders/{token}/checkout", headers=sent, base_url=deployment.base_url)
     return answer.status_code
 

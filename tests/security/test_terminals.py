@@ -24,7 +24,7 @@ def obeyed(text: str) -> list[str]:
 def hostile(shop: Shop) -> Shop:
     """A shop that has the text from the service, a receiver, and the person who decided."""
 
-    def fails(app: Flask, **told: object) -> None:
+    def fails(app: Flask, **facts: object) -> None:
         raise ValueError(HOSTILE)
 
     with order_pending.connected_to(fails):
@@ -57,8 +57,8 @@ def test_an_order_that_is_asked_for_and_a_payment_that_is_decided_are_names_only
     shop.costs("12.50", turned)
     checkout_id = shop.has_held(turned)
     decision = ("resolve", checkout_id, "--reject", "--by", "Ada", "--why", "wrong")
-    for asked in (("show", turned), ("show", HOSTILE.replace("\0", "")), decision, decision):
-        text = shop.runs(*asked).output
+    for command in (("show", turned), ("show", HOSTILE.replace("\0", "")), decision, decision):
+        text = shop.runs(*command).output
         assert text
         assert obeyed(text) == []
 

@@ -52,13 +52,13 @@ def test_nobody_reads_an_order_id_out_of_a_token(clock: Clock) -> None:
 def test_a_spoiled_token_opens_nothing(clock: Clock) -> None:
     """A token that is truncated, has a changed character, or is combined from two valid tokens."""
     links = tokens(clock, b"old", b"key")
-    one, other = (links.sign(PAY, order_id) for order_id in ("o-1", "o-2"))
+    first, other = (links.sign(PAY, order_id) for order_id in ("o-1", "o-2"))
     # Decoding ignores some bits of the last characters.
-    for place in range(1, len(one) - 4):
-        changed = one[:place] + chr(ord(one[place]) ^ 1) + one[place + 1 :]
-        for token in {one[:place], one[place:], changed, one[:place] + other[place:]} - {one, other}:
+    for place in range(1, len(first) - 4):
+        changed = first[:place] + chr(ord(first[place]) ^ 1) + first[place + 1 :]
+        for token in {first[:place], first[place:], changed, first[:place] + other[place:]} - {first, other}:
             assert links.read(PAY, token) is None, token
-    assert links.read(PAY, one) == "o-1"
+    assert links.read(PAY, first) == "o-1"
 
 
 ROUTES = {

@@ -52,8 +52,8 @@ def fails_three_times(shop: Shop, answer: Answer | None = None, order_id: str = 
 def test_after_three_failures_customers_are_told_at_once_until_a_probe_is_answered(shop: Shop, answer: Answer) -> None:
     fails_three_times(shop, answer)
     for _ in range(5):
-        told = presses_pay(shop)
-        assert (told.status_code, told.headers["Retry-After"]) == (503, "5")
+        pressed = presses_pay(shop)
+        assert (pressed.status_code, pressed.headers["Retry-After"]) == (503, "5")
     assert len(shop.service.created) == 3, "nothing was sent"
     shop.waits(seconds=5)
     assert presses_pay(shop).status_code == 303
@@ -136,21 +136,21 @@ def test_a_web_request_gives_the_service_its_seconds_once_and_a_program_the_clie
     open_shop: OpenShop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shop = open_shop(PAYCHECKOUT_WEB_TIMEOUT=2, PAYCHECKOUT_TIMEOUT=9)
-    given: list[float] = []
+    timeouts: list[float] = []
     answer = httpx.MockTransport.handle_request
 
     def note(transport: httpx.MockTransport, request: httpx.Request) -> httpx.Response:
-        given.append(request.extensions["timeout"]["read"])
+        timeouts.append(request.extensions["timeout"]["read"])
         return answer(transport, request)
 
     monkeypatch.setattr(httpx.MockTransport, "handle_request", note)
     shop.starts()
-    assert given[-1] == pytest.approx(9, abs=1)
+    assert timeouts[-1] == pytest.approx(9, abs=1)
     presses_pay(shop, "o-2")
-    assert given[-1] == pytest.approx(2, abs=0.5)
+    assert timeouts[-1] == pytest.approx(2, abs=0.5)
     shop.waits(minutes=15)
     presses_pay(shop, "o-2")
-    assert given[-2:] == pytest.approx([1, 2], abs=0.5), "a read leaves half of them to the create"
+    assert timeouts[-2:] == pytest.approx([1, 2], abs=0.5), "a read leaves half of them to the create"
 
 
 def test_the_reads_of_one_visit_share_its_seconds(shop: Shop) -> None:
@@ -195,9 +195,9 @@ def test_what_a_receiver_does_with_the_answer_needs_no_slot(open_shop: OpenShop)
 @contextmanager
 def waiting(shop: Shop, *calls: tuple[str, str]) -> Iterator[None]:
     """Let a web request wait for the service for each of these calls, an operation and an account."""
-    with shop.app.test_request_context(), ExitStack() as held:
+    with shop.app.test_request_context(), ExitStack() as stack:
         for operation, account in calls:
-            held.enter_context(shop.runtime.service.permit(operation, account))
+            stack.enter_context(shop.runtime.service.permit(operation, account))
         yield
 
 

@@ -48,9 +48,9 @@ def test_a_receiver_that_goes_on_failing_is_a_traceback_once_and_then_a_line(
         shop.waits(minutes=5)
         shop.has_paid("o-2")
         shop.reconciles()
-    told = lines(caplog)
-    assert [(level, traceback) for level, _, traceback in told] == [("ERROR", True), ("WARNING", False)]
-    assert all("order_paid failed for order o-" in text and text.isprintable() for _, text, _ in told)
+    log_lines = lines(caplog)
+    assert [(level, traceback) for level, _, traceback in log_lines] == [("ERROR", True), ("WARNING", False)]
+    assert all("order_paid failed for order o-" in text and text.isprintable() for _, text, _ in log_lines)
 
 
 @pytest.mark.parametrize(

@@ -106,12 +106,12 @@ class Machine(RuleBasedStateMachine):
 
     @rule(number=choice, accept=st.booleans())
     def resolve(self, number: int, accept: bool) -> None:
-        held = [name for name, row in self.world.stored().items() if row["status"] == "held"]
-        checkout_id = held[number % len(held)] if held else self.one_of_all(number)
+        held_ids = [name for name, row in self.world.stored().items() if row["status"] == "held"]
+        checkout_id = held_ids[number % len(held_ids)] if held_ids else self.one_of_all(number)
         try:
             self.world.resolves(checkout_id, accept)
         except TransitionRefused:
-            assert not held
+            assert not held_ids
             return
         self.decided.add(checkout_id)
 
@@ -209,15 +209,15 @@ class Machine(RuleBasedStateMachine):
         """Check the state for a completed deposit: paid if everything agrees, else held for the first reason."""
         assert deposit["status"] == "completed"
         side = {"pay": "input", "receive": "output"}[checkout["total_kind"]]
-        wanted = self.world.totals[checkout["order_id"]]
-        asked = Decimal(checkout["total_amount"]), checkout["total_currency"]
-        if (Decimal(deposit[f"{side}_amount"]), deposit[f"{side}_currency"]) != asked:
+        total = self.world.totals[checkout["order_id"]]
+        requested = Decimal(checkout["total_amount"]), checkout["total_currency"]
+        if (Decimal(deposit[f"{side}_amount"]), deposit[f"{side}_currency"]) != requested:
             expected: tuple[str, str | None] = ("held", "amount_mismatch")
         elif checkout["order_id"] in self.paid_orders:
             expected = ("held", "duplicate")
-        elif wanted is None:
+        elif total is None:
             expected = ("held", "order_not_payable")
-        elif (isinstance(wanted, Pay), wanted.amount, wanted.currency) != (side == "input", *asked):
+        elif (isinstance(total, Pay), total.amount, total.currency) != (side == "input", *requested):
             expected = ("held", "order_changed")
         else:
             expected = ("paid", None)
@@ -252,8 +252,14 @@ class Machine(RuleBasedStateMachine):
             self.world.reconciles()
         self.all_is_well()
         stored = self.world.stored()
-        completed = [found for found, deposit in self.world.deposits().items() if deposit["status"] == "completed"]
-        unseen = [found for found in completed if found in stored and stored[found]["status"] not in SEEN]
+        completed = [
+            checkout_id for checkout_id, deposit in self.world.deposits().items() if deposit["status"] == "completed"
+        ]
+        unseen = [
+            checkout_id
+            for checkout_id in completed
+            if checkout_id in stored and stored[checkout_id]["status"] not in SEEN
+        ]
         assert unseen == []
         assert self.world.undelivered() == 0
         assert set(self.world.paid_events()) == set(self.world.told)

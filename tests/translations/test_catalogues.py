@@ -15,7 +15,7 @@ TRANSLATED = [language for language in LANGUAGES if language != "en"]
 
 
 @pytest.mark.parametrize(
-    ("wanted", "language", "tag"),
+    ("tags", "language", "tag"),
     [
         (["de"], "de", "de"),
         (["de-CH"], "de", "de-CH"),
@@ -34,8 +34,8 @@ TRANSLATED = [language for language in LANGUAGES if language != "en"]
     ],
     ids=repr,
 )
-def test_the_first_language_that_is_spoken_is_chosen(wanted: list[str], language: str, tag: str) -> None:
-    assert choose(wanted) == Language(language, tag)
+def test_the_first_language_that_is_spoken_is_chosen(tags: list[str], language: str, tag: str) -> None:
+    assert choose(tags) == Language(language, tag)
 
 
 def test_who_reads_none_of_what_is_offered_gets_its_first() -> None:
@@ -73,12 +73,12 @@ def test_every_message_of_the_source_is_translated_compiled_and_no_other(languag
 
 
 @pytest.mark.parametrize(
-    ("language", "one", "many"),
+    ("language", "singular", "many"),
     [("en", "1 minute.", "5 minutes."), ("de", "1 Minute", "5 Minuten"), ("ja", "約1分", "約5分")],
 )
-def test_numbers_have_their_own_forms(language: str, one: str, many: str) -> None:
+def test_numbers_have_their_own_forms(language: str, singular: str, many: str) -> None:
     forms = ("Please try again in about %(minutes)d minute.", "Please try again in about %(minutes)d minutes.")
-    for minutes, expected in ((1, one), (5, many)):
+    for minutes, expected in ((1, singular), (5, many)):
         assert expected in catalogue(language).ngettext(*forms, minutes) % {"minutes": minutes}
 
 

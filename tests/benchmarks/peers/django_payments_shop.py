@@ -63,11 +63,11 @@ _address = os.environ["BENCH_SERVICE"]
 
 class ServiceProvider(BasicProvider):
     def get_form(self, payment: Payment, data: object = None) -> object:
-        asked = {"inputCurrency": payment.currency, "inputAmount": float(payment.total)}
-        made = _service.post(f"{_address}/v1/checkout", json=asked, timeout=15).json()["data"]
-        payment.transaction_id = made["id"]
+        body = {"inputCurrency": payment.currency, "inputAmount": float(payment.total)}
+        checkout = _service.post(f"{_address}/v1/checkout", json=body, timeout=15).json()["data"]
+        payment.transaction_id = checkout["id"]
         payment.save(update_fields=("transaction_id",))
-        raise RedirectNeeded(made["url"])
+        raise RedirectNeeded(checkout["url"])
 
     def process_data(self, payment: Payment, request: HttpRequest) -> HttpResponse:
         if payment.status != PaymentStatus.CONFIRMED:

@@ -99,22 +99,24 @@ def make_recipient(desk: Desk, name: str = "Zoë Łukasz") -> Recipient:
 
 def keeps_recipients(desk: Desk) -> None:
     recipients = desk.client.recipients
-    made = make_recipient(desk)
-    (bank,) = made.bank
-    assert (made.name, bank.account_number) == ("Zoë Łukasz", "1234567890")
-    assert recipients.get(made.id) == made
-    changed = recipients.update(made.id, bank=BankDetails(account_name="Zoë Łukasz"), **PERSON)
-    assert (changed.id, changed.name) == (made.id, PERSON["name"])
+    recipient = make_recipient(desk)
+    (bank,) = recipient.bank
+    assert (recipient.name, bank.account_number) == ("Zoë Łukasz", "1234567890")
+    assert recipients.get(recipient.id) == recipient
+    changed = recipients.update(recipient.id, bank=BankDetails(account_name="Zoë Łukasz"), **PERSON)
+    assert (changed.id, changed.name) == (recipient.id, PERSON["name"])
     others = [make_recipient(desk, f"Person {number}").id for number in range(5)]
-    everyone = [found.id for found in recipients.iterate(limit=2, sort="-createdAt")]
-    assert {made.id, *others} <= set(everyone)
+    everyone = [record.id for record in recipients.iterate(limit=2, sort="-createdAt")]
+    assert {recipient.id, *others} <= set(everyone)
     assert len(everyone) == len(set(everyone)) == recipients.list().total_docs
-    assert made.id in {found.id for found in recipients.iterate(currency="USD", country="United States", limit=3)}
+    assert recipient.id in {
+        record.id for record in recipients.iterate(currency="USD", country="United States", limit=3)
+    }
     following = desk.client.next_page(recipients.list(limit=1))
     assert following
     assert (len(following), following.offset) == (1, 1)
-    assert recipients.delete(made.id).id == made.id
-    refuses(lambda: recipients.get(made.id))
+    assert recipients.delete(recipient.id).id == recipient.id
+    refuses(lambda: recipients.get(recipient.id))
 
 
 def pays_out(desk: Desk) -> None:
@@ -143,9 +145,9 @@ def pays_out(desk: Desk) -> None:
     assert fiat.report(first.disbursement_id).startswith(b"%PDF")
     old = fiat.create_v1([FiatItemV1(amount=n + 10, currency="USD", recipient_id=recipient.id) for n in range(12)])
     assert {each.currency: each.total_amount * 2 for each in old.sum_amount} == {"USD": 372}
-    found = [item.disbursement_id for item in fiat.iterate(limit=5)]
-    assert {item.disbursement_id for item in (*batch.disburse_data, *old.disburse_data)} <= set(found)
-    assert len(found) == len(set(found))
+    ids = [item.disbursement_id for item in fiat.iterate(limit=5)]
+    assert {item.disbursement_id for item in (*batch.disburse_data, *old.disburse_data)} <= set(ids)
+    assert len(ids) == len(set(ids))
     assert [payout.reference for payout in fiat.list(disbursement_id=second.disbursement_id)] == ["pay-2"]
 
 
@@ -155,10 +157,20 @@ def pays_out_tokens(desk: Desk) -> None:
     assert estimate.amount == Decimal(100)
     receiver = CryptoReceiver(amount="10.123456", receiver_wallet_address=WALLET, reference="token-1", note="hello")
     batch = crypto.create("usdc-polygon", [receiver])
-    (made,) = batch.disburse_data
-    assert estimate.fee + batch.sum_fees + made.fee_config.fee_network + made.token_decimal + batch.total_receiver
-    assert (made.amount, made.status, made.reference) == (Decimal("10.123456"), "pending", "token-1")
-    desk.client.fiat_disbursements.sandbox_update(made.disbursement_id, "completed")
+    (disbursement,) = batch.disburse_data
+    assert (
+        estimate.fee
+        + batch.sum_fees
+        + disbursement.fee_config.fee_network
+        + disbursement.token_decimal
+        + batch.total_receiver
+    )
+    assert (disbursement.amount, disbursement.status, disbursement.reference) == (
+        Decimal("10.123456"),
+        "pending",
+        "token-1",
+    )
+    desk.client.fiat_disbursements.sandbox_update(disbursement.disbursement_id, "completed")
 
 
 def looks_things_up(desk: Desk) -> None:
@@ -174,7 +186,7 @@ def uses_old_payments(desk: Desk) -> None:
     payments = desk.client.payments
     quote = payments.quote(amount=100, input_currency="usdc-polygon", output_currency="USD", with_limit=True)
     assert (quote.coin, quote.currency, quote.amount) == ("usdc-polygon", "USD", Decimal(100))
-    made = [
+    created = [
         payments.create(
             input_amount=number,
             reason="salary",
@@ -188,13 +200,15 @@ def uses_old_payments(desk: Desk) -> None:
         for number in (100, 50, 51)
     ]
     assert quote.rate_amount * quote.amount + quote.total_fee_amount
-    assert made[0].input_amount_exact + made[0].exchange_fees
-    seen = payments.get(made[0].payment_id)
+    assert created[0].input_amount_exact + created[0].exchange_fees
+    seen = payments.get(created[0].payment_id)
     assert seen.sender.name.lower() + seen.receiver.email.lower()
     assert (seen.reason, seen.status, seen.input_amount) == ("salary", "pending", Decimal(100))
     page = payments.list(status="pending", min_input_amount=100, max_input_amount="100.00", reason="salary")
-    assert made[0].payment_id in {payout.payment_id for payout in page.docs}
-    assert {one.payment_id for one in made} <= {found.payment_id for found in payments.iterate(limit=2)}
+    assert created[0].payment_id in {payout.payment_id for payout in page.docs}
+    assert {payment.payment_id for payment in created} <= {
+        payment_.payment_id for payment_ in payments.iterate(limit=2)
+    }
 
 
 STORIES: list[Callable[[Desk], None]] = [

@@ -61,8 +61,8 @@ def test_calls_that_are_awaited_at_once_each_get_their_answer(paycheckout_sandbo
             timeout=60,
         )
         async with client:
-            made = [client.checkouts.create(Pay(amount, "USD")) for amount in (12, 20)]
-            return [link.id for link in await asyncio.gather(*made)]
+            calls = [client.checkouts.create(Pay(amount, "USD")) for amount in (12, 20)]
+            return [link.id for link in await asyncio.gather(*calls)]
 
     links = asyncio.run(starts())
     assert [paycheckout_sandbox.pay(link)["deposit"]["inputAmount"] for link in links] == [12, 20]
