@@ -169,8 +169,9 @@ def seconds_for_all(accounts: int, failure: str | None, *, answer: float, store:
     return max(world.settled.values()) - began, world.failed_reads
 
 
-@pytest.mark.parametrize("accounts", [1, 20, 200])
-@pytest.mark.parametrize("failure", FAILURES)
+@pytest.mark.parametrize(
+    ("accounts", "failure"), [(1, "hangs"), (20, "refuses its keys"), (200, "fails"), (200, "hangs")]
+)
 @pytest.mark.parametrize(("answer", "store"), [(0.05, 0.004), (0.2, 0.001)], ids=["busy", "waiting"])
 def test_an_account_that_fails_costs_the_others_less_than_a_tenth(
     accounts: int, failure: str, answer: float, store: float

@@ -18,7 +18,6 @@ from tests.views.owner import opens_view
 from tests.views.pages import fails_to_pay, heading, opens, pay_path, presses_pay
 
 JSON = {"Accept": "application/json"}
-pytestmark = pytest.mark.on_each_database
 
 
 fails = raising(LookupError("no such tax rate"))
@@ -266,6 +265,7 @@ def test_a_customer_whom_the_limit_of_web_requests_refuses_could_not_pay(shop: S
     assert could_not_pay(shop) == ["o-1"]
 
 
+@pytest.mark.on_each_database
 @pytest.mark.parametrize("ends", ["starts", "an earlier page pays", "cancelled", "a week", "erased"])
 def test_who_could_not_pay_is_told_until(shop: Shop, ends: str) -> None:
     earlier = shop.has_deposit("pending")
@@ -290,6 +290,7 @@ def test_who_could_not_pay_is_told_until(shop: Shop, ends: str) -> None:
     assert shop.calls.stored_about("o-1")["order_problems"] == [], "a round removes it"
 
 
+@pytest.mark.on_each_database
 def test_presses_of_one_order_cost_one_row_and_a_statement_a_minute(shop: Shop) -> None:
     for _ in range(5):
         fails_to_pay(shop)
@@ -299,6 +300,7 @@ def test_presses_of_one_order_cost_one_row_and_a_statement_a_minute(shop: Shop) 
     assert (problem.since, problem.last_at) == (shop.clock() - timedelta(minutes=2), shop.clock())
 
 
+@pytest.mark.on_each_database
 def test_who_could_not_pay_hides_no_other_problem(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("flask_paycheckout.checkouts.order_problems._MOST", 1)
     refuses(shop)
@@ -316,6 +318,7 @@ def test_a_single_failure_is_told_after_an_hour_in_which_more_may_make_an_outage
     assert urgent(shop) == {"failed-starts"}
 
 
+@pytest.mark.on_each_database
 def test_a_database_that_cannot_record_it_changes_nothing_for_the_customer(shop: Shop) -> None:
     answer = fails_to_pay(shop, "o-2")
     shop.runtime.models.order_problems.drop(shop.engine)
@@ -332,6 +335,7 @@ def test_a_function_of_the_shop_that_fails_is_no_new_try_of_the_customer(shop: S
     assert problem.last_at == failed_at
 
 
+@pytest.mark.on_each_database
 def test_problems_are_stored_about_their_order_and_erased_with_it(shop: Shop) -> None:
     refuses(shop)
     with shop.app.app_context():

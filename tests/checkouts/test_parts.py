@@ -17,11 +17,10 @@ from flask_paycheckout import (
 )
 from flask_paycheckout.payouts.refund_progress import RefundProgress, read_refunds
 from flask_paycheckout.testing import Signals
-from tests.alarming import examples, urgent
+from tests.alarming import urgent
 from tests.payouts.shop import refunds
 from tests.scripted import Shop, number, raising
 
-pytestmark = pytest.mark.on_each_database
 TOTAL = Pay("100", "USD", parts=True)
 
 
@@ -44,6 +43,7 @@ def status(shop: Shop) -> str:
     return shop.calls.order_status("o-1")
 
 
+@pytest.mark.on_each_database
 def test_parts_pay_an_order_once_they_reach_its_total(shop: Shop, signals: Signals) -> None:
     assert balance(shop) is None
     assert pays(shop, "60").status == "part"
@@ -57,20 +57,6 @@ def test_parts_pay_an_order_once_they_reach_its_total(shop: Shop, signals: Signa
     assert signals.names == ["checkout_created", "order_part_paid", "checkout_created", "order_paid"]
     with pytest.raises(OrderSettled):
         shop.starts()
-
-
-@pytest.mark.parametrize("before", ["created", "pending", "abandoned"])
-@pytest.mark.parametrize(("amount", "to"), [("99.99", "part"), ("100.00", "paid"), ("100.01", "held")])
-def test_what_arrives_is_a_part_unless_nothing_or_too_much_is_left(
-    shop: Shop, before: str, amount: str, to: str
-) -> None:
-    checkout_id = shop.starts()
-    if before == "pending":
-        shop.settles(checkout_id, "pending")
-    elif before == "abandoned":
-        shop.abandons(checkout_id)
-    settled = shop.settles(checkout_id, "completed", inputAmount=number(amount))
-    assert (settled.status, settled.reason) == (to, "amount_mismatch" if to == "held" else None)
 
 
 @pytest.mark.parametrize("amount", ["0", "-60", "60.001", "1e-30"])
@@ -90,37 +76,6 @@ def test_a_part_of_another_kind_of_total_is_held(shop: Shop, newest: Any, reason
     checkout_id = shop.has_arrived("60")
     shop.totals["o-1"] = newest
     assert (shop.settles(checkout_id).status, shop.attempt(checkout_id).reason) == ("held", reason)
-
-
-def test_a_deposit_asks_for_its_amount_and_then_for_the_rest(shop: Shop) -> None:
-    shop.totals["o-1"] = deposit_total = Pay("100", "USD", now="50")
-    first = shop.attempt(shop.starts())
-    assert (first.due, first.total, deposit_total.parts) == (Pay("50", "USD"), deposit_total, True)
-    assert shop.settles(first.checkout_id, "completed", inputAmount=number("50")).status == "part"
-    # As shops write it that keep the flag with the deposit alone.
-    shop.costs("100")
-    assert shop.attempt(shop.starts()).due == Pay("50", "USD")
-
-
-@pytest.mark.parametrize("seen_by", ["settlement", "reconcile", "start"])
-def test_a_total_that_falls_to_what_was_paid_pays_the_order(shop: Shop, signals: Signals, seen_by: str) -> None:
-    first, second = (pays(shop, amount).checkout_id for amount in ("20", "40"))
-    shop.costs("60", parts=True)
-    if seen_by == "settlement":
-        assert shop.settles(first).status == "part"
-    elif seen_by == "reconcile":
-        assert shop.reconciles().changed == 1
-    else:
-        with pytest.raises(OrderSettled):
-            shop.starts()
-    assert [attempt.status for attempt in shop.attempts()][:2] == ["part", "paid"]
-    assert (signals[-1].name, signals[-1].checkout_id, balance(shop)) == (
-        "order_paid",
-        second,
-        ("60.00", "0.00", "USD"),
-    )
-    assert shop.reconciles().changed == 0
-    assert not examples(shop, "money-to-pay-back")
 
 
 def test_a_refund_of_one_part_refunds_no_other(shop: Shop) -> None:
@@ -190,18 +145,7 @@ def test_parts_may_be_turned_on_while_a_page_is_open(shop: Shop, newest: str, to
     assert shop.settles(checkout_id).status == to
 
 
-def test_the_part_that_arrived_last_pays_the_order(shop: Shop, signals: Signals) -> None:
-    early = shop.starts()
-    shop.costs("90", parts=True)
-    late = shop.has_arrived("40")
-    shop.settles(late)
-    shop.waits(minutes=1)
-    assert shop.settles(early, "completed", inputAmount=number("10")).status == "part"
-    shop.costs("50", parts=True)
-    shop.reconciles()
-    assert (signals[-1].name, signals[-1].checkout_id) == ("order_paid", early)
-
-
+@pytest.mark.on_each_database
 def test_order_total_may_ask_what_is_left(shop: Shop) -> None:
     """A shop that requires a deposit first does this."""
 
@@ -216,6 +160,7 @@ def test_order_total_may_ask_what_is_left(shop: Shop) -> None:
     assert pays(shop, "70").status == "paid"
 
 
+@pytest.mark.on_each_database
 def test_a_receiver_that_fails_breaks_no_page_and_no_settlement_of_a_part(shop: Shop) -> None:
     part = pays(shop, "60").checkout_id
     shop.costs("60", parts=True)

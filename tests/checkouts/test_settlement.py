@@ -27,11 +27,14 @@ def in_state(shop: Shop, status: str) -> str:
     return str(attempt.checkout_id)
 
 
-@pytest.mark.parametrize("before", ["created", "pending", "abandoned"])
 @pytest.mark.parametrize(
-    "differs",
-    [{}, {"inputAmount": number("12.49")}, {"inputAmount": "12.50"}, {"inputCurrency": "EUR"}],
-    ids=["agrees", "a cent less", "a string is no amount", "other currency"],
+    ("before", "differs"),
+    [
+        *((before, {}) for before in ("created", "pending", "abandoned")),
+        ("created", {"inputAmount": number("12.49")}),
+        ("pending", {"inputAmount": "12.50"}),
+        ("abandoned", {"inputCurrency": "EUR"}),
+    ],
 )
 def test_a_payment_pays_if_it_agrees_and_is_held_if_it_does_not(
     shop: Shop, signals: Signals, before: str, differs: dict[str, object]
@@ -221,17 +224,16 @@ def test_a_read_proves_nothing_about_the_time_until_it_is_applied(shop: Shop, wa
 
 
 NO_EVIDENCE = [
-    pytest.param(refusal(404, "Cannot GET /v1/deposit/x"), id="a gateway's 404"),
-    pytest.param(garbage(b"<html>Deposit not found</html>", 404), id="HTML"),
-    pytest.param(refusal(401, "Deposit not found"), id="401"),
-    pytest.param(refusal(500, "Deposit not found"), id="500"),
-    pytest.param(success({"depositId": "chk-2", "status": "failed"}), id="somebody else's failed deposit"),
+    pytest.param("created", refusal(404, "Cannot GET /v1/deposit/x"), id="a gateway's 404"),
+    pytest.param("pending", garbage(b"<html>Deposit not found</html>", 404), id="HTML"),
+    pytest.param("abandoned", refusal(401, "Deposit not found"), id="401"),
+    pytest.param("created", refusal(500, "Deposit not found"), id="500"),
+    pytest.param("pending", success({"depositId": "chk-2", "status": "failed"}), id="somebody else's failed deposit"),
 ]
 
 
-@pytest.mark.parametrize("answer", NO_EVIDENCE)
-@pytest.mark.parametrize("before", ["created", "pending", "abandoned"])
-def test_what_is_no_evidence_never_changes_a_state(shop: Shop, signals: Signals, answer: Answer, before: str) -> None:
+@pytest.mark.parametrize(("before", "answer"), NO_EVIDENCE)
+def test_what_is_no_evidence_never_changes_a_state(shop: Shop, signals: Signals, before: str, answer: Answer) -> None:
     checkout_id = in_state(shop, before)
     earlier = list(signals.names)
     shop.waits(days=2)

@@ -14,9 +14,8 @@ from flask_paycheckout.client import PaymentsError
 from tests.alarming import urgent
 from tests.scripted import Shop, raising
 
-pytestmark = pytest.mark.on_each_database
 
-
+@pytest.mark.on_each_database
 @pytest.mark.parametrize(
     "error",
     [PoolTimeout, SystemExit, CancelledError],
@@ -39,6 +38,7 @@ def test_no_payment_is_held_for_what_the_shop_cannot_help(shop: Shop, error: typ
     assert shop.settles(checkout_id).status == "paid"
 
 
+@pytest.mark.on_each_database
 def test_an_order_total_must_not_commit(shop: Shop) -> None:
     checkout_id = shop.has_deposit("completed")
 
@@ -53,6 +53,7 @@ def test_an_order_total_must_not_commit(shop: Shop) -> None:
         shop.starts("o-2")
 
 
+@pytest.mark.on_each_database
 @pytest.mark.parametrize("ends", ["raises", "rolls back"])
 def test_a_receiver_of_a_held_payment_that_fails_runs_again_under_the_same_event_id(shop: Shop, ends: str) -> None:
     """The failure is stored with the payment, which changes the checkout's revision."""
@@ -127,6 +128,7 @@ def test_a_process_without_order_total_holds_nothing(shop: Shop) -> None:
     assert (settled.status, settled.problem, settled.problem_since) == ("paid", None, None)
 
 
+@pytest.mark.on_each_database
 def test_a_stored_total_that_cannot_be_read_is_an_alarm_and_its_money_is_seen(shop: Shop) -> None:
     """An example is a total in a currency that is no longer in the standard."""
     checkout_id = shop.has_deposit("completed")
