@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from flask_paycheckout import PayoutConflict, TransitionRefused
+from flask_paycheckout import TransitionRefused
 from tests.alarming import alarms_of
 from tests.conftest import OpenShop
 from tests.payouts.books import NO_ANSWER, Books
@@ -174,16 +174,6 @@ def test_who_has_a_payout_tried_again_cannot_approve_that(one_hand: Shop) -> Non
     assert decides(one_hand, "approve", "maker-1", by="Cy")
 
 
-def test_who_says_that_a_payout_was_not_sent_cannot_approve_that_it_is_sent_again(one_hand: Shop, books: Books) -> None:
-    pays_out(one_hand, amount="60", to=WALLET, approve=False)
-    books.instead = [NO_ANSWER]
-    sends_payouts(one_hand)
-    assert decides(one_hand, "resolve", "maker-1", False, by="Bo")
-    assert payout(one_hand).status == "waiting"
-    assert not decides(one_hand, "approve", "maker-1", by="Bo")
-    assert decides(one_hand, "approve", "maker-1", by="Ada")
-
-
 def test_what_the_service_refused_or_failed_is_tried_again_with_the_approval_that_it_needs(
     one_hand: Shop, books: Books
 ) -> None:
@@ -253,14 +243,3 @@ def test_what_nobody_claims_in_time_is_cancelled_and_what_was_claimed_stays(shop
         "posted": "cancelled",
         "open": "claimable",
     }
-
-
-def test_nobody_says_on_a_page_where_a_payout_goes_that_has_a_destination(shop: Shop) -> None:
-    pays_out(shop, approve=True)
-    with pytest.raises(ValueError, match="made with its destination"):
-        shop.calls.claim_url("maker-1")
-    assert Customer(shop, "maker-1").sends().status_code == 404
-    promised(shop)
-    for reference, to in (("maker-1", None), ("prize-1", MAKER)):
-        with pytest.raises(PayoutConflict, match="destination"):
-            pays_out(shop, reference, to=to)

@@ -86,8 +86,7 @@ def test_an_answer_that_comes_after_the_lease_moves_nothing_back(
     is_paid_once(shop, books)
 
 
-@KINDS
-@pytest.mark.parametrize("status_code", [400, 429, 500])
+@pytest.mark.parametrize(("to", "status_code"), [(MAKER, 400), (MAKER, 500), (WALLET, 400), (WALLET, 429)], ids=str)
 def test_a_refusal_that_comes_after_the_lease_sends_nothing_again(
     shop: Shop, books: Books, others: Meanwhile, to: Any, status_code: int
 ) -> None:

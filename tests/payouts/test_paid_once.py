@@ -5,13 +5,11 @@ The service pays every request, so that a repeated call pays twice; its list has
 
 from __future__ import annotations
 
-from collections import Counter
-
 import pytest
 
 from flask_paycheckout import ToBank
 from tests.payouts.books import NO_ANSWER, Books
-from tests.payouts.shop import WALLET, comes_to_rest, payout, pays_out, sends, statuses
+from tests.payouts.shop import WALLET, payout, pays_out, sends, statuses
 from tests.scripted import Answer, Shop, refusal
 
 NUMBER = "400012341234"
@@ -77,13 +75,6 @@ def test_a_lost_answer_or_one_that_cannot_be_read_is_looked_up_and_a_token_is_un
         shop.waits(hours=2)
     assert [payout(shop, f"p-{kind}").status for kind in ("bank", "token")] == ["sent", "unknown"]
     assert len(books.paid) == 2
-
-
-def test_of_each_move_one_event_is_stored(shop: Shop, books: Books) -> None:
-    pays_out(shop, "bank", to=BANK)
-    pays_out(shop, "token", to=WALLET)
-    comes_to_rest(shop, books)
-    assert Counter(event.name for event in shop.events()) == {"payout_sent": 2, "payout_completed": 1}
 
 
 def test_no_account_number_is_logged_or_told_when_the_service_repeats_it(

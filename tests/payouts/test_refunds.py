@@ -167,44 +167,6 @@ def test_what_is_left_is_refunded_with_no_more_decimals_than_the_currency_has(sh
         refunds(shop, checkout_id)
 
 
-def test_a_cancelled_refund_leaves_room_and_a_retry_asks_for_it_again(shop: Shop) -> None:
-    checkout_id = shop.has_paid()
-    first = refunds(shop, checkout_id, to=MAKER)
-    assert decides(shop, "cancel", first.reference)
-    second = refunds(shop, checkout_id, "10.00", to=MAKER)
-    fails(shop, second.reference)
-    third = refunds(shop, checkout_id, "2.51", to=MAKER)
-    assert not decides(shop, "retry", second.reference), "it is replaced"
-    assert (payout(shop, second.reference).shown_status, third.replaces) == ("replaced", second.reference)
-    assert decides(shop, "cancel", third.reference)
-    assert decides(shop, "retry", second.reference)
-    retried = payout(shop, second.reference)
-    assert (retried.status, retried.service_reference != second.service_reference) == ("ready", True)
-    assert shop.attempt(checkout_id).refunded_amount == "10.00"
-
-
-def test_a_failed_refund_whose_money_a_retry_counts_is_replaced_by_that(shop: Shop) -> None:
-    checkout_id, failed = shop.has_paid(), []
-    for _ in range(3):
-        failed.append(refunds(shop, checkout_id, "5.00", to=MAKER).reference)
-        fails(shop, failed[-1])
-    assert all(decides(shop, "retry", reference) for reference in failed[:2])
-    assert (payout(shop, failed[2]).replaced_by, decides(shop, "retry", failed[2])) == (failed[1], False)
-    assert decides(shop, "cancel", failed[1])
-    assert decides(shop, "retry", failed[2])
-
-
-def test_one_that_was_replaced_stays_so_while_others_count_its_money(shop: Shop) -> None:
-    checkout_id = shop.has_paid()
-    failed = refunds(shop, checkout_id, to=MAKER).reference
-    fails(shop, failed)
-    first, second = (refunds(shop, checkout_id, amount, to=MAKER).reference for amount in ("5.00", "6.00"))
-    assert decides(shop, "cancel", first)
-    assert (payout(shop, failed).replaced_by, decides(shop, "retry", failed)) == (second, False)
-    assert decides(shop, "cancel", second)
-    assert decides(shop, "retry", failed)
-
-
 def tries(act: Callable[[], object]) -> str:
     """The result of an act, which is retried while another transaction holds SQLite's one lock."""
     for _ in range(200):

@@ -53,6 +53,7 @@ def test_what_is_asked_for_in_a_savepoint_exists_exactly_if_the_shop_commits(sho
         ({"amount": "80.01"}, "amount"),
         ({"currency": "EUR"}, "currency"),
         ({"to": BANK}, "destination"),
+        ({"to": None}, "destination"),
         ({"account": "seller"}, "account"),
     ],
 )
