@@ -15,19 +15,6 @@ from tests.test_bounds import statements
 from tests.views.pages import STATUSES, button, fails_to_pay, heading, pay_path, presses_pay, reach
 
 
-def test_the_customer_is_sent_to_the_url_that_the_service_returned(shop: Shop) -> None:
-    answer = presses_pay(shop)
-    assert (answer.status_code, answer.location) == (303, "https://pay.example/checkout/chk-1")
-    assert shop.attempts()[0].url == answer.location
-
-
-def test_an_order_whose_money_is_here_leads_to_its_status_page(shop: Shop) -> None:
-    shop.has_paid()
-    answer = presses_pay(shop)
-    assert answer.status_code == 303
-    assert 'data-status="paid"' in shop.browser.get(answer.location).text
-
-
 @pytest.mark.parametrize("status", ["unpaid", "created", "abandoned"])
 def test_a_button_on_an_old_page_leads_to_the_orders_own_words_and_back_to_the_shop(shop: Shop, status: str) -> None:
     """The order was cancelled, or sold out, after the page with the button was opened."""

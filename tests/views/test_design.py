@@ -12,7 +12,7 @@ from flask_paycheckout import ConfigurationError
 from flask_paycheckout.views.colours import contrast, readable_accents
 from tests.conftest import OpenShop
 from tests.scripted import Shop
-from tests.views.owner import text_of
+from tests.views.owner import ROOT, opens_view, text_of
 from tests.views.pages import button, fails_to_pay, opens, presses_pay, reach, status_path
 
 WHITE, INK = "#ffffff", "#10161d"
@@ -42,9 +42,13 @@ def test_each_page_shows_whose_it_is_and_how_to_reach_the_shop(open_shop: OpenSh
         PAYCHECKOUT_CONTACT="ada@ink.example",
         PAYCHECKOUT_SELLER="Ada Ink, 1 Quay",
     )
-    for page in (opens(shop), fails_to_pay(shop), shop.browser.get("/paycheckout/orders/forged")):
+    opens_view(shop)
+    owners = [shop.browser.get(f"{ROOT}{path}") for path in ("", "/order?order_id=nothing")]
+    customers = [opens(shop), fails_to_pay(shop), shop.browser.get("/paycheckout/orders/forged")]
+    for page in (*owners, *customers):
         assert '<img src="/static/logo.svg" alt="">Ada Ink' in page.text
         assert "--paycheckout-accent: #8a2b0b" in page.text
+    for page in customers:
         assert '<a href="mailto:ada@ink.example">ada@ink.example</a>' in page.text
         assert "Ada Ink, 1 Quay" in text_of(page)
 

@@ -143,15 +143,6 @@ def test_a_decision_is_told_in_a_sentence_when_its_reason_was_erased(desk: Shop)
     assert ("Ada rejected the held payment" in page, "Zoë" in page, "{" in page) == (True, False, False)
 
 
-def test_the_pages_of_the_owner_have_the_name_logo_and_colour_of_the_shop(open_shop: OpenShop) -> None:
-    look = {"SHOP_NAME": "Ada Ink", "LOGO": "/static/logo.svg", "ACCENT": "#8a2b0b"}
-    shop = open_shop(**{f"PAYCHECKOUT_{key}": value for key, value in look.items()})
-    opens_view(shop)
-    for page in (opens(shop), opens(shop, "/order?order_id=nothing")):
-        assert '<img src="/static/logo.svg" alt="">Ada Ink' in page.text
-        assert "--paycheckout-accent: #8a2b0b" in page.text
-
-
 def test_who_may_not_decide_sees_a_count_and_no_button(shop: Shop) -> None:
     opens_view(shop, lambda: Person("Bo", may=frozenset({"look"})))
     shop.has_held()

@@ -35,14 +35,6 @@ STELLAR = "GA5ZSEJYB37JRC5AVCIA5MOP4RHTM335X2KGX3IHOJAPP5RE34K4KZVN"
 # The link
 
 
-def test_the_link_is_absolute_and_opens_the_page(shop: Shop) -> None:
-    reference = refunded(shop).reference
-    url = shop.calls.refund_url(reference)
-    assert url.startswith("http://localhost/paycheckout/refunds/")
-    assert reference not in url
-    assert heading(shop.browser.get(url.removeprefix("http://localhost")).text) == "Where should your refund go?"
-
-
 def test_a_refund_has_its_link_before_the_shop_commits(shop: Shop) -> None:
     checkout_id = shop.has_paid()
     with shop.app.app_context():
