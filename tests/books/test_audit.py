@@ -154,7 +154,6 @@ PLANTS: dict[str, Plant] = {
 }
 
 
-@pytest.mark.on_each_database
 @pytest.mark.parametrize("kind", PLANTS)
 def test_each_kind_of_difference_is_found_when_it_is_planted_alone(payer: Payer, kind: str) -> None:
     shop, paid, other = payer.shop, payer.is_paid(), payer.shop.starts("o-2")

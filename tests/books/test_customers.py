@@ -111,12 +111,6 @@ def test_whoever_approves_is_told_whether_payee_and_customer_have_one_name(
     assert f"Order o-1, {CANARY}" in text_of(opens(shop)) or f"(order o-1, {CANARY})" in text_of(opens(shop))
 
 
-def test_the_file_for_accounting_names_the_customer(shop: Shop, asked_ids: list[list[str]]) -> None:
-    shop.has_paid()
-    ran = shop.runs("export", "--format", "accounting")
-    assert f"Order o-1, {CANARY}" in ran.stdout
-
-
 def test_the_lines_of_an_order_are_there_for_its_receipt(shop: Shop, asked_ids: list[list[str]]) -> None:
     with shop.app.app_context():
         assert shop.runtime.customers.lines_of("o-1") == [HONEY]

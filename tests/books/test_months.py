@@ -19,7 +19,6 @@ from tests.payouts.shop import pays_out, sends
 from tests.scripted import SAME_SITE, Shop, number, refusal
 from tests.views.owner import opens, opens_view, text_of
 
-pytestmark = pytest.mark.on_each_database
 FEBRUARY = datetime(2026, 2, 1, 13, 0, tzinfo=UTC)
 
 
@@ -72,6 +71,7 @@ def test_a_month_that_agrees_is_compared_once_after_it_has_ended_everywhere(shop
     assert shop.service.reads == []
 
 
+@pytest.mark.on_each_database
 def test_a_round_makes_a_bounded_number_of_reads_and_another_process_goes_on(shop: Shop, open_shop: OpenShop) -> None:
     for order_id in orders(shop, 120):
         shop.has_paid(order_id)
@@ -85,6 +85,7 @@ def test_a_round_makes_a_bounded_number_of_reads_and_another_process_goes_on(sho
     assert "All 123 agree" in january(shop)
 
 
+@pytest.mark.on_each_database
 def test_a_difference_is_an_alarm_until_the_month_is_compared_without_it(shop: Shop) -> None:
     checkout_id = shop.attempts("n-2")[0].checkout_id
     shop.service.says(checkout_id, "completed", outputAmount=number("12.14"))

@@ -222,8 +222,8 @@ def test_a_trouble_that_goes_on_has_one_beginning(well: Payer) -> None:
     well.owes(to=BANK)
     well.stands(to_details="sealed:with a key that is gone")
     since = set()
-    for _ in range(4):
-        minutes_pass(well, 30)
+    for _ in range(3):
+        minutes_pass(well, 10)
         since |= {
             alarm["since"] for alarm in runs(well.shop, "report")[1]["alarms"] if alarm["kind"] == "unsent-payouts"
         }
@@ -235,13 +235,13 @@ def test_a_refused_token_is_one_alarm_until_it_is_renewed_and_none_afterwards(we
     well.owes(to=BANK)
     minutes_pass(well, 6)
     seen = set()
-    for _ in range(50):
+    for _ in range(20):
         minutes_pass(well, 1)
         seen |= urgent(well.shop)
     assert seen == {"refused-tokens"}
     well.sandbox.control("DELETE", "faults")
     well.owes("new", to=BANK)
-    for _ in range(25):
+    for _ in range(12):
         minutes_pass(well, 1)
         assert urgent(well.shop) == set()
     assert well.status() == "sent"
@@ -251,7 +251,7 @@ def test_sends_that_fail_are_one_alarm_though_customers_pay_meanwhile(well: Paye
     well.sandbox.fault(FIAT, "error", times=1000, statusCode=503, message="no sends today")
     well.owes(to=BANK)
     seen = set()
-    for minute in range(25):
+    for minute in range(14):
         well.shop.starts(*orders(well.shop))
         well.sandbox.advance(minutes=1)
         well.shop.reconciles()

@@ -15,8 +15,6 @@ from tests.payouts.shop import ADA, refunds
 from tests.scripted import Shop, number, refusal
 from tests.test_bounds import statements
 
-pytestmark = pytest.mark.on_each_database
-
 
 def pays(shop: Shop, count: int, *, webhooks: bool = False) -> None:
     """Pay this many orders, one a minute, each found by reconcile or through its webhook."""
@@ -67,6 +65,7 @@ def test_programs_are_told_the_same(shop: Shop) -> None:
     assert (alarm["examples"][0]["order_id"], set(alarm)) == ("o-1", {"customers", "examples", "remedies"})
 
 
+@pytest.mark.on_each_database
 def test_lists_are_bounded_and_say_what_they_leave_out(shop: Shop) -> None:
     names = [f"copy-{number}" for number in range(149)]
     shop.stores_like(shop.has_held(), [{"checkout_id": name, "order_id": name} for name in names])
@@ -130,6 +129,7 @@ def test_reads_that_fail_for_minutes_are_told_though_none_is_overdue(shop: Shop)
     assert urgent(shop) == set(), "a read that succeeds takes the alarm back"
 
 
+@pytest.mark.on_each_database
 def test_a_page_that_waits_for_its_read_is_no_answer_and_no_other_page_reads_meanwhile(
     shop: Shop, open_shop: OpenShop
 ) -> None:
@@ -154,6 +154,7 @@ def test_a_page_that_waits_for_its_read_is_no_answer_and_no_other_page_reads_mea
 CLOSED = refusal(503, "closed for\x1b[2J repair")
 
 
+@pytest.mark.on_each_database
 def test_starts_that_another_process_makes_are_starts_that_succeed(shop: Shop, open_shop: OpenShop) -> None:
     """A process clears only its own failures; checkouts of other processes prove that starts succeed."""
     other = open_shop()
@@ -173,6 +174,7 @@ def test_starts_that_another_process_makes_are_starts_that_succeed(shop: Shop, o
     assert "failing-service" in urgent(shop)
 
 
+@pytest.mark.on_each_database
 def test_an_answer_ends_the_failures_of_another_process_though_an_older_one_was_not_needed(
     shop: Shop, open_shop: OpenShop
 ) -> None:
@@ -187,6 +189,7 @@ def test_an_answer_ends_the_failures_of_another_process_though_an_older_one_was_
         assert failing.scalar_one() == 0
 
 
+@pytest.mark.on_each_database
 def test_keys_that_another_process_was_refused_are_tried_by_a_round(shop: Shop, open_shop: OpenShop) -> None:
     starts_in_vain(shop, refusal(401, "bad signature"))
     other = open_shop()
@@ -195,6 +198,7 @@ def test_keys_that_another_process_was_refused_are_tried_by_a_round(shop: Shop, 
     assert "refused-keys" not in urgent(other), "though it has made no other call"
 
 
+@pytest.mark.on_each_database
 def test_failures_are_written_down_at_most_once_a_minute(shop: Shop) -> None:
     def written(seen: list[str]) -> int:
         return sum(each.startswith(("INSERT INTO paycheckout_service", "UPDATE paycheckout_service")) for each in seen)
@@ -210,6 +214,7 @@ def test_failures_are_written_down_at_most_once_a_minute(shop: Shop) -> None:
     assert written(seen) == 1, "a service that answers is written down once, when it failed before"
 
 
+@pytest.mark.on_each_database
 def test_a_shop_that_cannot_record_failing_calls_takes_payments_as_before(
     shop: Shop, caplog: pytest.LogCaptureFixture
 ) -> None:

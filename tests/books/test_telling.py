@@ -18,7 +18,6 @@ from tests.races.crowds import crowd
 from tests.scripted import Shop
 from tests.views.owner import ROOT, opens, opens_view, text_of
 
-pytestmark = pytest.mark.on_each_database
 Told = list[tuple[list[str], list[str]]]
 
 
@@ -35,6 +34,7 @@ def tells(shop: Shop, fails: Callable[[], bool] = lambda: False) -> Told:
     return calls
 
 
+@pytest.mark.on_each_database
 def test_an_alarm_is_told_once_when_it_begins_and_once_when_it_is_over(shop: Shop) -> None:
     held_id = shop.has_held()
     calls = tells(shop)
@@ -126,6 +126,7 @@ def test_an_alarm_that_ended_before_it_could_be_told_leaves_no_trouble(shop: Sho
     assert (len(calls), "owner-not-told" in alarms_of(shop)) == (1, False)
 
 
+@pytest.mark.on_each_database
 def test_of_many_processes_one_tells(open_shop: OpenShop) -> None:
     shops = [open_shop() for _ in range(4)]
     calls = [tells(shop) for shop in shops]
@@ -140,6 +141,7 @@ def test_of_many_processes_one_tells(open_shop: OpenShop) -> None:
     assert sum(map(len, calls)) == 1
 
 
+@pytest.mark.on_each_database
 def test_the_turn_of_a_process_that_died_ends(shop: Shop) -> None:
     calls = tells(shop)
     shop.has_held()
@@ -150,6 +152,7 @@ def test_the_turn_of_a_process_that_died_ends(shop: Shop) -> None:
     assert len(calls) == 1
 
 
+@pytest.mark.on_each_database
 def test_the_function_has_a_session_of_its_own(shop: Shop) -> None:
     """The function must commit its own changes, which are no part of a round's transaction."""
     sessions: list[Any] = []
