@@ -22,15 +22,6 @@ def sent(script: Script) -> bytes:
     return request.content
 
 
-def test_registering_with_everything() -> None:
-    script = Script(success({"verificationToken": TOKEN}))
-    token = Shop(script).auth.register("a@b.c", "p", "Ann", national_id="N1", country="France", country_code="FR")
-    assert token == TOKEN
-    assert sent(script) == (
-        b'{"email":"a@b.c","fullName":"Ann","password":"p","country":"France","countryCode":"FR","nationalID":"N1"}'
-    )
-
-
 def test_no_secret_of_a_login_is_shown() -> None:
     script = Script(by_status({"accessToken": "canary-access", "user": USER}))
     login = Shop(script).auth.verify_login(TOKEN, OTP, disable_expire=True)

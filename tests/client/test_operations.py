@@ -119,10 +119,10 @@ def given(*arguments: Any, **named: Any) -> Callable[[Callable[..., Any]], Any]:
 CALLS = [
     Call(
         "auth.register",
-        given("a@b.c", "p", "Ann"),
+        given("a@b.c", "p", "Ann", national_id="N1", country="France", country_code="FR"),
         "POST /v1/auth/register",
         success({"verificationToken": "v"}),
-        b'{"email":"a@b.c","fullName":"Ann","password":"p"}',
+        b'{"email":"a@b.c","fullName":"Ann","password":"p","country":"France","countryCode":"FR","nationalID":"N1"}',
         access="open",
     ),
     Call(

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import httpx
 import pytest
@@ -89,15 +88,6 @@ def test_the_deadline_is_checked_between_chunks_of_any_transport() -> None:
     with pytest.raises(TransportFailed, match="in time"):
         Shop(lambda _: httpx.Response(200, stream=body), count=0, budget=1e-9).deposits.get("c")
     assert (body.taken, body.closed) == (1, True)
-
-
-@pytest.mark.parametrize(("access", "named"), [("signed", "client_secret"), ("bearer", "access_token")])
-def test_a_call_without_its_credentials_names_them_and_is_not_sent(access: Any, named: str) -> None:
-    script = Script(b"")
-    client = Shop(script, client_id=None, client_secret=None, access_token=None)
-    with pytest.raises(ValueError, match=f"GET /x needs .*{named}"):
-        client.call("GET", "/x", access=access)
-    assert script.requests == []
 
 
 @pytest.mark.parametrize(
