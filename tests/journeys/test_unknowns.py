@@ -70,8 +70,11 @@ def test_webhooks_pay_and_hold(shop: Shop, shopper: Shopper, paycheckout_sandbox
     assert sorted(signals.names) == ["checkout_created", "checkout_created", "order_paid", "payment_held"]
 
 
-def test_pending_abandoned_and_paid_anew(quiet_shop: Shop, paycheckout_sandbox: Sandbox, signals: Signals) -> None:
+def test_a_lost_answer_pending_abandoned_and_paid_anew(
+    quiet_shop: Shop, paycheckout_sandbox: Sandbox, signals: Signals
+) -> None:
     shopper = Shopper(quiet_shop)
+    paycheckout_sandbox.fault("POST /v1/checkout", "lose_response")
     shopper.starts_to_pay("o-1")
     waiting = shopper.starts_to_pay("o-2")
     paycheckout_sandbox.pick(waiting)
@@ -88,18 +91,6 @@ def test_pending_abandoned_and_paid_anew(quiet_shop: Shop, paycheckout_sandbox: 
     quiet_shop.reconciles()
     assert (shopper.sees_status("o-1"), shopper.sees_status("o-2")) == ("paid", "paid")
     assert signals.names.count("order_paid") == 2
-
-
-def test_a_lost_webhook_and_a_lost_answer_lose_nothing(
-    quiet_shop: Shop, paycheckout_sandbox: Sandbox, signals: Signals
-) -> None:
-    paycheckout_sandbox.fault("POST /v1/checkout", "lose_response")
-    checkout_id = Shopper(quiet_shop).starts_to_pay()
-    paycheckout_sandbox.fault("webhook", "drop")
-    paycheckout_sandbox.pay(checkout_id)
-    paycheckout_sandbox.advance(minutes=1)
-    quiet_shop.reconciles()
-    assert signals.names == ["checkout_created", "order_paid"]
 
 
 @pytest.mark.parametrize(
