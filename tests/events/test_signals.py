@@ -122,7 +122,7 @@ class Shipper:
 def test_methods_objects_and_partials_of_an_earlier_run_give_way_too(
     signal: Signal, make: Callable[[], Callable[..., Any]]
 ) -> None:
-    for _ in range(3):
+    for _ in range(2):
         newest = signal.connect(make())
         make_app_with_extension()
         gc.collect()
