@@ -42,7 +42,9 @@ def attack(config: pytest.Config, path: Path) -> str | None:
 
 def is_attack(item: pytest.Item) -> bool:
     values = item.callspec.params.values() if isinstance(item, pytest.Function) and hasattr(item, "callspec") else ()
-    on_postgresql = "postgresql" in values or "postgres_server" in getattr(item, "fixturenames", ())
+    # pg8000 is another driver of it.
+    has_driver = any(driver in values for driver in ("postgresql", "pg8000"))
+    on_postgresql = has_driver or "postgres_server" in getattr(item, "fixturenames", ())
     return on_postgresql or bool(attack(item.config, item.path)) or item.get_closest_marker("slow") is not None
 
 

@@ -71,8 +71,7 @@ def test_our_posts_need_no_token_of_a_session(guarded: OpenGuarded, order: str) 
     assert presses_pay(shop).status_code == 303
 
 
-@pytest.mark.parametrize("order", ORDERS)
-@pytest.mark.parametrize("path", ["/own", "/paycheckout/admin"])
+@pytest.mark.parametrize(("order", "path"), [*zip(ORDERS, ["/own", "/paycheckout/admin"], strict=True)])
 def test_the_shops_own_posts_are_guarded_as_before(guarded: OpenGuarded, order: str, path: str) -> None:
     shop = guarded(order)
     browser = shop.browser
