@@ -89,7 +89,7 @@ FAULTS: dict[str, Planted] = {
     ),
     "who asked for a payout approves it": (
         "payouts/test_duties.py::test_who_asked_for_a_payout_cannot_approve_it_by_any_door",
-        Swap("payouts.decisions:PayoutDecisions.barred", "(deeds, asked, returned)", "(deeds, returned)"),
+        Swap("payouts.decisions:PayoutDecisions.barred", "(deeds, requests, returns)", "(deeds, returns)"),
     ),
     "who reports that a payout came back approves that it is sent again": (
         "payouts/test_duties.py::test_who_reports_that_a_payout_came_back_cannot_approve_that_it_is_sent_again[token]",
@@ -97,7 +97,7 @@ FAULTS: dict[str, Planted] = {
     ),
     "what was sent is tried again without another approval": (
         "payouts/test_duties.py::test_who_reports_that_a_payout_came_back_cannot_approve_that_it_is_sent_again[token]",
-        Swap("payouts.decisions:PayoutDecisions._decide", "_TO_APPROVE.get(meant, meant)", "meant"),
+        Swap("payouts.decisions:PayoutDecisions._decide", "_TO_APPROVE.get(meaning, meaning)", "meaning"),
     ),
     "a second try of a day does not count against its limit": (
         "payouts/test_duties.py::test_who_reports_that_a_payout_came_back_cannot_approve_that_it_is_sent_again[bank]",
