@@ -97,7 +97,7 @@ class Explanation:
         if paying.taken_back is not None:
             return f"The order was paid, and {paying.taken_back} of it were taken back by the payments service."
         if paying.came_otherwise:
-            return "The order was paid, and the payments service has taken that back and reports another amount since."
+            return "The order was paid, and the payments service reports another amount since."
         if paying.reason not in (None, "excess"):
             return "The order is paid: a payment was held, and a person accepted it."
         if paying.reason == "excess" and paying.payback is None:

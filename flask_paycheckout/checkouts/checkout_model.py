@@ -32,8 +32,11 @@ row.
 """
 
 
+KEPT = "kept"
+"""The value of `payback` of money that a person keeps, or has dealt with."""
+
 ANOTHER_AMOUNT = "another amount"
-"""The value of `payback` of a payment that paid its order, was taken back, and came again as another amount."""
+"""The value of `payback` of a payment that paid its order, and of which another amount is reported since."""
 
 
 class TotalMixin:
@@ -236,7 +239,7 @@ class CheckoutMixin(TotalMixin, PaymentTable):
 
     @property
     def came_otherwise(self) -> bool:
-        """Whether its order's payment was taken back and another amount has arrived, which nobody has handled yet."""
+        """Whether it paid its order, and another amount is reported since, which nobody has handled yet."""
         return self.payback == ANOTHER_AMOUNT
 
     @property

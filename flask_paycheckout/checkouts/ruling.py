@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from flask_paycheckout.checkouts.checkout_model import CheckoutMixin, problem_columns
+from flask_paycheckout.checkouts.checkout_model import KEPT, CheckoutMixin, problem_columns
 from flask_paycheckout.checkouts.payments import arrived_of, payment_columns
 from flask_paycheckout.checkouts.schedule import BETWEEN_MISSES, PAGE_GONE, Schedule
 from flask_paycheckout.checkouts.states import OPEN, Evidence, FoundBy, Reason, Status
@@ -288,8 +288,18 @@ class Reading(msgspec.Struct):
 
     @property
     def comes_otherwise(self) -> bool:
-        """Whether a payment that paid its order was taken back, and another amount has arrived for it since."""
-        return self.pays_order and self.checkout.taken_back not in (None, self._amount("paid"))
+        """Whether another amount than the stored one arrived for a payment that paid its order; told until it is kept.
+
+        Also where that was taken back, whatever was said of it then.
+        """
+        if not self.pays_order or self.status != COMPLETED:
+            return False
+        checkout, arrived = self.checkout, self._amount("paid")
+        if checkout.taken_back is not None:
+            return checkout.taken_back != arrived
+        stored = amount_of(checkout.payment_paid_amount, checkout.payment_paid_currency)
+        # A record may leave out an amount that stays.
+        return checkout.payback != KEPT and None not in (stored, arrived) and stored != arrived
 
     @property
     def problem(self) -> str | None:
@@ -298,7 +308,7 @@ class Reading(msgspec.Struct):
         if self.is_in_doubt:
             return None
         if status == COMPLETED and (checkout.came_otherwise or self.comes_otherwise):
-            return "the service took the payment back, and reports another amount since: ask it why"
+            return "the service reports another amount than the one that had arrived: ask it why"
         if checkout.payment_paid_amount is not None and status != COMPLETED:
             paid = f"{checkout.payment_paid_amount} {checkout.payment_paid_currency}"
             is_now = "is not found" if status is None else f"has the status {status[:64]!r}"

@@ -14,7 +14,7 @@ from functools import partial
 import msgspec
 from sqlalchemy.exc import SQLAlchemyError
 
-from flask_paycheckout.checkouts.checkout_model import CheckoutMixin
+from flask_paycheckout.checkouts.checkout_model import ANOTHER_AMOUNT, CheckoutMixin
 from flask_paycheckout.checkouts.failed_reads import NO_PROBLEM, FailedReads
 from flask_paycheckout.checkouts.moves import (
     Move,
@@ -212,6 +212,8 @@ class Settlement:
             columns["next_read_at"] = self._next_look(checkout, reading.now) if is_here else None
             evidence = reading.look_back
             if evidence is None:
+                if reading.comes_otherwise:
+                    columns["payback"] = ANOTHER_AMOUNT
                 if reading.is_in_doubt:
                     columns["webhook_due_at"] = columns["next_read_at"] = reading.now + BETWEEN_MISSES
                 noted = self.checkouts.note(checkout, reading.entry(Entry.READ), **columns)

@@ -28,7 +28,7 @@ from sqlalchemy import (
     update,
 )
 
-from flask_paycheckout.checkouts.checkout_model import CheckoutMixin
+from flask_paycheckout.checkouts.checkout_model import KEPT, CheckoutMixin
 from flask_paycheckout.checkouts.payments import PAYMENT_COLUMNS, Payment, payment_of
 from flask_paycheckout.checkouts.ruling import OrderPayments
 from flask_paycheckout.checkouts.schedule import HOURLY
@@ -429,6 +429,6 @@ def change_excess(connection: Connection, checkouts: Table, order_id: str, gone:
     values: dict[str, Any] = {"excess": f"{excess:f}"}
     if excess > 0:
         values["reason"] = Reason.EXCESS
-    if row.payback != "kept" and Reason.EXCESS in (row.reason, values.get("reason")):
+    if row.payback != KEPT and Reason.EXCESS in (row.reason, values.get("reason")):
         values["payback"] = None if excess > 0 else "refunded"
     connection.execute(update(checkouts).where(*paid).values(values))

@@ -14,14 +14,15 @@ from typing import Any
 
 from sqlalchemy import func, select, text, update
 
-from flask_paycheckout.checkouts.checkout_model import ANOTHER_AMOUNT, MONEY_TO_PAY_BACK, CheckoutMixin
+from flask_paycheckout.checkouts.checkout_model import ANOTHER_AMOUNT, KEPT, MONEY_TO_PAY_BACK, CheckoutMixin
+from flask_paycheckout.checkouts.failed_reads import NO_PROBLEM
 from flask_paycheckout.checkouts.states import Reason, Status
 from flask_paycheckout.database.connections import begin_limited
 from flask_paycheckout.database.deeds import record_deed, who_and_why
 from flask_paycheckout.database.models import Models
 from flask_paycheckout.database.state_table import Entry, appended, line
 from flask_paycheckout.errors import TransitionRefused, UnknownCheckout
-from flask_paycheckout.payouts.refund_limits import KEPT, left_of, locked
+from flask_paycheckout.payouts.refund_limits import left_of, locked
 from flask_paycheckout.text import is_order_id
 from flask_paycheckout.totals import EXACT, Amount
 from flask_paycheckout.wiring import Wiring
@@ -79,7 +80,9 @@ class Paybacks:
             # The service took this money back, so none is here to be kept.
             gone = row["payment_completed_at"] is None
             entry = line(now, Entry.PAYBACK, to=KEPT, by=by, why=why, gone=gone)
-            values = {"payback": KEPT, "history": appended(c.history, entry, always=True)}
+            values: dict[str, Any] = {"payback": KEPT, "history": appended(c.history, entry, always=True)}
+            if row["payback"] == ANOTHER_AMOUNT:
+                values |= NO_PROBLEM
             statement = update(models.checkouts).where(c.id == row["id"]).values(values).returning(*c)
             row = connection.execute(statement).mappings().one()
             record_deed(connection, models.deeds, now, by, KEPT, checkout_id, why, row["order_id"])

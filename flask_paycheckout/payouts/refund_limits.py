@@ -20,8 +20,8 @@ from flask_paycheckout.database.models import Models
 from flask_paycheckout.errors import NothingToRefund, RefundTooLarge, UnknownCheckout
 from flask_paycheckout.totals import EXACT, Amount, amount_of, whole_units
 
-# The values of `payback`; it is REFUNDED while refunds cover all that arrived.
-KEPT, REFUNDED = "kept", "refunded"
+REFUNDED = "refunded"
+"""The value of `payback` while refunds cover all that arrived."""
 
 
 class RefundablePayment(msgspec.Struct, frozen=True):

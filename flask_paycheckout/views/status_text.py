@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
+from flask_paycheckout.checkouts.checkout_model import KEPT
 from flask_paycheckout.checkouts.order_status import OrderStatus
 from flask_paycheckout.checkouts.requests import ShownRequest
 from flask_paycheckout.checkouts.states import Reason, Status
-from flask_paycheckout.payouts.refund_limits import KEPT
 from flask_paycheckout.payouts.refund_progress import OrderRefunds
 from flask_paycheckout.text import visible
 from flask_paycheckout.views.language import format_moment, gettext, of_page

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from flask_paycheckout.books.audit.findings import Facts, Finding, Kind, Verdict
 from flask_paycheckout.books.order_text import total_text
 from flask_paycheckout.books.payout_remedies import BY_WHY
-from flask_paycheckout.checkouts.checkout_model import CheckoutMixin
+from flask_paycheckout.checkouts.checkout_model import KEPT, CheckoutMixin
 from flask_paycheckout.checkouts.payments import PAYMENT_COLUMNS, arrived_of, payment_columns, payment_of
 from flask_paycheckout.checkouts.ruling import COMPLETED, compare, status_of
 from flask_paycheckout.checkouts.states import OPEN, Status
@@ -27,7 +27,6 @@ from flask_paycheckout.payouts.destinations import Destination, masked_account
 from flask_paycheckout.payouts.payout_model import PayoutMixin
 from flask_paycheckout.payouts.payout_states import Doubt, PayoutStatus
 from flask_paycheckout.payouts.payout_table import tries_of
-from flask_paycheckout.payouts.refund_limits import KEPT
 from flask_paycheckout.text import plain
 
 
