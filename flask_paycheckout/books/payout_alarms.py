@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any
 
-from sqlalchemy import ColumnElement, case, func, or_, select, true
+from sqlalchemy import ColumnElement, and_, case, false, func, or_, select, true
 
 from flask_paycheckout.books.alarms import (
     PATIENCE,
@@ -146,7 +146,7 @@ def payouts_not_followed(context: AlarmContext) -> Waiting:
     under_way = c.status.in_([PayoutStatus.SENDING, PayoutStatus.SENT]), c.due_at.is_not(None)
     return _payouts(
         context,
-        [*under_way, _is_late(context)],
+        [*under_way, _is_late(context), ~func.coalesce(_pays_earlier(context), false())],
         (
             "payout was sent, or may have been, and is without news",
             "payouts were sent, or may have been, and are without news",
@@ -176,16 +176,23 @@ def repeated_transfers(context: AlarmContext) -> Waiting:
     """Payouts that may have been paid twice, until a person has checked.
 
     Either a token payout was sent again, or in place of another, after a person said that the money had come back; or
-    the service pays a transfer after all that had failed and was replaced or given up.
+    the service pays a transfer after all that had failed and was retried, replaced or given up.
     """
     c = context.payouts
     again = (c.status == PayoutStatus.SENT) & c.due_at.is_(None) & c.problem_since.is_not(None)
     return _payouts(
         context,
-        [again | c.state.in_(PASSED_ON) & c.reported_amount.is_not(None)],
+        [again | _pays_earlier(context) | c.state.in_(PASSED_ON) & c.reported_amount.is_not(None)],
         ("payout may have been paid twice", "payouts may have been paid twice"),
         "Compare its transfers with the chain, or with the service's dashboard.",
     )
+
+
+def _pays_earlier(context: AlarmContext) -> ColumnElement[bool]:
+    """Whether the service pays an earlier transfer in addition to the present one."""
+    c = context.payouts
+    reported = c.due_at.is_not(None), c.reported_amount != ""
+    return and_(c.status == PayoutStatus.SENT, c.earlier.is_not(None), *reported)
 
 
 @alarm(Severity.TODAY, OwnerPage("payouts", "See what is unknown", "unknown"))

@@ -5,10 +5,14 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
-from functools import partial
+from decimal import Decimal
+from functools import partial, reduce
 from typing import TypeGuard
+
+import msgspec
 
 from flask_paycheckout.client import (
     CryptoDisbursement,
@@ -30,23 +34,29 @@ from flask_paycheckout.payouts.account_numbers import compact
 from flask_paycheckout.payouts.destinations import Destination, Sealing, ToBank, ToRecipient, ToWallet, Unreadable
 from flask_paycheckout.payouts.payout_model import MAX_NUMBER, PayoutMixin
 from flask_paycheckout.payouts.payout_schedule import CLOCKS_DIFFER, FORGOTTEN
-from flask_paycheckout.payouts.payout_states import PayoutState, PayoutStatus
-from flask_paycheckout.payouts.payout_table import Payouts, Try
+from flask_paycheckout.payouts.payout_states import RELEASING, Doubt, PayoutState, PayoutStatus
+from flask_paycheckout.payouts.payout_table import Payouts, Try, late_tries
 from flask_paycheckout.service.accounts import Accounts, AccountUnavailable
 from flask_paycheckout.service.calls import PROOF, Service
 from flask_paycheckout.service.record import PAYOUT, READS, ServiceRecord
 from flask_paycheckout.shop_functions import personal
 from flask_paycheckout.text import visible
+from flask_paycheckout.totals import EXACT
 
 Disbursement = FiatTransfer | CryptoDisbursement
 """The service's record of a payout."""
 
-_OTHER_AMOUNT, OTHER_DESTINATION = (
+OTHER_AMOUNT, OTHER_DESTINATION = (
     "the service has it with another amount",
     "the service has it with another destination",
 )
 
+Late = tuple[Try | None, FiatDisbursement | None]
+"""An earlier try that the service pays after all, or None, and the service's record of the transfer."""
+
 _MAX_TEXT = 500
+# A transfer that had failed, and has one of these statuses, is paid after all.
+_PAID_AFTER_ALL = ("pending", "completed")
 _TAKEN = re.compile("reference|unique|duplicate|already", re.IGNORECASE)
 _MASKING = "*•"
 
@@ -84,6 +94,11 @@ def record_status(disbursement: Disbursement) -> str:
     return (if_sent(disbursement, "status") or "").lower()
 
 
+def is_paid_after_all(disbursement: Disbursement) -> bool:
+    """Whether the record of a transfer that had failed says that it is paid, or will be."""
+    return record_status(disbursement) in _PAID_AFTER_ALL
+
+
 def amount_to_accept(payout: PayoutMixin, disbursement: Disbursement, problem: str) -> str | None:
     """The exact amount, as text, that a person may accept although the record differs; None if nobody may.
 
@@ -92,7 +107,7 @@ def amount_to_accept(payout: PayoutMixin, disbursement: Disbursement, problem: s
     if problem == OTHER_DESTINATION:
         return payout.exact_amount
     sent = if_sent(disbursement, "amount")
-    amount = "" if problem != _OTHER_AMOUNT or sent is None or sent <= 0 else f"{sent:f}"
+    amount = "" if problem != OTHER_AMOUNT or sent is None or sent <= 0 else f"{sent:f}"
     return amount if 0 < len(amount) <= MAX_NUMBER else None
 
 
@@ -107,17 +122,19 @@ def difference(
     :param earlier: the earlier try that the record belongs to; None for the present one.
     """
     sent: Try | PayoutMixin = earlier or payout
+    # A person may have accepted another amount of the present try.
+    amount = payout.exact_amount if earlier is None else payout.asked_amount or payout.exact_amount
     if disbursement.reference not in (None, sent.service_reference):
         return "the service has it under another reference"
     if sent.disbursement_id not in (None, disbursement.disbursement_id):
         return "the service answered with another disbursement"
     try:
-        same = if_sent(disbursement, "amount") in (None, payout.amount)
+        same = if_sent(disbursement, "amount") in (None, Decimal(amount))
     except ArithmeticError:
         # Another program has stored an amount that is not a number.
         same = False
     if not same:
-        return _OTHER_AMOUNT
+        return OTHER_AMOUNT
     currency = if_sent(disbursement, "token" if isinstance(disbursement, CryptoDisbursement) else "currency")
     if currency not in (None, payout.currency):
         return "the service has it with another currency"
@@ -201,6 +218,39 @@ class PayoutCalls:
             if sent.service_reference not in transfers:
                 raise AccountUnavailable(PAYOUT, payout.account, keys_gone_text(sent.client_id))
             return transfers[sent.service_reference]
+
+        return read
+
+    def reading_all(self, payout: PayoutMixin) -> Callable[[], Late]:
+        """A function that reads a sent bank transfer, and the earlier tries that the service may pay after all.
+
+        It returns the record of the present try, with the sum of all paid tries as its amount. For a failed transfer it
+        returns the record of a try that is paid. With each it returns an earlier try that is paid, if there is one.
+
+        :raises PaymentsError: as for `reading`.
+        """
+        has_failed = payout.status in RELEASING
+        read_present = self.reading(payout)
+        earlier = list[tuple[Try, Callable[[], FiatDisbursement | None]]]()
+        for late_try in late_tries(payout.earlier):
+            # The other tries can be read without the keys of this one.
+            with suppress(AccountUnavailable):
+                earlier.append((late_try, self.reading(payout, late_try)))
+
+        def read() -> Late:
+            present, paid = read_present(), list[tuple[Try, FiatDisbursement]]()
+            for late_try, read_late in earlier:
+                with suppress(NotFound, AccountUnavailable):
+                    if (late := read_late()) is not None and is_paid_after_all(late):
+                        paid.append((late_try, late))
+            if has_failed:
+                is_present = present is not None and payout.doubt != Doubt.DENIED and is_paid_after_all(present)
+                return (None, present) if is_present or not paid else paid[0]
+            if present is None or not paid:
+                return None, present
+            asked = Decimal(payout.asked_amount or payout.exact_amount)
+            amounts = (if_sent(each, "amount") or asked for each in (present, *(late for _, late in paid)))
+            return paid[0][0], msgspec.structs.replace(present, amount=reduce(EXACT.add, amounts))
 
         return read
 

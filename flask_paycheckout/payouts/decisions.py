@@ -27,6 +27,7 @@ from flask_paycheckout.payouts.payout_states import (
 )
 from flask_paycheckout.payouts.payout_table import (
     all_tries,
+    asked_columns,
     next_transfers,
     references_of,
     service_reference,
@@ -219,21 +220,17 @@ class PayoutDecisions:
                 "paid_by",
                 "disbursement_id",
                 "fee",
-                "asked_amount",
                 "taken_at",
                 "doubt",
                 "counted_on",
             )
         )
-        if payout.asked_amount is not None:
-            columns["amount"] = payout.asked_amount
-            columns |= {"counts": payout.asked_amount} if payout.counts_currency == payout.currency else {}
         if payout.refund_of is None:
             reference = service_reference(key, payout.account, payout.reference, len(earlier) + 1)
         else:
             references = references_of(self.moves.payouts.of_checkout(payout.refund_of))
             (reference,) = next_transfers(key, payout.account, payout.refund_of, references)
-        return columns | {"service_reference": reference, "earlier": tries_text(earlier)}
+        return columns | asked_columns(payout) | {"service_reference": reference, "earlier": tries_text(earlier)}
 
 
 def _remedy(payout: PayoutMixin, decision: PayoutEvidence) -> str:

@@ -289,9 +289,9 @@ class DuePayouts:
     def _is_final(self) -> Sequence[ColumnElement[bool]]:
         """The conditions for ended bank transfers whose outcome may still change at the service."""
         c = self.payouts.table.c
-        # A completed transfer with a planned read needs no other read.
-        completed = (c.state == PayoutState.COMPLETED) & c.due_at.is_(None)
-        failed = c.status.in_(RELEASING) & c.disbursement_id.is_not(None) & c.doubt.is_distinct_from(Doubt.DENIED)
+        completed = c.state == PayoutState.COMPLETED
+        known = c.disbursement_id.is_not(None) & c.doubt.is_distinct_from(Doubt.DENIED)
+        failed = c.status.in_(RELEASING) & (known | c.earlier.is_not(None))
         return completed | failed, c.to_kind.in_(("bank", "recipient"))
 
     def _plan(self, ids: Any, at: datetime) -> Sequence[PayoutMixin]:

@@ -14,11 +14,14 @@ import msgspec
 from flask_paycheckout.client import FiatDisbursement, PaymentsError
 from flask_paycheckout.clock import EPOCH
 from flask_paycheckout.payouts.calls import (
+    OTHER_AMOUNT,
     OTHER_DESTINATION,
+    Late,
     PayoutCalls,
     amount_to_accept,
     error_text,
     forgotten_text,
+    is_paid_after_all,
     is_refusal,
     keys_gone_text,
     record_status,
@@ -26,9 +29,17 @@ from flask_paycheckout.payouts.calls import (
 from flask_paycheckout.payouts.due_payouts import DuePayouts
 from flask_paycheckout.payouts.payout_model import PayoutMixin, about_payout
 from flask_paycheckout.payouts.payout_moves import PayoutMove
-from flask_paycheckout.payouts.payout_schedule import WITHOUT_KEYS, next_read
-from flask_paycheckout.payouts.payout_states import LOOKED_UP, READ, RELEASING, Doubt, PayoutEvidence, PayoutState
-from flask_paycheckout.payouts.payout_table import Try, all_tries, tries_of, tries_text
+from flask_paycheckout.payouts.payout_schedule import WITHOUT_KEYS, next_read, try_again
+from flask_paycheckout.payouts.payout_states import (
+    ENDED,
+    LOOKED_UP,
+    READ,
+    RELEASING,
+    Doubt,
+    PayoutEvidence,
+    PayoutState,
+)
+from flask_paycheckout.payouts.payout_table import Try, all_tries, late_tries, tries_of, tries_text, try_columns
 from flask_paycheckout.payouts.results import PayoutResults
 from flask_paycheckout.service.accounts import AccountUnavailable
 from flask_paycheckout.wiring import Wiring
@@ -43,11 +54,9 @@ _READS = 2 * _READERS
 # The time for which the shop gives no keys of an account until a person must look its payouts up.
 _GONE = timedelta(days=1)
 _IN_DOUBT = "the answer was lost, and the service cannot be asked about tokens; look on the chain or in its dashboard"
-# A failed transfer that has one of these statuses now is paid after all.
-_PAID_AFTER_ALL = ("pending", "completed")
 _ENDS = {"completed": PayoutEvidence.COMPLETED, "failed": PayoutEvidence.FAILED}
 
-Read = Future[FiatDisbursement | None]
+Read = Future[Late]
 Ask = Callable[[Sequence[PayoutMixin]], set[str]]
 """A function that asks about a batch of payouts and stores the answers; returns the accounts that got no answer."""
 
@@ -197,6 +206,7 @@ class Following:
                 return False
             if transfer is not None and record_status(transfer) != "failed":
                 columns = msgspec.structs.asdict(earlier_try)
+                # Nothing was sent under the present reference.
                 columns["earlier"] = tries_text(tuple(each for each in earlier if each != earlier_try))
                 problem = self.calls.difference(payout, transfer, earlier_try)
                 results.found(payout, transfer, PayoutEvidence.FOUND, problem, **columns)
@@ -238,7 +248,7 @@ class Following:
     def _begin(self, payout: PayoutMixin, readers: Executor) -> Read:
         """Begin a read in a thread; it uses no database."""
         try:
-            return readers.submit(self.calls.reading(payout))
+            return readers.submit(self.calls.reading_all(payout))
         except PaymentsError as error:
             failed = Read()
             failed.set_exception(error)
@@ -247,72 +257,90 @@ class Following:
     def _store(self, payout: PayoutMixin, reading: Read, results: PayoutResults) -> bool:
         """Store what a read has found; False when the account's other reads would fail as well."""
         try:
-            read = reading.result()
+            late, read = reading.result()
         except Exception as error:
             # A signer of the shop's own may raise anything.
             if payout.failures == 0 or not isinstance(error, PaymentsError):
                 text, values = "payout %s could not be read: %s", (payout.reference, error_text(error))
                 self.wiring.log.warning("reads of payouts", text, *values, extra=about_payout(payout), error=error)
             results.failed_calls += 1
-            if payout.status in RELEASING:
-                results.note(payout, None, due_at=self._next_read_of_failed(payout))
+            if payout.status in ENDED:
+                # A webhook may have asked for this read. Keep the problem: it is the reason of a failure.
+                is_answer = is_refusal(error) or isinstance(error, AccountUnavailable)
+                again = try_again(payout.failures, self.wiring.clock())
+                due = self._next_read_of_ended(payout) if is_answer else again
+                results.note(payout, None, failures=payout.failures + 1, due_at=due)
                 return is_refusal(error)
-            if payout.state == PayoutState.COMPLETED and isinstance(error, AccountUnavailable):
-                results.note(payout, None, due_at=None)
-                return False
             # Without its keys, a person may record that it arrived, with the amount that the service reported before,
             # if any.
             columns = {"reported_amount": payout.reported_amount or ""} if isinstance(error, AccountUnavailable) else {}
             results.unread(payout, f"it could not be read: {error_text(error)}", **columns)
             return is_refusal(error)
         if payout.status in RELEASING:
-            self._store_of_failed(payout, read, results)
-            return True
-        if payout.state == PayoutState.COMPLETED:
-            if read is not None and record_status(read) == "failed":
-                results.ended(payout, read, PayoutEvidence.FAILED)
-            else:
-                results.read(payout, due_at=None)
-            return True
-        if read is None:
-            results.unread(payout, "the service knows no disbursement with its reference")
-            return True
-        problem, evidence = self.calls.difference(payout, read), _ENDS.get(record_status(read))
-        accepted = problem and amount_to_accept(payout, read, problem)
-        if problem is not None and not (accepted and evidence is PayoutEvidence.FAILED):
-            results.unread(
-                payout,
-                problem,
-                reported_amount=accepted,
-                disbursement_id=payout.disbursement_id or read.disbursement_id,
-            )
-        elif evidence is not None:
-            # A failure counts even if the amount or destination differs.
-            results.ended(payout, read, evidence)
+            self._store_of_failed(payout, read, late, results)
+        elif read is not None:
+            self._store_of_sent(payout, read, late, results)
+        elif payout.state == PayoutState.COMPLETED:
+            results.read(payout, due_at=self._next_read_of_ended(payout))
         else:
-            results.pending(payout, read)
+            results.unread(payout, "the service knows no disbursement with its reference")
         return True
 
-    def _store_of_failed(self, payout: PayoutMixin, transfer: FiatDisbursement | None, results: PayoutResults) -> None:
-        """Store the service's record of a failed transfer, which it may pay after all."""
-        due: dict[str, Any] = {"due_at": self._next_read_of_failed(payout)}
-        if transfer is None or record_status(transfer) not in _PAID_AFTER_ALL:
+    def _store_of_sent(
+        self, payout: PayoutMixin, transfer: FiatDisbursement, late: Try | None, results: PayoutResults
+    ) -> None:
+        """Store the service's record of a transfer that was sent, or that it had completed.
+
+        :param late: an earlier try that it pays, too; the record's amount is the sum then.
+        """
+        was_completed = payout.state == PayoutState.COMPLETED
+        problem, evidence = self.calls.difference(payout, transfer), _ENDS.get(record_status(transfer))
+        accepted = problem and amount_to_accept(payout, transfer, problem)
+        if was_completed and problem != OTHER_AMOUNT:
+            problem = None
+        if problem == OTHER_AMOUNT and late is not None:
+            problem = f"the service pays it, and after all also {late.service_reference}, an earlier transfer of it"
+        # A failure counts even if the amount or destination differs.
+        has_failed = evidence is PayoutEvidence.FAILED and (was_completed or accepted)
+        if problem is not None and not has_failed:
+            disbursement_id = payout.disbursement_id or transfer.disbursement_id
+            store = results.differs if was_completed else results.unread
+            store(payout, problem, reported_amount=accepted, disbursement_id=disbursement_id)
+        elif was_completed and not has_failed:
+            results.read(payout, due_at=self._next_read_of_ended(payout))
+        elif evidence is not None:
+            results.ended(payout, transfer, evidence)
+        else:
+            results.pending(payout, transfer)
+
+    def _store_of_failed(
+        self, payout: PayoutMixin, transfer: FiatDisbursement | None, late: Try | None, results: PayoutResults
+    ) -> None:
+        """Store the service's record of a failed transfer, which it may pay after all.
+
+        :param late: the earlier try that it pays, which becomes the present one.
+        """
+        due: dict[str, Any] = {"due_at": self._next_read_of_ended(payout)}
+        if transfer is None or not is_paid_after_all(transfer):
             if payout.reported_amount is None:
                 # Keep the problem: it is the reason of the failure.
                 results.note(payout, None, **due)
             else:
                 results.read(payout, reported_amount=None, **due)
             return
-        problem, differs = None, self.calls.difference(payout, transfer)
+        problem, differs = None, self.calls.difference(payout, transfer, late)
+        columns = {} if late is None else try_columns(payout, late)
         if differs or payout.state != PayoutState.FAILED:
             other = payout.replaced_by
             since = f"{other} was made in its place: cancel that if it was not sent" if other else "it was given up"
             problem = f"the service pays it after all, and {differs or since}"
         if payout.state != PayoutState.FAILED:
             due["reported_amount"] = (differs and amount_to_accept(payout, transfer, differs)) or ""
-        results.paid_after_all(payout, transfer, problem, **due)
+        results.paid_after_all(payout, transfer, problem, columns, **due)
 
-    def _next_read_of_failed(self, payout: PayoutMixin) -> datetime | None:
-        """The time of the next read of a failed transfer; None once it was watched for PAYCHECKOUT_WATCH_FOR."""
+    def _next_read_of_ended(self, payout: PayoutMixin) -> datetime | None:
+        """The time of the next read of an ended transfer; None if nothing failed, or after PAYCHECKOUT_WATCH_FOR."""
         now, since = self.wiring.clock(), payout.moved_at
+        if payout.state == PayoutState.COMPLETED and not late_tries(payout.earlier):
+            return None
         return next_read(since, now) if now < since + self.wiring.settings.watch_for else None

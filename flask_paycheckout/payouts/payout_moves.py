@@ -23,6 +23,7 @@ from flask_paycheckout.payouts.payout_model import PayoutMixin
 from flask_paycheckout.payouts.payout_schedule import FIRST_READ
 from flask_paycheckout.payouts.payout_states import (
     DEED_OF,
+    ENDED,
     LIVE,
     PASSED_ON,
     PAYOUT_SIGNAL_OF,
@@ -34,7 +35,7 @@ from flask_paycheckout.payouts.payout_states import (
     PayoutState,
     PayoutStatus,
 )
-from flask_paycheckout.payouts.payout_table import Payouts
+from flask_paycheckout.payouts.payout_table import Payouts, late_tries
 from flask_paycheckout.payouts.refund_limits import RefundLimits
 from flask_paycheckout.totals import EXACT
 
@@ -130,7 +131,7 @@ class PayoutMoves:
             PayoutStatus.SENDING: payout.due_at,
             PayoutStatus.SENT: None if is_token else now + FIRST_READ,
         }
-        if status in RELEASING and _may_be_paid(payout, move.values):
+        if status in ENDED and _may_be_paid(payout, status, move.values):
             planned[status] = now + FIRST_READ
         # Only a person can see that just one of its transfers was carried out.
         is_again = is_token and self.payouts.had_come_back(payout, connection)
@@ -257,13 +258,17 @@ def without_money(refunds: Iterable[PayoutMixin], left: Decimal) -> Sequence[Pay
     return [refund for refund in refunds if refund.state == PayoutState.FAILED and (refund.counts or 0) > left]
 
 
-def _may_be_paid(payout: PayoutMixin, values: Mapping[str, Any]) -> bool:
-    """Whether the service may still pay a payout that has failed or was given up.
+def _may_be_paid(payout: PayoutMixin, end: PayoutStatus, values: Mapping[str, Any]) -> bool:
+    """Whether the service may still pay a try of a payout that has failed.
 
+    :param end: the status with which it has ended.
     :param values: the columns that the move sets.
     """
+    if payout.is_token:
+        return False
     disbursement_id, doubt = (values.get(name, getattr(payout, name)) for name in ("disbursement_id", "doubt"))
-    return disbursement_id is not None and doubt != Doubt.DENIED and not payout.is_token
+    has_failed = end in RELEASING and disbursement_id is not None and doubt != Doubt.DENIED
+    return has_failed or bool(late_tries(payout.earlier))
 
 
 def problem_columns(payout: PayoutMixin, problem: str | None, now: datetime) -> dict[str, Any]:

@@ -185,6 +185,8 @@ PAYOUT_TRANSITIONS: dict[tuple[PayoutState, PayoutEvidence], PayoutState] = {
     (_S.COMPLETED, _E.FAILED): _S.FAILED,
     (_S.SENT, _E.RETURNED): _S.FAILED,
     (_S.COMPLETED, _E.RETURNED): _S.FAILED,
+    # Its amount was changed, or the service pays an earlier try of it, too.
+    (_S.COMPLETED, _E.DIFFERS): _S.SENT,
     # The service pays it after all. If it was replaced or given up by then, a person decides.
     (_S.FAILED, _E.FOUND): _S.SENT,
     (_S.REPLACED, _E.AMENDED): _S.COMPLETED,

@@ -37,6 +37,8 @@ _ROW = {"account": "", "operation": "installation key"}
 _NEXT = 5
 # The number of characters of the shop's reference in a service reference, by which people recognise it.
 _SHOWN = 16
+# The earlier tries of a payout that are watched: more are not made, and each is a call.
+_WATCHED = 3
 _TRANSFER = re.compile("[A-Za-z0-9-]+-([0-9]{1,6})-[0-9a-f]{16}")
 
 
@@ -248,6 +250,27 @@ def tries_of(text: str | None) -> tuple[Try, ...]:
 def all_tries(payout: PayoutMixin) -> tuple[Try, ...]:
     """The tries of a payout, oldest first."""
     return (*tries_of(payout.earlier), msgspec.convert(payout, Try, from_attributes=True))
+
+
+def late_tries(earlier: str | None) -> Sequence[Try]:
+    """The earlier tries of a bank transfer that failed at the service, which may pay them after all, newest first."""
+    tries = reversed(tries_of(earlier))
+    return [one for one in tries if one.disbursement_id is not None and one.doubt != Doubt.DENIED][:_WATCHED]
+
+
+def try_columns(payout: PayoutMixin, one: Try) -> dict[str, Any]:
+    """The columns of a payout whose present try changes places with an earlier one."""
+    others = tuple(each for each in all_tries(payout) if each != one)
+    return msgspec.structs.asdict(one) | {"earlier": tries_text(others), "fee": None} | asked_columns(payout)
+
+
+def asked_columns(payout: PayoutMixin) -> dict[str, Any]:
+    """The columns of what was asked for, where a person has accepted another amount of the present try."""
+    asked = payout.asked_amount
+    if asked is None:
+        return {}
+    counted = {"counts": asked} if payout.counts_currency == payout.currency else {}
+    return {"amount": asked, "asked_amount": None} | counted
 
 
 def references_of(payouts: Iterable[PayoutMixin]) -> set[str]:

@@ -227,15 +227,31 @@ class PayoutResults:
         problem = f"the service says that it failed{came_back}" if evidence is PayoutEvidence.FAILED else None
         self.move(payout, _of_record(disbursement, evidence, problem, doubt=None))
 
+    def differs(self, payout: PayoutMixin, problem: str, **values: Any) -> None:
+        """Store that the service reports a completed transfer with another amount; a person decides.
+
+        :param values: further columns.
+        """
+        self.move(payout, PayoutMove(PayoutEvidence.DIFFERS, values, problem))
+
     def paid_after_all(
-        self, payout: PayoutMixin, disbursement: Disbursement, problem: str | None, **values: Any
+        self,
+        payout: PayoutMixin,
+        disbursement: Disbursement,
+        problem: str | None,
+        columns: dict[str, Any],
+        **values: Any,
     ) -> None:
         """Store that the service pays a transfer that had failed.
 
         :param problem: why a person must look at it, to be stored with further columns; None moves it back to `sent`.
+        :param columns: the columns that make the paid try the present one.
         """
+        move = _of_record(disbursement, PayoutEvidence.FOUND, None, **columns)
+        if "reported_amount" in values:
+            values |= move.values
         if problem is None:
-            self.move(payout, _of_record(disbursement, PayoutEvidence.FOUND, None))
+            self.move(payout, move)
         elif problem == payout.problem:
             self.note(payout, None, **values)
         else:

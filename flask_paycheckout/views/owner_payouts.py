@@ -148,7 +148,8 @@ def _trouble_text(payout: PayoutMixin) -> str:
     problem = payout.problem or ""
     if payout.status in (PayoutStatus.WAITING, PayoutStatus.CLAIMABLE):
         return f"{problem[:1].upper()}{problem[1:]}{'' if problem.endswith('.') else '.'}"
-    if payout.status in RELEASING and payout.reported_amount is not None:
+    may_be_late = payout.status in RELEASING or (payout.earlier and not payout.is_token)
+    if payout.reported_amount is not None and may_be_late:
         return f"Money may have left twice: {problem}. Ask the payments service, and say what you found."
     if payout.status == PayoutStatus.SENT and payout.is_token:
         return (

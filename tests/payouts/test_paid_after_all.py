@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -56,6 +57,80 @@ def test_a_replaced_refund_that_is_paid_after_the_other_one_is_told_until_a_pers
         refunds(payer.shop, checkout_id, to=ADA)
     with pytest.raises((RefundTooLarge, TransitionRefused)):
         payer.decides("retry_payout", reference=second)
+
+
+def tried_again(payer: Payer, *, refund: bool) -> str:
+    """Has a transfer fail and tried again; gives its first disbursement."""
+    if refund:
+        refunds(payer.shop, payer.is_paid(), to=ADA, reference="p-1")
+    else:
+        payer.owes()
+    fails(payer, "p-1")
+    first = str(payer.payout().disbursement_id)
+    payer.decides("retry_payout")
+    payer.sends()
+    return first
+
+
+@pytest.mark.parametrize("refund", [False, True], ids=["payout", "refund"])
+@pytest.mark.parametrize("sent", [True, False, None], ids=["both paid", "one came back", "fails again"])
+def test_an_earlier_try_that_is_paid_besides_a_completed_one_is_told_until_a_person_has_looked(
+    payer: Payer, sent: bool | None, refund: bool
+) -> None:
+    first = tried_again(payer, refund=refund)
+    payer.ends()
+    update = payer.shop.runtime.client.fiat_disbursements.sandbox_update
+    amount = payer.payout().amount
+    update(first, "completed")
+    payer.sends(minutes=60)
+    alarm, waits = alarms_of(payer.shop)[REPEATED], payer.payout()
+    assert (alarm.count, waits.status, waits.reported_amount) == (1, "sent", f"{2 * amount}")
+    if sent is None:
+        update(first, "failed")
+    else:
+        payer.decides("resolve_payout", sent)
+    for _ in range(2):
+        payer.sends(minutes=60)
+    assert (payer.status(), REPEATED in alarms_of(payer.shop)) == ("completed", False)
+    assert sum(Decimal(gross) for kind, gross in payer.booked if kind != "payment") == -amount * (1 + (sent is True))
+    if refund:
+        assert payer.payout().counts == amount
+    assert len(payer.at_service) == 2
+    # A person's word that one came back, against the service's, stays a difference of the month.
+    assert payer.shop.runs("audit").exit_code == (sent is False)
+
+
+@pytest.mark.parametrize("end", [None, "cancel_payout"], ids=["failed", "given up"])
+def test_an_earlier_try_is_paid_after_all_as_the_last_one_is(payer: Payer, end: str | None) -> None:
+    first = tried_again(payer, refund=True)
+    payer.ends(status="failed")
+    if end is not None:
+        payer.decides(end)
+    payer.shop.runtime.client.fiat_disbursements.sandbox_update(first, "completed")
+    payer.sends(minutes=60)
+    assert (REPEATED in alarms_of(payer.shop)) is (end is not None)
+    if end is not None:
+        payer.decides("resolve_payout", True)
+    payer.sends(minutes=60)
+    assert (payer.status(), payer.payout().disbursement_id) == ("completed", first)
+    assert payer.shop.runs("audit").exit_code == 0
+
+
+@pytest.mark.parametrize("end", ["failed", "completed"])
+def test_a_read_that_a_webhook_asked_for_is_made_once_the_service_answers(payer: Payer, end: str) -> None:
+    payer.owes()
+    payer.sends()
+    payer.ends(status=end)
+    for _ in range(40):
+        payer.sends(minutes=360)
+    pays_after_all(payer, "p-1", "completed" if end == "failed" else "failed")
+    payer.sandbox.fault("GET /v1/disbursement/fiat/{disbursementId}", "error", times=20, statusCode=503)
+    payer.shop.browser.post("/paycheckout/webhook", json={"event": "disbursement"})
+    payer.sends()
+    assert payer.status() == end
+    payer.sandbox.control("DELETE", "faults")
+    payer.sends(minutes=30)
+    assert payer.status() == ("sent" if end == "failed" else "failed")
 
 
 def test_a_failed_payout_that_is_paid_after_all_is_sent_and_booked_again(payer: Payer) -> None:

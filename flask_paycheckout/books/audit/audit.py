@@ -31,7 +31,7 @@ from flask_paycheckout.checkouts.settlement import Settlement
 from flask_paycheckout.client import FiatDisbursement, Invalid, NotFound, Page, PaymentsClient, Unauthorized
 from flask_paycheckout.client.resources.fiat_records import created_at_of
 from flask_paycheckout.database.state_table import Row
-from flask_paycheckout.payouts.calls import PayoutCalls
+from flask_paycheckout.payouts.calls import Late, PayoutCalls
 from flask_paycheckout.payouts.payout_model import PayoutMixin
 from flask_paycheckout.payouts.payout_states import PayoutStatus
 from flask_paycheckout.service.record import PAYOUT
@@ -199,7 +199,7 @@ class Audit:
                 yield compare_other(payout, disbursement)
 
     def _reading_of(self, payout: PayoutMixin) -> Callable[[], FiatDisbursement | None]:
-        return partial(_found, self.calls.reading(payout))
+        return partial(_found, self.calls.reading_all(payout))
 
     def _compare_payout(self, payout: PayoutMixin, disbursement: FiatDisbursement | None) -> Finding:
         return compare_disbursement(payout, self.calls.known_destination(payout), disbursement, self.wiring.clock())
@@ -216,9 +216,9 @@ def _by_id(checks: Recheck) -> Callable[[Iterable[Row]], Collection[Finding]]:
     return lambda page: checks.certain(row["id"] for row in page)
 
 
-def _found(read: Callable[[], FiatDisbursement | None]) -> FiatDisbursement | None:
+def _found(read: Callable[[], Late]) -> FiatDisbursement | None:
     try:
-        return read()
+        return read()[1]
     except (NotFound, Invalid) as error:
         # The interface does not specify which of the two the service sends. A gateway's 404 for an unknown route has
         # another message.

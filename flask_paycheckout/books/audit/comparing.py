@@ -13,6 +13,7 @@ from decimal import Decimal, InvalidOperation
 from typing import Any, NamedTuple
 
 from flask_paycheckout.books.audit.findings import Facts, Finding, Kind, Verdict
+from flask_paycheckout.books.ledger import MONEY_OUT
 from flask_paycheckout.books.order_text import total_text
 from flask_paycheckout.books.payout_remedies import BY_WHY
 from flask_paycheckout.checkouts.checkout_model import KEPT, CheckoutMixin
@@ -26,7 +27,7 @@ from flask_paycheckout.payouts.calls import goes_elsewhere, record_status
 from flask_paycheckout.payouts.destinations import Destination, masked_account
 from flask_paycheckout.payouts.payout_model import PayoutMixin
 from flask_paycheckout.payouts.payout_states import Doubt, PayoutStatus
-from flask_paycheckout.payouts.payout_table import tries_of
+from flask_paycheckout.payouts.payout_table import late_tries, tries_of
 from flask_paycheckout.text import plain
 
 
@@ -253,7 +254,10 @@ def compare_other(payout: PayoutMixin, disbursement: FiatDisbursement) -> Findin
     other = tries.get(disbursement.reference or "")
     # The try agrees if a person recorded that it came back, and nothing else was sent.
     is_back = other is not None and other.doubt == Doubt.DENIED and payout.disbursement_id is None
-    return agreed if is_back or _ended(disbursement) == "failed" else agreed.says(Verdict.DIFFERS, ["status"], _TWICE)
+    # A person has accepted the sum of its transfers, which is compared with the payout itself.
+    is_accepted = payout.status in MONEY_OUT and payout.asked_amount is not None and other in late_tries(payout.earlier)
+    agrees = is_back or is_accepted or _ended(disbursement) == "failed"
+    return agreed if agrees else agreed.says(Verdict.DIFFERS, ["status"], _TWICE)
 
 
 def not_proved(payout: PayoutMixin) -> Finding:
