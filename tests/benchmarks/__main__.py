@@ -7,7 +7,7 @@ import statistics
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 
-from tests.benchmarks import client_call, imports, sandbox_order, web
+from tests.benchmarks import client_call, imports, sandbox_order, sandbox_writes, web
 from tests.benchmarks.databases import KINDS, POSTGRESQL
 from tests.benchmarks.measuring import Figures, Options, Row, short
 from tests.benchmarks.peers import peers_python
@@ -17,7 +17,7 @@ from tests.postgres import running_server
 _FULL, _QUICK = (5, 1.0), (3, 0.2)
 
 ROWS = {
-    row.name: row for row in (*web.ROWS, client_call.ROW, imports.ROW, sandbox_order.ROW)
+    row.name: row for row in (*web.ROWS, client_call.ROW, imports.ROW, sandbox_writes.ROW, sandbox_order.ROW)
 }  # fmt: skip
 
 

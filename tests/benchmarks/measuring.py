@@ -13,7 +13,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import partial
 
-OURS, SAME_STACK, PEER = "ours", "same stack", "django-payments"
+OURS, SAME_STACK, SAME_PROMISES, PEER = "ours", "same stack", "same promises", "django-payments"
 CPU_MS, MS, PER_SECOND = "CPU ms", "ms", "per second"
 
 Contender = Callable[[], Mapping[str, float]]

@@ -129,3 +129,21 @@ def running_floor(database: str | None, service: str) -> Iterator[Site]:
         environment = {"BENCH_DATABASE": address, "BENCH_SERVICE": service}
         with running_server("tests.benchmarks.same_stack:make_app()", environment) as server:
             yield Site(server, engine)
+
+
+class SamePromises(Ours):
+    """The shop of the floor with the same promises, on the extension's tables."""
+
+    def starts(self, numbers: range) -> list[bytes]:
+        return Site.starts(self, numbers)
+
+    def webhook_path(self, kind: str, number: int) -> str:
+        return "/webhook"
+
+
+@contextmanager
+def running_same_promises(database: str | None, service: str) -> Iterator[Site]:
+    with fresh_database(database) as address, open_shop(address, service) as shop:
+        environment = {"BENCH_DATABASE": address, "BENCH_SERVICE": service}
+        with running_server("tests.benchmarks.same_promises:make_app()", environment) as server:
+            yield SamePromises(server, shop)

@@ -11,6 +11,7 @@ from tests.benchmarks.measuring import (
     OURS,
     PEER,
     PER_SECOND,
+    SAME_PROMISES,
     SAME_STACK,
     Contender,
     Figure,
@@ -18,7 +19,7 @@ from tests.benchmarks.measuring import (
     Row,
 )
 from tests.benchmarks.peers.sites import running_peer
-from tests.benchmarks.sites import Site, running_floor, running_ours
+from tests.benchmarks.sites import Site, running_floor, running_ours, running_same_promises
 from tests.benchmarks.stub import running_stub
 
 Requests = Callable[[Site, range], list[bytes]]
@@ -61,6 +62,8 @@ def _row(name: str, title: str, requests: Requests, *shown: Figure, full: int, s
                 OURS: stack.enter_context(running_ours(database, service)),
                 SAME_STACK: stack.enter_context(running_floor(database, service)),
             }
+            if any(figure.over == SAME_PROMISES for figure in shown):
+                sites[SAME_PROMISES] = stack.enter_context(running_same_promises(database, service))
             if options.peers is not None and any(figure.over == PEER for figure in shown):
                 sites[PEER] = stack.enter_context(running_peer(database, service, options.peers))
             yield {name: contender(site) for name, site in sites.items()}
@@ -75,6 +78,7 @@ ROWS = (
         lambda site, numbers: site.starts(numbers),
         Figure(PER_SECOND, over=PEER),
         Figure(CPU_MS, over=SAME_STACK),
+        Figure(CPU_MS, over=SAME_PROMISES),
         full=600,
         status=303,
     ),
@@ -84,6 +88,7 @@ ROWS = (
         _first_webhooks,
         Figure(PER_SECOND, over=PEER),
         Figure(CPU_MS, over=PEER),
+        Figure(CPU_MS, over=SAME_PROMISES),
         full=500,
     ),
     _row(

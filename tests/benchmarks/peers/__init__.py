@@ -9,6 +9,7 @@ from pathlib import Path
 
 PACKAGES = (
     "django-payments>=4.1",
+    "moto[server]>=5.2",
     "requests>=2.32",
     "gunicorn>=23",
     "psycopg[binary]>=3.2",
