@@ -18,7 +18,7 @@ from urllib.parse import quote, urlencode
 import msgspec
 
 from flask_paycheckout.client.envelope import JsonObject
-from flask_paycheckout.client.hidden import Hidden
+from flask_paycheckout.client.hidden import Hidden, given_type
 from flask_paycheckout.client.waiting import CallOptions
 from flask_paycheckout.totals import decimals_of, exact_decimal
 
@@ -146,7 +146,7 @@ def text(name: str, value: str) -> str:
     :raises ValueError: the value contains an unpaired surrogate.
     """
     if not isinstance(value, str):
-        raise TypeError(f"{name} must be a string, not {type(value).__name__}")
+        raise TypeError(f"{name} must be a string, not {given_type(value)}")
     if _HALF_OF_A_PAIR.search(value):
         raise ValueError(f"{name} must be encodable as UTF-8")
     return value

@@ -63,6 +63,11 @@ def concealed(value: T) -> T:
     return value
 
 
+def given_type(value: object) -> str:
+    """The name of the type of an argument or a setting as the caller gave it, before it was concealed."""
+    return next((base for base, kind in _CONCEALED.items() if type(value) is kind), type(value)).__name__
+
+
 def hidden_in(value: object) -> Iterator[Hidden]:
     """Every hidden string in a JSON value; for an IBAN also the account number that it contains."""
     if isinstance(value, Hidden):

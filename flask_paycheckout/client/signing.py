@@ -15,7 +15,7 @@ from threading import Lock
 from typing import Any, Literal, Protocol
 
 from flask_paycheckout.client.bodies import text
-from flask_paycheckout.client.hidden import Hidden, concealed
+from flask_paycheckout.client.hidden import Hidden, concealed, given_type
 from flask_paycheckout.per_process import PerProcess
 
 _HEADER_VALUE = re.compile(r"[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?")
@@ -99,7 +99,7 @@ class RenewedToken:
 
     def __init__(self, ask: Callable[[], str], scheme: str = "Bearer") -> None:
         if not callable(ask):
-            raise TypeError(f"ask must be a function that returns an access token, not {type(ask).__name__}")
+            raise TypeError(f"ask must be a function that returns an access token, not {given_type(ask)}")
         self._ask, self._scheme = ask, scheme
         # The token in use. A new token is another object, even if its text is equal.
         self.held: BearerToken | None = None

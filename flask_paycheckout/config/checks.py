@@ -11,7 +11,7 @@ from types import MappingProxyType
 from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo
 
-from flask_paycheckout.client.hidden import Hidden, concealed
+from flask_paycheckout.client.hidden import Hidden, concealed, given_type
 from flask_paycheckout.security.origins import origin_of
 from flask_paycheckout.text import MAX_ID, is_printed
 from flask_paycheckout.totals import decimals_of, exact_decimal
@@ -53,7 +53,7 @@ class Fault(Exception):
 
 def check_text(value: object) -> str:
     if not isinstance(value, str):
-        raise Fault(f"must be a string, not {type(value).__name__}. {IN_QUOTES}")
+        raise Fault(f"must be a string, not {given_type(value)}. {IN_QUOTES}")
     if not value.isprintable() or value != value.strip():
         raise Fault("has spaces at its ends or control characters. Copy it again, without line breaks or tabs.")
     return value
@@ -319,7 +319,7 @@ def check_authorization_format(value: object) -> str:
 
 def check_amounts(value: object) -> Mapping[str, Decimal]:
     if not isinstance(value, Mapping):
-        raise Fault(f'must map currencies to amounts, not be a {type(value).__name__}. Write {{"USD": "500.00"}}.')
+        raise Fault(f'must map currencies to amounts, not be a {given_type(value)}. Write {{"USD": "500.00"}}.')
     limits = {}
     for currency, amount in value.items():
         try:
