@@ -73,7 +73,7 @@ def moment_of(value: datetime | date | str, zone: tzinfo = UTC) -> datetime:
         text = value.strip() if isinstance(value, str) else value.isoformat()
         moment = datetime.fromisoformat(text)
         return (moment.replace(tzinfo=zone) if moment.tzinfo is None else moment).astimezone(UTC)
-    except (ValueError, OverflowError):
+    except (AttributeError, ValueError, OverflowError):
         raise ValueError(f"{value!r} is no date or time; write it like 2026-01-31 or 2026-01-31T18:30:00Z") from None
 
 

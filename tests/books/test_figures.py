@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, date, datetime
 from decimal import Decimal
+from typing import Any
 
 import pytest
 from sqlalchemy import text, update
@@ -20,7 +21,7 @@ pytestmark = pytest.mark.on_each_database
 JANUARY = ("2026-01-01", "2026-02-01")
 
 
-def figures(shop: Shop, start: str, end: str, account: str | None = None) -> dict[str, Figures]:
+def figures(shop: Shop, start: Any, end: Any, account: str | None = None) -> dict[str, Figures]:
     return {each.currency: each for each in shop.calls.figures(start, end, account)}
 
 
@@ -88,6 +89,8 @@ def test_what_another_program_wrote_counts_nothing(shop: Shop) -> None:
     assert figures(shop, *JANUARY)["USD"].taken == Decimal("12.50")
     with pytest.raises(ValueError, match="start must be before end"):
         figures(shop, "2026-02-01", "2026-01-01")
+    with pytest.raises(ValueError, match="None is no date or time"):
+        figures(shop, None, None)
 
 
 def test_no_row_outside_the_period_is_read(shop: Shop) -> None:
