@@ -54,7 +54,7 @@ FAULTS: dict[str, Planted] = {
             "checkouts.start:Starter._make",
             "store",
             "import threading, types\n"
-            "stored = (order_id, link.id, link.url, asked, now, replaces, client_id)\n"
+            "stored = (order_id, link.id, link.url, new, now, replaces, client_id)\n"
             "threading.Thread(target=self.moves.store, args=stored).start()\n"
             "return types.SimpleNamespace(checkout_id=link.id, order_id=order_id, url=link.url, status='created')",
         ),
