@@ -34,12 +34,14 @@ def test_a_whole_run_leaves_out_the_attacks_and_says_so(
     pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, arguments: list[str], ran: int
 ) -> None:
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    # Other plugins take seconds to load in each process.
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
     pytester.makeini("[pytest]\ntestpaths = tests")
     pytester.makeconftest("from tests.tiers import *")
     for name, text in TIERS.items():
         file = pytester.path / name
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text)
-    run = pytester.runpytest_subprocess("-p", "no:randomly", "-p", "no:cacheprovider", *arguments, timeout=300)
+    run = pytester.runpytest_subprocess("-p", "xdist", "-p", "no:cacheprovider", *arguments, timeout=300)
     run.assert_outcomes(passed=ran)
     assert any(line.startswith("Left out") for line in run.outlines) is (ran == 2)

@@ -56,7 +56,8 @@ class Merchant:
         self.folder = folder
         self.ports = {written: free_port() for written in ("5000", "8000", "8790")}
         kept = {name: value for name, value in os.environ.items() if not name.startswith("FLASK_")}
-        self.environment = kept | {"PATH": f"{BIN}:{os.environ['PATH']}", "PYTEST_ADDOPTS": ""}
+        # A plugin that no page names, and that takes seconds to load.
+        self.environment = kept | {"PATH": f"{BIN}:{os.environ['PATH']}", "PYTEST_ADDOPTS": "-p no:schemathesis"}
         self.environment |= {name: self.here(value) for name, value in environment.items()}
 
     @property
