@@ -15,8 +15,6 @@ from tests.conftest import OpenShop
 from tests.scripted import Answer, Shop, garbage, number, refusal, success
 from tests.views.pages import reach
 
-pytestmark = pytest.mark.on_each_database
-
 
 def in_state(shop: Shop, status: str) -> str:
     """A checkout of the order "o-1" in this state."""
@@ -27,6 +25,7 @@ def in_state(shop: Shop, status: str) -> str:
     return str(attempt.checkout_id)
 
 
+@pytest.mark.on_each_database
 @pytest.mark.parametrize(
     ("before", "differs"),
     [
@@ -88,6 +87,7 @@ def watched_to_its_end(shop: Shop) -> str:
     return checkout_id
 
 
+@pytest.mark.on_each_database
 @pytest.mark.parametrize(
     "before", [lambda shop: shop.has_deposit("pending"), watched_to_its_end], ids=["created", "no longer watched"]
 )
@@ -117,6 +117,7 @@ def test_money_that_was_seen_is_asked_for_and_told_until_it_can_be_applied(shop:
     assert shop.attempt(checkout_id).status == "paid"
 
 
+@pytest.mark.on_each_database
 def test_each_end_without_a_payment_has_a_reason_which_goes_when_the_deposit_comes_back(
     shop: Shop, signals: Signals
 ) -> None:
@@ -203,6 +204,7 @@ def test_never_picked_takes_two_reads_the_later_one_after_the_page_is_gone(
     assert shop.attempt(checkout_id).status == status
 
 
+@pytest.mark.on_each_database
 @pytest.mark.parametrize("way", ["settle", "reconcile", "page", "webhook"])
 def test_a_read_proves_nothing_about_the_time_until_it_is_applied(shop: Shop, way: str) -> None:
     """The customer may pick a method, and the page may end, before the answer is applied."""
@@ -261,6 +263,7 @@ def test_an_id_that_was_never_stored_is_not_read(shop: Shop, checkout_id: Any) -
     assert shop.service.reads == []
 
 
+@pytest.mark.on_each_database
 @pytest.mark.parametrize("other", ["created", "pending", "part", "paid", "held"])
 def test_order_abandoned_is_not_told_beside_an_attempt_that_is(shop: Shop, signals: Signals, other: str) -> None:
     first = shop.starts()

@@ -29,9 +29,8 @@ from tests.alarming import text_of, urgent
 from tests.conftest import OpenShop
 from tests.scripted import Shop, garbage, number, refusal, success
 
-pytestmark = pytest.mark.on_each_database
 
-
+@pytest.mark.on_each_database
 def test_a_start_stores_what_was_asked_for_and_hands_out_the_services_own_url(shop: Shop, signals: Signals) -> None:
     checkout = shop.calls.start("o-1")
     assert (checkout.checkout_id, checkout.order_id, checkout.status) == ("chk-1", "o-1", "created")
@@ -43,6 +42,7 @@ def test_a_start_stores_what_was_asked_for_and_hands_out_the_services_own_url(sh
     ]
 
 
+@pytest.mark.on_each_database
 def test_an_id_of_an_enumeration_is_written_by_its_text(shop: Shop) -> None:
     class Name(str, Enum):  # noqa: UP042 - as shops write it for an older Python
         FIRST = "o-1"
@@ -64,6 +64,7 @@ def test_an_id_of_an_enumeration_is_written_by_its_text(shop: Shop) -> None:
     assert {*ids} == {"second"}
 
 
+@pytest.mark.on_each_database
 @pytest.mark.parametrize("end", ["commit", "rollback", "close"])
 def test_an_order_total_that_ends_its_transaction_fails_before_anybody_can_pay(shop: Shop, end: str) -> None:
     """This includes a function that does so before it reads anything: the payment would be held."""
@@ -97,6 +98,7 @@ def test_a_host_whose_clock_is_late_uses_a_page_which_one_that_was_set_back_does
     assert len(shop.service.created) == pages
 
 
+@pytest.mark.on_each_database
 @pytest.mark.parametrize(
     "change",
     [
@@ -168,6 +170,7 @@ def test_a_missing_order_total_is_named_with_the_remedy(shop: Shop) -> None:
         shop.starts()
 
 
+@pytest.mark.on_each_database
 @pytest.mark.parametrize("before", [0, 1], ids=["a first page", "a page that is replaced"])
 def test_a_page_that_another_thread_makes_while_the_shop_is_asked_is_used(shop: Shop, before: int) -> None:
     for _ in range(before):
@@ -187,6 +190,7 @@ def test_a_page_that_another_thread_makes_while_the_shop_is_asked_is_used(shop: 
     assert len(shop.service.created) == 1 + before
 
 
+@pytest.mark.on_each_database
 @pytest.mark.parametrize(("amount", "becomes"), [("12.50", "paid"), ("1", "held")])
 def test_an_order_whose_money_arrives_while_its_new_page_is_made_gets_none(
     shop: Shop, amount: str, becomes: str
@@ -252,6 +256,7 @@ def test_keys_that_cannot_find_the_earlier_deposit_keep_nobody_from_paying(open_
     assert other.starts() == "chk-2"
 
 
+@pytest.mark.on_each_database
 def test_a_start_that_keeps_losing_gives_up_and_says_so(shop: Shop) -> None:
     """Every answer repeats a stored id: nothing can be stored, and no URL is given out."""
     shop.starts("o-2")
@@ -261,6 +266,7 @@ def test_a_start_that_keeps_losing_gives_up_and_says_so(shop: Shop) -> None:
     assert shop.attempts("o-1") == []
 
 
+@pytest.mark.on_each_database
 def test_the_page_is_stored_and_told_before_its_url_is_known_to_anybody(shop: Shop) -> None:
     stored: list[Any] = []
 
@@ -272,6 +278,7 @@ def test_the_page_is_stored_and_told_before_its_url_is_known_to_anybody(shop: Sh
     assert stored == [("created", "https://pay.example/checkout/chk-1")]
 
 
+@pytest.mark.on_each_database
 def test_an_atomic_receiver_that_lets_nobody_begin_to_pay_is_reported_by_name(shop: Shop) -> None:
     with shop.refusing(checkout_created):
         for _ in range(3):

@@ -10,8 +10,6 @@ import pytest
 from tests.sandbox.actors import Merchant, Receiver, Tester
 from tests.sandbox.conftest import MakeSandbox
 
-pytestmark = pytest.mark.on_each_database
-
 
 def test_before_a_method_is_picked_there_is_no_deposit(merchant: Merchant) -> None:
     refused = merchant.reads_deposit(merchant.makes_checkout())
@@ -20,6 +18,7 @@ def test_before_a_method_is_picked_there_is_no_deposit(merchant: Merchant) -> No
     assert merchant.reads_deposit("0" * 24).body == refused.body
 
 
+@pytest.mark.on_each_database
 def test_a_deposit_is_read_by_its_reference_too_after_the_ids(merchant: Merchant, tester: Tester) -> None:
     first, other = merchant.makes_checkout(), merchant.makes_checkout()
     tester.picks(other, reference=first)
@@ -87,6 +86,7 @@ COMMON = {
 }
 
 
+@pytest.mark.on_each_database
 @pytest.mark.parametrize(("method", "where"), [("us_qr", "paymentFiat"), ("us_usdc_polygon", "paymentCrypto")])
 def test_a_deposit_is_read_and_updated_with_every_field(
     merchant: Merchant, tester: Tester, receiver: Receiver, method: str, where: str

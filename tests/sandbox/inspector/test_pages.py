@@ -11,8 +11,6 @@ from tests.sandbox.disbursements.payers import RECIPIENTS, Payer
 from tests.sandbox.inspector.developer import Developer
 from tests.sandbox.payments.customers import makes
 
-pytestmark = pytest.mark.on_each_database
-
 ADA = {"recipientId": RECIPIENTS["USD"], "amount": 25}
 
 
@@ -21,6 +19,7 @@ def expect_in_order(seen: str, *texts: str) -> None:
     assert places == sorted(places)
 
 
+@pytest.mark.on_each_database
 def test_the_overview_lists_checkouts_disbursements_and_payments(
     merchant: Merchant, tester: Tester, payer: Payer, developer: Developer
 ) -> None:
@@ -100,6 +99,7 @@ def test_webhooks_show_attempts_body_and_when_the_next_is_due(
     assert "None like that." in developer.reads(f"/inspector/webhooks?order={checkout}&state=delivered")
 
 
+@pytest.mark.on_each_database
 def test_a_search_leads_to_what_has_the_text(merchant: Merchant, payer: Payer, developer: Developer) -> None:
     checkout, payout = merchant.makes_checkout(), payer.pays_one(reference="salary-1")
     places = {
