@@ -227,16 +227,16 @@ class _Counting:
         )
         self._open: PerProcess[set[tuple[str, str]]] = PerProcess(set)
 
-    def __call__(self, seen: Observation) -> None:
-        if seen.kind is Observed.CIRCUIT:
-            circuits = self._open()
-            (circuits.add if seen.outcome == "opened" else circuits.discard)((seen.account, seen.subject))
+    def __call__(self, observation: Observation) -> None:
+        if observation.kind is Observed.CIRCUIT:
+            circuits, circuit = self._open(), (observation.account, observation.subject)
+            (circuits.add if observation.outcome == "opened" else circuits.discard)(circuit)
             self._circuits.set(len(circuits))
             return
-        labels = (seen.subject, seen.outcome)[-len(_COUNTED[seen.kind].labels) :]
-        self._counters[seen.kind].labels(*labels).inc()
-        if seen.seconds is not None and seen.kind in self._seconds:
-            self._seconds[seen.kind].labels(seen.subject).observe(seen.seconds)
+        labels = (observation.subject, observation.outcome)[-len(_COUNTED[observation.kind].labels) :]
+        self._counters[observation.kind].labels(*labels).inc()
+        if observation.seconds is not None and observation.kind in self._seconds:
+            self._seconds[observation.kind].labels(observation.subject).observe(observation.seconds)
 
 
 # Gauges of the database

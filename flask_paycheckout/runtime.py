@@ -113,13 +113,13 @@ class made_once(Generic[Made]):  # noqa: N801 - used like `property`
 
     def __set_name__(self, owner: type, name: str) -> None:
         self._name = name
-        made = self._make if isinstance(self._make, type) else self._make.__annotations__["return"]
-        _NAMES[getattr(made, "__name__", made)] = name
+        service_class = self._make if isinstance(self._make, type) else self._make.__annotations__["return"]
+        _NAMES[getattr(service_class, "__name__", service_class)] = name
 
     def __get__(self, owner: Runtime, kind: type) -> Made:
-        made = owner.make(self._make) if isinstance(self._make, type) else self._make(owner)
-        kept: Made = vars(owner).setdefault(self._name, made)
-        return kept
+        service = owner.make(self._make) if isinstance(self._make, type) else self._make(owner)
+        first: Made = vars(owner).setdefault(self._name, service)
+        return first
 
 
 @dataclass(frozen=True, repr=False, eq=False)

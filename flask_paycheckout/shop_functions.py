@@ -86,8 +86,8 @@ def refuse_generator(function: Function) -> Function:
     """
     if not callable(function):
         raise TypeError(f"a function is needed here, not {type(function).__name__}")
-    called = _called(function)
-    if inspect.isgeneratorfunction(called) or inspect.isasyncgenfunction(called):
+    code = _called(function)
+    if inspect.isgeneratorfunction(code) or inspect.isasyncgenfunction(code):
         raise TypeError(f"{name_of(function)} is a generator function, of which a call runs nothing. Remove `yield`.")
     return function
 

@@ -86,13 +86,13 @@ class Signal(NamedSignal):
 
     def _connect_to(self, sender: Any, receiver: Function) -> Function:
         # The app holds the reference, so that its receivers, whose closures often refer to the app, are freed with it.
-        held = getattr(sender, "extensions", None)
+        extensions = getattr(sender, "extensions", None)
         try:
-            super().connect(receiver, sender, weak=isinstance(held, dict))
+            super().connect(receiver, sender, weak=isinstance(extensions, dict))
         except TypeError:
             return super().connect(receiver, sender, weak=False)
-        if isinstance(held, dict):
-            held.setdefault(_HELD_BY_SENDER, []).append(receiver)
+        if isinstance(extensions, dict):
+            extensions.setdefault(_HELD_BY_SENDER, []).append(receiver)
         return receiver
 
     def _forget(self, receiver: Callable[..., Any]) -> None:

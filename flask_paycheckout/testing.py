@@ -126,7 +126,11 @@ class RequestLog(list[LoggedRequest]):
         """
         method, _, path = operation.partition(" ")
         shape = re.compile(re.sub(r"\\{\w+\\}", "[^/]+", re.escape(path)))
-        calls = [one for one in self if one["method"] == method and shape.fullmatch(one["target"].partition("?")[0])]
+        calls = [
+            request
+            for request in self
+            if request["method"] == method and shape.fullmatch(request["target"].partition("?")[0])
+        ]
         if len(calls) != times if times is not None else not calls:
             expected = "any" if times is None else times
             log = ", ".join(f"{each['method']} {each['target']}" for each in self) or "none"

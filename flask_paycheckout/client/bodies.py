@@ -50,35 +50,35 @@ class Fields:
         :raises TypeError: there is no such filter, or its value has the wrong type.
         :raises ValueError: a count is not positive, an amount negative, a text not encodable.
         """
-        written = self._written(filters, "", None)
+        values = self._written(filters, "", None)
         if page is not None:
-            written["page"] = _count("page", page)
-        return query_text(written)
+            values["page"] = _count("page", page)
+        return query_text(values)
 
-    def body(self, given: object, place: str = "", currency: str | None = None) -> JsonObject:
+    def body(self, arguments: object, place: str = "", currency: str | None = None) -> JsonObject:
         """The JSON object.
 
-        :param given: the keyword arguments, or the dataclass.
+        :param arguments: the keyword arguments, or the dataclass.
         :param place: the prefix of each name in an error message.
         :param currency: the currency of the amounts.
         :raises TypeError: a field is missing or unknown, or its value has the wrong type.
         :raises ValueError: an amount is not positive or has too many decimals, a text is not encodable.
         """
-        values = given if isinstance(given, dict) else {name: getattr(given, name) for name in self._kinds}
-        written = self._written(values, place, currency)
-        return {name: as_number(value) if isinstance(value, Decimal) else value for name, value in written.items()}
+        values = arguments if isinstance(arguments, dict) else {name: getattr(arguments, name) for name in self._kinds}
+        wire = self._written(values, place, currency)
+        return {name: as_number(value) if isinstance(value, Decimal) else value for name, value in wire.items()}
 
     def _written(self, values: Mapping[str, Any], place: str, currency: str | None) -> dict[str, Any]:
         for name in values:
             if name not in self._kinds:
                 raise TypeError(f"there is no argument {name!r}; there are {', '.join(self._kinds)}")
-        written = {}
+        wire = {}
         for name, kinds in self._kinds.items():
             value = values.get(name)
             if value is not None or name in self._required:
-                sent = self._writer(name, kinds, currency)(place + name, value)
-                written[wire_name(name)] = Hidden(sent) if name in self._secret else sent
-        return written
+                written = self._writer(name, kinds, currency)(place + name, value)
+                wire[wire_name(name)] = Hidden(written) if name in self._secret else written
+        return wire
 
     def _writer(self, name: str, kinds: tuple[Any, ...], currency: str | None) -> Callable[[str, Any], Any]:
         if Decimal in kinds:
@@ -183,17 +183,17 @@ def batch(
     records = tuple(items)
     if not records:
         raise ValueError(f"{name} is empty")
-    written = [
+    bodies = [
         _object(kind, f"{name}[{index}]", item, getattr(item, "currency", currency))
         for index, item in enumerate(records)
     ]
-    return written, tuple(item.reference for item in records if item.reference is not None)
+    return bodies, tuple(item.reference for item in records if item.reference is not None)
 
 
 def query_text(values: Mapping[str, object]) -> str:
     """A query string with its question mark, made of values of any kind except None; empty without values."""
-    written = {name: _spelled(value) for name, value in values.items() if value is not None}
-    return "?" + urlencode(written, safe="", quote_via=quote) if written else ""
+    spelled = {name: _spelled(value) for name, value in values.items() if value is not None}
+    return "?" + urlencode(spelled, safe="", quote_via=quote) if spelled else ""
 
 
 def _spelled(value: object) -> str:

@@ -67,16 +67,16 @@ class Caller(Generic[W]):
         """This caller with other limits for a call; None keeps the present limit."""
         return replace(self, retries=self.retries.limited(timeout, retries))
 
-    async def record(self, operation: Operation[R], **asked: Any) -> R:
+    async def record(self, operation: Operation[R], **options: Any) -> R:
         """The record in the response's `data`."""
         reader = reader_of(operation.answer)
-        return await self._ask(operation, lambda response: response.kept_in(reader.read(response.data())), **asked)
+        return await self._ask(operation, lambda response: response.kept_in(reader.read(response.data())), **options)
 
-    async def records(self, operation: Operation[R], **asked: Any) -> tuple[R, ...]:
+    async def records(self, operation: Operation[R], **options: Any) -> tuple[R, ...]:
         """The records of the array in the response's `data`."""
         reader = reader_of(operation.answer)
         return await self._ask(
-            operation, lambda response: tuple(map(response.kept_in, reader.read_each(response.data()))), **asked
+            operation, lambda response: tuple(map(response.kept_in, reader.read_each(response.data()))), **options
         )
 
     async def page(
@@ -148,11 +148,11 @@ class Caller(Generic[W]):
                 result = page_of_array(docs, result.page, limit)
         return result, form != "page"
 
-    async def data(self, operation: Operation[Any], **asked: Any) -> JsonObject | list[Any] | None:
+    async def data(self, operation: Operation[Any], **options: Any) -> JsonObject | list[Any] | None:
         """The response's `data`, unchanged."""
-        return await self._ask(operation, lambda response: response.envelope().get("data"), **asked)
+        return await self._ask(operation, lambda response: response.envelope().get("data"), **options)
 
-    async def pdf(self, operation: Operation[Any], **asked: Any) -> bytes:
+    async def pdf(self, operation: Operation[Any], **options: Any) -> bytes:
         """The body itself, if the HTTP status is 200 and the body a PDF; otherwise the envelope decides."""
 
         def read(response: _Response) -> bytes:
@@ -163,10 +163,10 @@ class Caller(Generic[W]):
             response.envelope()
             raise Unreadable("the answer is no PDF")
 
-        return await self._ask(operation, read, **asked)
+        return await self._ask(operation, read, **options)
 
-    async def _ask(self, operation: Operation[Any], read: Callable[[_Response], T], **asked: Any) -> T:
-        call, began = Call(operation, **asked), self.retries.pace.elapsed()
+    async def _ask(self, operation: Operation[Any], read: Callable[[_Response], T], **options: Any) -> T:
+        call, began = Call(operation, **options), self.retries.pace.elapsed()
         try:
             result = await self._tried(call, read)
         except PaymentsError as error:

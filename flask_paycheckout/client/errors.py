@@ -101,10 +101,10 @@ class PaymentsError(Exception):
         self.retryable = False
 
     def __str__(self) -> str:
-        named = ", ".join(repr(_one_line(reference[:60])) for reference in self.references[:_NAMED])
+        listed = ", ".join(repr(_one_line(reference[:60])) for reference in self.references[:_NAMED])
         if len(self.references) > _NAMED:
-            named += f" and {len(self.references) - _NAMED} more"
-        carried = f"references: {named}" if named else "it carried no reference"
+            listed += f" and {len(self.references) - _NAMED} more"
+        carried = f"references: {listed}" if listed else "it carried no reference"
         advice = f"; it may have been carried out ({carried}): before sending it again, {self.lookup}"
         return f"{self.summary}{advice if self.lookup else ''}"
 

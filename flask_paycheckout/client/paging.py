@@ -159,20 +159,20 @@ async def walk(
     :raises TransportFailed: the pages do not end.
     """
     operation, id_of = listing.operation, listing.id_of
-    known = OrderedDict[str, None]()
+    known_ids = OrderedDict[str, None]()
     number, furthest, total, idle = 1, 0, 0, 0
     ended = False
     for reads in count(1):
         page, is_array = await fetch(number)
         kept_total, total = not is_array and page.total_docs >= total, page.total_docs
-        if number > 1 and not only_grows and not _shows_no_move(page, known, id_of, sort, kept_total):
-            behind = await _moved_up_to(number, fetch, known, id_of)
+        if number > 1 and not only_grows and not _shows_no_move(page, known_ids, id_of, sort, kept_total):
+            behind = await _moved_up_to(number, fetch, known_ids, id_of)
             # An array that grows at its end may have a new record after its last page each time: check it only once.
             if behind is not None and reads < most_pages and not ended:
                 number, ended = behind, not page.docs
                 continue
         goes_on = bool(page.docs) if is_array else page.has_next_page
-        new = [record for record in page.docs if id_of(record) not in known]
+        new = [record for record in page.docs if id_of(record) not in known_ids]
         idle = 0 if new else idle + 1
         if goes_on and (fault := _fault(page, idle, reads, most_pages)):
             raise TransportFailed(str(operation), f"the list does not end: {fault}")
@@ -181,10 +181,10 @@ async def walk(
                 # The list ignores the page number, so all of it has been read.
                 break
             raise TransportFailed(str(operation), f"the list does not end: page {number} is the first one again")
-        known |= dict.fromkeys(filter(None, map(id_of, new)))
+        known_ids |= dict.fromkeys(filter(None, map(id_of, new)))
         # Forget the oldest records, so that the memory for a long list is limited.
-        while len(known) > _MOST_KNOWN:
-            known.popitem(last=False)
+        while len(known_ids) > _MOST_KNOWN:
+            known_ids.popitem(last=False)
         for record in new:
             yield record
         furthest = max(furthest, number)
@@ -203,7 +203,7 @@ def _fault(page: Page[Any], idle: int, reads: int, most_pages: int) -> str | Non
 
 
 def _shows_no_move(
-    page: Page[T], known: dict[str, None], id_of: Callable[[T], str | None], sort: Sort | None, kept_total: bool
+    page: Page[T], known_ids: dict[str, None], id_of: Callable[[T], str | None], sort: Sort | None, kept_total: bool
 ) -> bool:
     """Whether a page itself shows that no unread record moved up from it."""
     if sort in ("updatedAt", "-updatedAt"):
@@ -212,11 +212,11 @@ def _shows_no_move(
     if sort == "-createdAt" and kept_total:
         # At least as many new records were added at the beginning as others left.
         return True
-    return bool(page.docs) and id_of(page.docs[0]) in known
+    return bool(page.docs) and id_of(page.docs[0]) in known_ids
 
 
 async def _moved_up_to(
-    number: int, fetch: _Fetch[T], known: dict[str, None], id_of: Callable[[T], str | None]
+    number: int, fetch: _Fetch[T], known_ids: dict[str, None], id_of: Callable[[T], str | None]
 ) -> int | None:
     """Look back from page `number`: the earliest page with records that the walk has not returned yet, or None.
 
@@ -225,10 +225,12 @@ async def _moved_up_to(
     first = None
     for before in range(number - 1, 0, -1):
         docs = (await fetch(before))[0].docs
-        unknown = [record_id for record in docs if (record_id := id_of(record)) is not None and record_id not in known]
-        if unknown:
+        unread = [
+            record_id for record in docs if (record_id := id_of(record)) is not None and record_id not in known_ids
+        ]
+        if unread:
             first = before
-        if docs and id_of(docs[0]) not in unknown:
+        if docs and id_of(docs[0]) not in unread:
             break
     return first
 

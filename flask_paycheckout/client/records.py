@@ -171,8 +171,8 @@ class RecordReader(Generic[R]):
             raise Unreadable("the data is not an object")
         values = {}
         for wire_name, (name, required, default, read) in self._fields.items():
-            sent = data.get(wire_name)
-            value = None if sent is None else read(sent)
+            raw = data.get(wire_name)
+            value = None if raw is None else read(raw)
             if value is None:
                 if required:
                     raise Unreadable(f"the data has no usable {wire_name}")

@@ -66,14 +66,14 @@ def _with_options(call: Callable[..., Any], waiter: Callable[[Any], Any]) -> Cal
 
     @wraps(call)
     def run(
-        self: Resource[Any], *args: Any, timeout: float | None = None, retries: int | None = None, **named: Any
+        self: Resource[Any], *args: Any, timeout: float | None = None, retries: int | None = None, **kwargs: Any
     ) -> Any:
         if timeout is not None or retries is not None:
             self = copy(self)
             self._caller = self._caller.limited(timeout, retries)
-        result = call(self, *args, **named)
+        result = call(self, *args, **kwargs)
         # A traceback that shows local variables must not show a password.
-        del args, named
+        del args, kwargs
         return waiter(self._caller.waiting)(result)
 
     return run

@@ -245,10 +245,10 @@ def each(check: Callable[[object], str]) -> Callable[[object], tuple[str, ...]]:
     def check_all(value: object) -> tuple[str, ...]:
         if isinstance(value, str) and "," in value:
             value = [Hidden(part.strip()) for part in value.split(",")]
-        given = value if isinstance(value, (list, tuple)) else [value]
-        if not given:
+        entries = value if isinstance(value, (list, tuple)) else [value]
+        if not entries:
             raise Fault("is an empty list. Leave it out, or list one at least.")
-        return tuple(concealed(check(concealed(one))) for one in given)
+        return tuple(concealed(check(concealed(entry))) for entry in entries)
 
     return check_all
 

@@ -307,10 +307,10 @@ def watch(engine: Engine, *, strict: bool = False) -> None:
 
     :param strict: check the statements of all engines of the process, for apps in debug or testing mode.
     """
-    seen = Engine if strict else engine
-    if Engine not in _SEEN and seen not in _SEEN:
-        _SEEN.add(seen)
-        event.listen(seen, "before_cursor_execute", _on_statement)
+    watched = Engine if strict else engine
+    if Engine not in _SEEN and watched not in _SEEN:
+        _SEEN.add(watched)
+        event.listen(watched, "before_cursor_execute", _on_statement)
     if engine not in _WATCHED:
         _WATCHED.add(engine)
         event.listen(engine, "commit", _on_commit)

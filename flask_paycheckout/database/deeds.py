@@ -99,8 +99,8 @@ def record_hourly(
     """
     hour, c = at.replace(minute=0, second=0, microsecond=0), deeds.c
     names = c.deed == deed, c.by == storable(by)[:MAX_ID], c.subject == subject[:MAX_ID]
-    same = select(c.id).where(c.at >= hour, *names, c.through == present_door().name)
-    if not read_rows(engine, same.limit(1)):
+    earlier = select(c.id).where(c.at >= hour, *names, c.through == present_door().name)
+    if not read_rows(engine, earlier.limit(1)):
         # Use another transaction: on SQLite, one that has read cannot write after another process has written.
         with begin_limited(engine) as connection:
             record_deed(connection, deeds, at, by, deed, subject, order_id=order_id)

@@ -111,18 +111,18 @@ def database_of(
     :raises ConfigurationError: `db` is something else, or `metadata` is missing or not needed.
     """
     # Not every shop has its types checked.
-    given: Any = db
+    untyped: Any = db
     if _is_sqlalchemy(db, "flask_sqlalchemy_lite"):
         if not isinstance(metadata, MetaData):
             raise ConfigurationError(
                 "flask_sqlalchemy_lite knows no metadata, so the payment tables have no place."
                 " Write: init_app(app, db, metadata=Model.metadata), where Model is the base class of your models."
             )
-        return _PlainSQLAlchemy({None: metadata}, context, lambda: given.session)
+        return _PlainSQLAlchemy({None: metadata}, context, lambda: untyped.session)
     if metadata is not None:
         raise ConfigurationError("metadata is only for a flask_sqlalchemy_lite.SQLAlchemy. Leave it out.")
     if _is_sqlalchemy(db, "flask_sqlalchemy"):
-        return OfFlaskSQLAlchemy(given.metadatas, context, given)
+        return OfFlaskSQLAlchemy(untyped.metadatas, context, untyped)
     if not isinstance(db, Host):
         raise ConfigurationError(
             f"db must be the shop's flask_sqlalchemy.SQLAlchemy or flask_sqlalchemy_lite.SQLAlchemy object, or a Host,"
@@ -130,8 +130,8 @@ def database_of(
             " write init_app(app, db, metadata=Model.metadata), and with plain SQLAlchemy"
             " init_app(app, Host(Model.metadata, engine, session))."
         )
-    has_engine = isinstance(given.engine, Engine) or callable(given.engine)
-    if isinstance(given.metadata, MetaData) and has_engine and callable(given.session):
+    has_engine = isinstance(untyped.engine, Engine) or callable(untyped.engine)
+    if isinstance(untyped.metadata, MetaData) and has_engine and callable(untyped.session):
         return _PlainSQLAlchemy({None: db.metadata}, context, db.session, db.engine)
     raise ConfigurationError(
         "Host(metadata, engine, session) takes a sqlalchemy.MetaData, a sqlalchemy.Engine or a function that returns"

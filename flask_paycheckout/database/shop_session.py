@@ -246,13 +246,13 @@ class ShopSessions:
         if changed and call:
             raise UncommittedChanges(call, changed)
         # Row locks stay, and so do writes past the session.
-        kept = bool(changed) or session.in_nested_transaction() or GUARD in session.info
+        has_work = bool(changed) or session.in_nested_transaction() or GUARD in session.info
         for each in begun:
-            kept |= each.wrote()
+            has_work |= each.wrote()
             if each.schema is not None and each.connection.engine.pool is self.engine_of(session).pool:
                 self.require_same("schema", each.schema)
         ours_to_end = begun and transaction is not None and transaction.origin is SessionTransactionOrigin.AUTOBEGIN
-        if ours_to_end and not kept:
+        if ours_to_end and not has_work:
             session.rollback()
 
     def refuse_uncommitted(self, call: str) -> None:

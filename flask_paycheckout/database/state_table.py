@@ -184,8 +184,8 @@ class StateTable(Generic[Subject]):
             # Return only the values that the caller does not know, because each returned column takes time.
             assigned = {name for name, value in values.items() if isinstance(value, BindParameter)}
             unknown = [column for column in table.c if column.name not in assigned]
-            same = [is_of(table, name) for name in self.unmoved]
-            self._changes[key] = update(table).where(*same).values(values).returning(*unknown)
+            unmoved = [is_of(table, name) for name in self.unmoved]
+            self._changes[key] = update(table).where(*unmoved).values(values).returning(*unknown)
         return self._changes[key]
 
     def lock_writer(self, connection: Connection) -> None:

@@ -59,8 +59,8 @@ class LockWaits:
             yield LONGEST
             return
         open_now, began = self._web.setdefault(os.getpid(), []), time.monotonic()
-        left = max(_WEB - request.setdefault(_WAITED, 0.0), _HARDLY)
-        patience = left if len(open_now) < _MOST_WAITING else _HARDLY
+        seconds_left = max(_WEB - request.setdefault(_WAITED, 0.0), _HARDLY)
+        patience = seconds_left if len(open_now) < _MOST_WAITING else _HARDLY
         open_now.append(began)
         try:
             yield patience

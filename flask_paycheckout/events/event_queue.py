@@ -48,8 +48,8 @@ class EventQueue(StateTable[EventMixin]):
     def of_subject(self, event: HeldEvent) -> list[EventMixin]:
         """The undelivered events of the order, or of the payout without an order, of this event, oldest first."""
         c = self._c
-        same = c.order_id == event.order_id if event.order_id else c.payout_reference == event.payout_reference
-        return self.loaded(self._select_waiting.where(same).order_by(c.id))
+        same_subject = c.order_id == event.order_id if event.order_id else c.payout_reference == event.payout_reference
+        return self.loaded(self._select_waiting.where(same_subject).order_by(c.id))
 
     def due(
         self,

@@ -37,7 +37,7 @@ class Outbox:
     def deliver(self, events: Sequence[HeldEvent]) -> Delivery:
         """Deliver these events now; a failure is logged, and retried by `deliver_due`."""
         delivered, unheard, failed = 0, 0, set[str]()
-        held = [event for event in events if not event.delivered and event.lease_token is not None]
+        leased = [event for event in events if not event.delivered and event.lease_token is not None]
         for event in events:
             if event.delivered:
                 delivered += 1
@@ -46,10 +46,10 @@ class Outbox:
                 unheard += event.name == NEEDS_RECEIVER
                 self.wiring.observers.record(Observed.DELIVERY, event.name, "unheard")
         total = Delivery(delivered, unheard)
-        if not held:
+        if not leased:
             return total
-        with self.runs.kept(held):
-            for event in held:
+        with self.runs.kept(leased):
+            for event in leased:
                 total += self._attempt(event.event_id, event, failed)
         return total
 
@@ -81,24 +81,24 @@ class Outbox:
                 total += self._attempt(last.event_id, None, failed)
         return total
 
-    def _attempt(self, event_id: str, held: HeldEvent | None, failed: set[str]) -> Delivery:
+    def _attempt(self, event_id: str, leased: HeldEvent | None, failed: set[str]) -> Delivery:
         """Deliver an event. An error is only logged, because the state change is committed and must not seem to fail.
 
-        :param held: the event, if it is leased already.
+        :param leased: the event, if it is leased already.
         :param failed: collects the ids of events that failed in this call, which does not retry them.
         """
         if event_id in failed:
             return Delivery()
         try:
-            if held is not None:
-                return self._deliver(held, failed)
+            if leased is not None:
+                return self._deliver(leased, failed)
             event = self.queue.claim(event_id, self.wiring.clock(), only_if_due=True)
             if event is None:
                 return Delivery()
             with self.runs.kept([event]):
                 return self._deliver(event, failed)
         except Exception:
-            fields = about(event_id=event_id) if held is None else about_event(held)
+            fields = about(event_id=event_id) if leased is None else about_event(leased)
             text = "event %s could not be delivered now; reconcile will try again"
             self.wiring.log.exception("deliveries of events", text, event_id, extra=fields)
             return Delivery(failed=1)

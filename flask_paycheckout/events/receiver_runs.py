@@ -126,14 +126,14 @@ class ReceiverRuns:
             return self._leave(event)
         runnable, blocked_until = self.runnable_receivers(event, queue)
         problem: str | None = None
-        done = names_of(event.receivers_done)
+        done_names = names_of(event.receivers_done)
         for number, receiver in enumerate(runnable, start=1):
             last = problem is None and blocked_until is None and number == len(runnable)
             try:
                 # Load a copy for each receiver, because an earlier receiver may have changed the object.
                 subject = event.subject if number == 1 else self.queue.subject_of(event)
-                self._run_one(event, subject, receiver.function, [*done, receiver.name], last)
-                done.append(receiver.name)
+                self._run_one(event, subject, receiver.function, [*done_names, receiver.name], last)
+                done_names.append(receiver.name)
                 self.failing.discard(receiver.name)
             except LeaseLost:
                 return None
@@ -150,7 +150,7 @@ class ReceiverRuns:
                 self.wiring.log.exception(kind, "receiver %s of %s failed for %s", *names, extra=fields)
                 problem = f"{first_line(error)} (receiver {receiver.name})"
                 # The commit may have succeeded although its reply was lost, so re-read `receivers_done`.
-                done = self.queue.receivers_done(event)
+                done_names = self.queue.receivers_done(event)
         if problem is not None:
             return self._postpone(event, problem, _pause(event.attempts))
         if blocked_until is not None:

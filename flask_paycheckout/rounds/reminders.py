@@ -137,8 +137,8 @@ class Reminders:
                 table, subject = self.checkouts, self.checkouts.current(row.order_id, connection)
                 name, checkout_id = "payment_reminder", subject.checkout_id
             event = NewEvent(name, f"{row.order_id}:{number}", checkout_id, row.order_id, extra={"number": number})
-            same = self.wiring.models.events.c.once == f"{event.name}:{event.once}"
-            if connection.execute(select(exists().where(same))).scalar_one():
+            earlier = self.wiring.models.events.c.once == f"{event.name}:{event.once}"
+            if connection.execute(select(exists().where(earlier))).scalar_one():
                 return None
             return self.events.store(connection, shop, event, table, table.models.row_of(subject), now)
 
@@ -153,8 +153,8 @@ class Reminders:
         :returns: whether the row was changed.
         """
         table = table_of(type(row))
-        same = update(table).where(table.c.id == row.id, table.c.remind_at == row.remind_at)
-        later = same.values(remind_at=to or self._next(row.created_at, now))
+        unchanged = update(table).where(table.c.id == row.id, table.c.remind_at == row.remind_at)
+        later = unchanged.values(remind_at=to or self._next(row.created_at, now))
         return connection.execute(later).rowcount > 0
 
     def _next(self, began: datetime, now: datetime) -> datetime | None:

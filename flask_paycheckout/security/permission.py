@@ -63,5 +63,5 @@ def person_of(permission: Permission, call: CallShop) -> Person | None:
     :param call: calls the permission function, which may be a coroutine function.
     :raises ConfigurationError: the shop's function returned something else than a name, a `Person` or None.
     """
-    who: Person | str | None = call(permission)
-    return who if isinstance(who, Person) else Person(who) if who else None
+    answer: Person | str | None = call(permission)
+    return answer if isinstance(answer, Person) else Person(answer) if answer else None

@@ -167,13 +167,13 @@ class Accounts:
         """
         return name if name and self.access_token_of(name) is not SETTINGS else ""
 
-    def paying(self, name: str, given: AccessToken | None) -> PaymentsClient | None:
+    def paying(self, name: str, settings_token: AccessToken | None) -> PaymentsClient | None:
         """The client of an account with its access token; None without a token.
 
-        :param given: the token of the account of the settings.
+        :param settings_token: the token of the account of the settings.
         :raises AccountUnavailable: the shop returned no usable account.
         """
-        token = self.access_token_of(name) if name else given
+        token = self.access_token_of(name) if name else settings_token
         if token is None or token is SETTINGS:
             return None
         return self.authorized(token() if callable(token) else token, name)
@@ -255,9 +255,9 @@ class Accounts:
             return cached
 
 
-def _account_or_type(given: object) -> Account | type | None:
+def _account_or_type(value: object) -> Account | type | None:
     """The shop's account; only the type of any other object, because an error tracker would show its keys."""
-    return given if given is None or isinstance(given, Account) else type(given)
+    return value if value is None or isinstance(value, Account) else type(value)
 
 
 def _place_of(error: BaseException) -> str:

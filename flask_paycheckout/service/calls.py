@@ -109,8 +109,8 @@ class Service:
         slot = Slot(self, call, self.limits(), request, now + self.wiring.settings.timeout)
         if request is None:
             return slot
-        left = self.web_timeout - float(request.setdefault(_SPENT, 0.0))
-        if left < _SHORTEST_CALL:
+        seconds_left = self.web_timeout - float(request.setdefault(_SPENT, 0.0))
+        if seconds_left < _SHORTEST_CALL:
             raise NotAsked(operation, "this web request has given the service all of its time", _SLOTS_TAKEN)
         if not call.following and (wait := slot.limits.admit(call)):
             raise self._refused(operation, "it does not answer in time", max(1.0, wait))
@@ -125,7 +125,7 @@ class Service:
             if operation != READ and not slot.limits.is_slow(call):
                 self.record.on_refusal(f"{operation}: {why}", call.account)
             raise self._refused(operation, why, _SLOTS_TAKEN)
-        slot.until = now + left
+        slot.until = now + seconds_left
         return slot
 
     def _refused(self, operation: str, why: str, retry_after: float) -> NotAsked:

@@ -162,26 +162,26 @@ class WebLimits:
 
     def _slow_with(self, call: Call, after: float, now: float) -> list[Call]:
         """The calls of all slow circuits; empty if this call's circuit is not slow."""
-        slow = {one.circuit for one in self._taken if one.probe or now - (one.since or now) > after}
-        return [one for one in self._taken if one.circuit in slow] if call.probe or call.circuit in slow else []
+        slow = {other.circuit for other in self._taken if other.probe or now - (other.since or now) > after}
+        return [other for other in self._taken if other.circuit in slow] if call.probe or call.circuit in slow else []
 
     def _has_room(self, call: Call, slow_after: float, now: float) -> bool:
-        taken = self._taken
-        if not (taken or call.following):
+        running = self._taken
+        if not (running or call.following):
             return True
         slow = self._slow_with(call, slow_after, now)
-        shares = [(taken, self.most), (slow, self.most // 2)]
-        shares.append(([one for one in slow if one.operation == call.operation], _WHILE_SLOW))
+        shares = [(running, self.most), (slow, self.most // 2)]
+        shares.append(([other for other in slow if other.operation == call.operation], _WHILE_SLOW))
         if self.several_accounts():
             # Half of the slots less one, so that other accounts always have more slots than one account can take.
-            shares.append(([one for one in taken if one.account == call.account], self.most // 2 - 1))
+            shares.append(([other for other in running if other.account == call.account], self.most // 2 - 1))
         if call.operation in self.seldom:
-            shares.append(([one for one in taken if one.operation in self.seldom], self.most // 3))
+            shares.append(([other for other in running if other.operation in self.seldom], self.most // 3))
         return all(_fits(call, group, max(1, share)) for group, share in shares)
 
 
-def _fits(call: Call, taken: list[Call], share: int) -> bool:
-    return len(taken) < share and not (call.following and sum([one.following for one in taken]) >= share - 1)
+def _fits(call: Call, running: list[Call], share: int) -> bool:
+    return len(running) < share and not (call.following and sum([other.following for other in running]) >= share - 1)
 
 
 # Calls about one deposit, or one order

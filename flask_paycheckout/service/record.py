@@ -203,15 +203,15 @@ class ServiceRecord:
 
     def write(self) -> None:
         """Write the collected outcomes to the table; a database error is only logged, so that no payment fails."""
-        here = self._here()
-        if not here.calls or not here.writing.acquire(blocking=False):
+        noted = self._here()
+        if not noted.calls or not noted.writing.acquire(blocking=False):
             return
         try:
-            if here.loaded_at is None or here.loaded_at <= self.wiring.clock() - _MINUTE:
-                self._load(here)
-            for (account, operation), calls in list(here.calls.items()):
+            if noted.loaded_at is None or noted.loaded_at <= self.wiring.clock() - _MINUTE:
+                self._load(noted)
+            for (account, operation), calls in list(noted.calls.items()):
                 if calls.failures or calls.failing:
-                    self._write_one(here, {"account": account, "operation": operation}, calls)
+                    self._write_one(noted, {"account": account, "operation": operation}, calls)
                 else:
                     # An earlier answer must not end a series that is loaded later.
                     calls.answered_at = None
@@ -219,23 +219,23 @@ class ServiceRecord:
             text, words = "the record of failing calls could not be stored: %s", first_line(error)[:_MAX_WORDS]
             self.wiring.log.warning("records of failing calls", text, words, extra=about(), error=error)
         finally:
-            here.writing.release()
+            noted.writing.release()
 
-    def _load(self, here: _Noted) -> None:
+    def _load(self, noted: _Noted) -> None:
         """Load the series of other processes, so that the answers of this process end them."""
         c = self.wiring.models.services.c
         with self.wiring.engine().connect() as connection:
             rows = connection.execute(select(c.account, c.operation).where(c["count"] > 0)).all()
-        with here.noting:
+        with noted.noting:
             for account, operation in rows:
-                here.calls.setdefault((account, operation), _Calls()).failing = True
-            here.loaded_at = self.wiring.clock()
+                noted.calls.setdefault((account, operation), _Calls()).failing = True
+            noted.loaded_at = self.wiring.clock()
 
-    def _write_one(self, here: _Noted, row: dict[str, str], calls: _Calls) -> None:
-        with here.noting:
-            noted = msgspec.structs.replace(calls)
-            news = noted.failures and self._is_news(calls)
-            answered_at = calls.answered_at if news or not noted.failures else None
+    def _write_one(self, noted: _Noted, row: dict[str, str], calls: _Calls) -> None:
+        with noted.noting:
+            copied = msgspec.structs.replace(calls)
+            news = copied.failures and self._is_news(calls)
+            answered_at = calls.answered_at if news or not copied.failures else None
             if answered_at:
                 calls.answered_at, calls.failing, calls.written = None, False, 0
             if news:
@@ -243,10 +243,10 @@ class ServiceRecord:
                 calls.failures, calls.first_failure_at, calls.failing = 0, None, True
         try:
             # The answer came before the failures, which begin a new series.
-            if answered_at and (noted.failing or news):
+            if answered_at and (copied.failing or news):
                 self._store_answer(row, answered_at)
             if news:
-                self._store_failures(row, noted)
+                self._store_failures(row, copied)
         except SQLAlchemyError:
             calls.answered_at, calls.failing = calls.answered_at or answered_at, True
             raise

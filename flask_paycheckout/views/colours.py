@@ -27,9 +27,9 @@ def _readable(accent: tuple[int, ...], ground: str, away: int) -> str:
     return "#" + "".join(f"{channel:02x}" for channel in mixed)
 
 
-def contrast(one: tuple[int, ...], other: tuple[int, ...]) -> float:
+def contrast(first: tuple[int, ...], second: tuple[int, ...]) -> float:
     """The contrast ratio of two colours by their red, green and blue, from 1 to 21."""
-    dark, light = sorted((_luminance(one), _luminance(other)))
+    dark, light = sorted((_luminance(first), _luminance(second)))
     return (light + 0.05) / (dark + 0.05)
 
 

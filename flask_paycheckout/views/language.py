@@ -245,7 +245,7 @@ def country_names() -> dict[str, str]:
     locale = _locale()
     names = {} if locale is None else locale.territories
     translated = {name: str(names.get(code, name)) for code, name in countries().items()}
-    return dict(sorted(translated.items(), key=lambda named: unicodedata.normalize("NFKD", named[1]).casefold()))
+    return dict(sorted(translated.items(), key=lambda entry: unicodedata.normalize("NFKD", entry[1]).casefold()))
 
 
 def _locale(language: Language | None = None) -> Locale | None:

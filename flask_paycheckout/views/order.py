@@ -87,22 +87,22 @@ def _standing(link: Link | None) -> Answer:
 def _status_page(link: Link, current: OrderStatus) -> BaseResponse:
     shop, order_id, settled = runtime(), link.subject, current.status in (Status.PAID, Status.HELD)
     total, failed = (None, False) if settled else _ask_total(order_id)
-    due, left = total, Decimal(0)
+    due, rest = total, Decimal(0)
     if total is not None:
-        left = total.amount
+        rest = total.amount
         if current.has_part or is_in_parts(total):
-            due, left = shop.part_payments.due(order_id, total)
+            due, rest = shop.part_payments.due(order_id, total)
         if due is None and shop.part_payments.try_to_complete(order_id):
             return redirect(status_path(link), 303)
     open_page, news = None, ""
     if current.status == Status.PENDING and due is not None:
         open_page, news = _open_page(current.newest, total, due)
     # The shop may add to the query of each address.
-    here = partial(url_for, str(request.endpoint), **(request.view_args or {}))
+    this_page = partial(url_for, str(request.endpoint), **(request.view_args or {}))
     if "payment" in request.args:
         # If the payment page has expired, redirect all the same. Otherwise this address would stay in the browser's
         # history, where it could lead to a later payment page.
-        return redirect(open_page or here(), 303)
+        return redirect(open_page or this_page(), 303)
     held_totals = [checkout.due for checkout in current.newest if checkout.status == Status.HELD]
     if held_totals and current.status == Status.PAID:
         held_totals, news = [], SECOND
@@ -111,9 +111,9 @@ def _status_page(link: Link, current: OrderStatus) -> BaseResponse:
     # Do not link to the refund page, which decides where money goes: others may have received the status link.
     refunds = _refunds(current, order_id)
     is_shown = shop.settings.show_total or request_of(order_id) is not None
-    arrivals, gone = shop.checkouts.arrivals(order_id) if settled or current.refundable else ([], [])
+    arrivals, taken_back = shop.checkouts.arrivals(order_id) if settled or current.refundable else ([], [])
     lines = shop.customers.lines_of(order_id) if is_shown else ()
-    receipt = Receipt(next(iter(held_totals), due), left, arrivals if is_shown else (), is_shown, gone, lines)
+    receipt = Receipt(next(iter(held_totals), due), rest, arrivals if is_shown else (), is_shown, taken_back, lines)
     # While order_total fails, the page must not claim that there is nothing to pay.
     is_payable = due is not None or failed
     # While it is unknown whether the customer has paid, offer only the page that is open, to avoid a second payment.
@@ -126,7 +126,7 @@ def _status_page(link: Link, current: OrderStatus) -> BaseResponse:
         order_text(current, is_payable, receipt, refunds, _asked(order_id), news),
         # The form is not shown with the link to the open page, because it could create a second one.
         action=pay_path(link) if offered else None,
-        payment_page=open_page and here(payment=1),
+        payment_page=open_page and this_page(payment=1),
     )
 
 

@@ -127,8 +127,8 @@ def resolve(checkout_id: str) -> Response:
     if excess:
         refund = runtime().payouts.of_checkout(checkout_id)[-1]
         return go_to("payout", reference=refund.reference, done="excess")
-    done = "part" if part else "accepted" if accepts else "rejected"
-    return go_to("order", order_id=decided.order_id, done=done)
+    notice = "part" if part else "accepted" if accepts else "rejected"
+    return go_to("order", order_id=decided.order_id, done=notice)
 
 
 @form(_story_of)

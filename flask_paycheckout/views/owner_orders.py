@@ -276,13 +276,13 @@ def overviews(engine: Engine, models: Models, account: str | None, zone: tzinfo,
     return sorted(result, key=lambda each: (-each.month.payments, -each.month.begun, each.month.currency))
 
 
-def _bars(named: Sequence[tuple[str, int, Decimal]], longest: int) -> list[Bar]:
+def _bars(sums: Sequence[tuple[str, int, Decimal]], longest: int) -> list[Bar]:
     """Bars for amounts, each with its name and the number of its payments.
 
     :param longest: the length of the longest bar.
     """
-    most = max([amount for _, _, amount in named], default=Decimal(0))
+    most = max([amount for _, _, amount in sums], default=Decimal(0))
     return [
         Bar(name, amount, round(float(longest * amount / most), 1) if amount > 0 else 0.0, count)
-        for name, count, amount in named
+        for name, count, amount in sums
     ]

@@ -82,11 +82,11 @@ def person() -> Person:
 def require_permission(permission: Permission, abilities: Mapping[str, str]) -> None:
     """Refuse a request without a person, one whose person may not do this, and every form of another site.
 
-    :param wanted: the ability that each endpoint requires.
+    :param abilities: the ability that each endpoint requires.
     """
     shop = runtime()
     try:
-        who = person_of(permission, shop.call_shop)
+        visitor = person_of(permission, shop.call_shop)
     except (HTTPException, SQLAlchemyError):
         raise
     except Exception as error:
@@ -95,10 +95,10 @@ def require_permission(permission: Permission, abilities: Mapping[str, str]) -> 
         shop.log.exception("permission", "the function that says who may look at payments failed", extra=about())
         shop.order_problems.record(ProblemKind.PERMISSION, "", error)
         abort(503, "The shop's own function that says who may see this page failed. Its log and its report tell why.")
-    if who is None:
+    if visitor is None:
         abort(403, "Only the shop's owner may see this page. Log in to the shop first.")
-    request.environ[PERSON] = who
-    require_ability(who, abilities[str(request.endpoint).rpartition(".")[2]])
+    request.environ[PERSON] = visitor
+    require_ability(visitor, abilities[str(request.endpoint).rpartition(".")[2]])
     # The permission function may have read through db.session. End that read, because these pages would need a second
     # connection while it is open, and its lock could block them.
     shop.sessions.allow_reading("the owner's page")
@@ -107,8 +107,8 @@ def require_permission(permission: Permission, abilities: Mapping[str, str]) -> 
         require_same_site("Please decide on the owner's own page.")
 
 
-def require_ability(who: Person, ability: str) -> None:
-    if ability not in who.may:
+def require_ability(visitor: Person, ability: str) -> None:
+    if ability not in visitor.may:
         abort(403, f"You may not do this here: it needs the permission to {ability}.")
 
 
@@ -159,7 +159,7 @@ def frame(home: str | None, logout: str | None, abilities: Mapping[str, str], **
 
     :param home: the address or endpoint of the shop's own admin page.
     :param logout: the address or endpoint that logs the person out.
-    :param wanted: the ability that each endpoint requires.
+    :param abilities: the ability that each endpoint requires.
     :param more: further variables and functions.
     """
     who, show, zone, shop = request.environ.get(PERSON), page_format(), page_settings().time_zone, shop_shown()

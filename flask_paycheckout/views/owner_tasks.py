@@ -185,8 +185,8 @@ def tasks_of(alarms: Sequence[Alarm], orders: Mapping[str, Described]) -> list[T
 
 def orders_of(alarms: Sequence[Alarm]) -> list[str]:
     """The orders that the lines about alarms name."""
-    named = (each for alarm in alarms for each in [*_named(alarm), *_stopped(alarm)])
-    return [each.order_id for each in named if each.order_id]
+    examples = (each for alarm in alarms for each in [*_named(alarm), *_stopped(alarm)])
+    return [each.order_id for each in examples if each.order_id]
 
 
 def _stopped(alarm: Alarm) -> Sequence[Example]:
@@ -201,9 +201,9 @@ def _named(alarm: Alarm) -> Sequence[Example]:
 
 def _tasks(alarm: Alarm, orders: Mapping[str, Described]) -> Iterator[Task]:
     ability, words, page = _DECISIONS.get(alarm.kind, ("look", "", ""))
-    named = _named(alarm)
-    if named and page and ability in person().may:
-        yield from (_task(alarm, example, words, page, orders) for example in named)
+    examples = _named(alarm)
+    if examples and page and ability in person().may:
+        yield from (_task(alarm, example, words, page, orders) for example in examples)
         return
     developer = "" if alarm.kind in _DECISIONS else "\n".join(map(visible, _for_developer(alarm)))
     url = words = ""
@@ -249,10 +249,10 @@ def _text(alarm: Alarm, count: int) -> str:
 def _span(first: datetime, last: datetime) -> str:
     """The time between two moments, in everyday words."""
     began, ended = when(first), when(last)
-    (day, _, _), (same, _, until) = began.partition(", "), ended.partition(", ")
+    (day, _, _), (end_day, _, until) = began.partition(", "), ended.partition(", ")
     if began == ended:
         return f"({began})"
-    return f"between {began} and {until if day == same and until else ended}"
+    return f"between {began} and {until if day == end_day and until else ended}"
 
 
 def _task(alarm: Alarm, example: Example, words: str, page: str, orders: Mapping[str, Described]) -> Task:

@@ -33,8 +33,8 @@ class Installation:
         config = self.wiring.app.config
         public = urlsplit(self.wiring.settings.public_url or "")
         trusted = config.get("TRUSTED_HOSTS") or [""]
-        named: str = public.netloc + public.path or config.get("SERVER_NAME") or trusted[0]
-        host, slash, path = named.lower().partition("/")
+        location: str = public.netloc + public.path or config.get("SERVER_NAME") or trusted[0]
+        host, slash, path = location.lower().partition("/")
         return _USUAL_END.sub("", host) + slash + path or None
 
     def stored(self) -> str | None:

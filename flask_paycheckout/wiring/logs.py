@@ -127,19 +127,19 @@ class FailureLog:
     def _before(self, kind: str, account: str, error: str) -> _Written | None:
         """The lines that were left out before this line; None if this line is left out too."""
         now = self._clock()
-        with self._written.held() as written:
+        with self._written.held() as lines:
             key = kind, account, error
-            if key not in written and len(written) >= _MOST_KEPT:
-                over = [entry for entry, last in written.items() if not last.limits(now) and entry[1] != _OTHERS]
+            if key not in lines and len(lines) >= _MOST_KEPT:
+                over = [entry for entry, last in lines.items() if not last.limits(now) and entry[1] != _OTHERS]
                 for entry in over:
-                    del written[entry]
-                if len(written) >= _MOST_KEPT:
+                    del lines[entry]
+                if len(lines) >= _MOST_KEPT:
                     key = kind, _OTHERS, error
-            before = written.get(key)
+            before = lines.get(key)
             if before is not None and before.limits(now):
                 before.left_out += 1
                 return None
-            written[key] = _Written(now)
+            lines[key] = _Written(now)
             return before or _Written(now)
 
 

@@ -127,8 +127,8 @@ class CryptoDisbursements(Resource[W]):
         :raises PaymentsError: see `errors`.
         """
         text("token", token)
-        sent, references = batch("receivers", receivers, CryptoReceiver)
-        body = {"token": token, "receivers": sent}
+        entries, references = batch("receivers", receivers, CryptoReceiver)
+        body = {"token": token, "receivers": entries}
         return await self._caller.record(_CREATE, body=body, references=references)
 
     @method

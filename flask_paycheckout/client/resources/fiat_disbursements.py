@@ -158,15 +158,15 @@ class FiatDisbursements(Resource[W]):
         """
         if isinstance(references, str):
             raise TypeError("references must be several strings, not one")
-        wanted = [text(f"references[{index}]", reference) for index, reference in enumerate(references)]
-        if not wanted:
+        reference_list = [text(f"references[{index}]", reference) for index, reference in enumerate(references)]
+        if not reference_list:
             return {}
         try:
-            found = await self._search(set(wanted), after, {"sort": "-createdAt", "limit": _LARGE_PAGE})
+            disbursements = await self._search(set(reference_list), after, {"sort": "-createdAt", "limit": _LARGE_PAGE})
         except Invalid:
             # The interface shows neither the maximum page size nor the error for a larger one.
-            found = await self._search(set(wanted), after, {"sort": "-createdAt"})
-        return {reference: found[reference] for reference in wanted if reference in found}
+            disbursements = await self._search(set(reference_list), after, {"sort": "-createdAt"})
+        return {reference: disbursements[reference] for reference in reference_list if reference in disbursements}
 
     @method
     async def get(self, disbursement_id: str, **options: Unpack[CallOptions]) -> FiatDisbursement:
@@ -191,12 +191,12 @@ class FiatDisbursements(Resource[W]):
         :raises PaymentsError: see `errors`.
         """
         text("currency", currency)
-        sent, references = batch("items", items, FiatItem, currency)
-        for index, item in enumerate(sent):
+        entries, references = batch("items", items, FiatItem, currency)
+        for index, item in enumerate(entries):
             if ("recipientId" in item) == ("recipient" in item):
                 place = f"items[{index}].recipient"
                 raise ValueError(f"{place}_id or {place} must be given, and not both")
-        body = {"currency": currency, "disburseData": sent}
+        body = {"currency": currency, "disburseData": entries}
         return await self._caller.record(_CREATE, body=body, references=references)
 
     @deprecated("client.fiat_disbursements.create_v1 is deprecated: use client.fiat_disbursements.create")
@@ -207,8 +207,8 @@ class FiatDisbursements(Resource[W]):
         :raises OutcomeUnknown: the answer was lost, and money may move: look the `references` up with `find`.
         :raises PaymentsError: see `errors`. The other errors are the same as for `create`.
         """
-        sent, references = batch("items", items, FiatItemV1)
-        return await self._caller.record(_CREATE_V1, body={"disburseData": sent}, references=references)
+        entries, references = batch("items", items, FiatItemV1)
+        return await self._caller.record(_CREATE_V1, body={"disburseData": entries}, references=references)
 
     @method
     async def payment_methods(
@@ -247,10 +247,10 @@ class FiatDisbursements(Resource[W]):
         )
 
     async def _search(
-        self, wanted: set[str], after: str | None, filters: FiatDisbursementFilters
+        self, references: set[str], after: str | None, filters: FiatDisbursementFilters
     ) -> dict[str, FiatDisbursement]:
-        """The wanted disbursements by reference, searched in a list with the newest records first."""
-        found = dict[str, FiatDisbursement]()
+        """The disbursements with these references, by reference, searched in a list with the newest records first."""
+        disbursements = dict[str, FiatDisbursement]()
         since: datetime | None = None
         # Without a filter on a changing field, such as the status, no disbursement leaves the list.
         async for disbursement in walk(
@@ -264,8 +264,8 @@ class FiatDisbursements(Resource[W]):
                 break
             if after and disbursement.reference == after and created_at:
                 since = created_at - _LOOK_BACK
-            if disbursement.reference in wanted:
-                found[disbursement.reference] = disbursement
-            if len(found) == len(wanted):
+            if disbursement.reference in references:
+                disbursements[disbursement.reference] = disbursement
+            if len(disbursements) == len(references):
                 break
-        return found
+        return disbursements

@@ -116,9 +116,9 @@ class FiatDisbursement(FiatTransfer, frozen=True):
     updated_at: datetime = GIVEN
 
 
-def created_at_of(made: FiatDisbursement) -> datetime | None:
+def created_at_of(disbursement: FiatDisbursement) -> datetime | None:
     """The time at which the service created a transfer; None if it is missing."""
-    created_at: datetime | None = if_sent(made, "created_at")
+    created_at: datetime | None = if_sent(disbursement, "created_at")
     return created_at
 
 
