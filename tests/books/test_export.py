@@ -235,10 +235,10 @@ def test_each_page_begins_in_the_index_where_the_one_before_ended(
         shop.has_paid(order_id)
     books(shop, 2)
     monkeypatch.setattr(export, "PAGE", 1)
-    books_ = shop.runtime.books
+    shop_books = shop.runtime.books
     period = replace(month_period("2026-01"), account=account)
     with plans(shop.engine) as seen:
-        assert len(list(books_.lines(period))) == 4
+        assert len(list(shop_books.lines(period))) == 4
     of_account = "time" if account is None else "account"
     assert len(seen) == 5
     for statement, plan in seen:

@@ -195,13 +195,13 @@ class Histories:
         raise AssertionError([self.host.payout(payout) for story in stories for payout, _ in self.outs(story)])
 
     def outs(self, story: Story) -> list[tuple[str, Out]]:
-        outs_ = []
+        payments_out = []
         if story.refund is not None:
             [refund] = self.host.shop.runtime.payouts.of_checkout(story.checkout_id)
-            outs_.append((refund.reference, story.refund))
+            payments_out.append((refund.reference, story.refund))
         if story.payout is not None:
-            outs_.append((f"maker{story.order_id}", story.payout))
-        return outs_
+            payments_out.append((f"maker{story.order_id}", story.payout))
+        return payments_out
 
     def rests(self, reference: str, out: Out) -> bool:
         payout = self.host.payout(reference)

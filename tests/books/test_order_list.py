@@ -39,7 +39,7 @@ def test_pages_follow_each_other_though_orders_come_meanwhile(shop: Shop) -> Non
     has_many(shop, "f")
     second = page(shop, place=first.next_place)
     third = page(shop, place=second.next_place)
-    assert [names(page_) for page_ in (first, second, third)] == [["e", "d"], ["c", "b"], ["a"]]
+    assert [names(shown) for shown in (first, second, third)] == [["e", "d"], ["c", "b"], ["a"]]
     assert third.next_place is None
 
 
@@ -151,10 +151,10 @@ def test_a_page_of_a_hundred_thousand_attempts_is_read_along_an_index(shop: Shop
         place = None
         for _ in range(2):
             with reads_little(engine, 40) as seen:
-                page_ = page(shop, status, place, limit=25)
+                shown = page(shop, status, place, limit=25)
             _, plan = seen[0]
             assert not re.search("Seq Scan|TEMP B-TREE", plan), plan
-            place = page_.next_place
+            place = shown.next_place
             assert place or status in (Status.CREATED, Status.PENDING, Status.PART, Status.REJECTED)
 
 

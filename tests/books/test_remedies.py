@@ -140,9 +140,9 @@ def test_each_command_of_an_alarm_about_payments_ends_it(open_shop: OpenShop, ke
     """Each command runs in a new shop; if an alarm refers to `show`, the commands that `show` prints are included."""
     begin, expected = TROUBLES[key]
     settings = {}
-    for number_ in range(len(expected)):
-        begin(shop := open_shop(f"shop-{number_}"))
-        words = ways_out(shop, key)[number_]
+    for position in range(len(expected)):
+        begin(shop := open_shop(f"shop-{position}"))
+        words = ways_out(shop, key)[position]
         ran = shop.runs(*words)
         assert ran.exit_code == 0, (words, ran.output)
         assert key not in alarms_of(shop), words
@@ -215,16 +215,16 @@ def test_each_command_of_an_alarm_about_payouts_ends_it(
 ) -> None:
     """Each runs in the state for which it is printed, for refunds and other payouts, and none pays too much."""
     shop, done = open_shop(PAYCHECKOUT_ACCESS_TOKEN="unit-token"), set()
-    for number_, is_refund in [(number_, kind) for number_ in range(3) for kind in (True, False)]:
+    for position, is_refund in [(position, kind) for position in range(3) for kind in (True, False)]:
         checkout_id = shop.has_paid(*orders(shop)) if is_refund else None
-        row = refunds(shop, checkout_id, "1.00") if checkout_id else pays_out(shop, f"p-{number_}")
+        row = refunds(shop, checkout_id, "1.00") if checkout_id else pays_out(shop, f"p-{position}")
         stands(shop, row.reference, **columns)
         printed = [words for words in commands_of(shop, key) if words[0] != "reconcile"]
-        if number_ < len(printed):
-            ran = shop.runs(*printed[number_])
-            assert ran.exit_code == 0, (printed[number_], ran.output)
-            assert key not in alarms_of(shop), printed[number_]
-            done.add(named(printed[number_]))
+        if position < len(printed):
+            ran = shop.runs(*printed[position])
+            assert ran.exit_code == 0, (printed[position], ran.output)
+            assert key not in alarms_of(shop), printed[position]
+            done.add(named(printed[position]))
         # The next commands stand alone.
         for each in payouts(shop):
             stands(shop, each.reference, status="cancelled", reported_amount=None)

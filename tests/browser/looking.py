@@ -69,17 +69,17 @@ def unseen_stops(page: Page) -> list[str]:
 
 def faults(page: Page) -> list[str]:
     """All faults of the open page, in each width and theme."""
-    faults_ = []
+    wrong = []
     for width in WIDTHS:
         turn(page, width, "light")
-        faults_ += [f"{width} px: {violation}" for violation in violations(page)]
+        wrong += [f"{width} px: {violation}" for violation in violations(page)]
     # Right after midnight, all times of the test data are of yesterday, which is their widest form.
     page.evaluate("document.querySelectorAll('time').forEach((time) => { time.textContent = 'yesterday, 23:59'; })")
     for width in (*WIDTHS, *BETWEEN):
         turn(page, width, "light")
         if over := overhang(page):
-            faults_.append(f"{width} px: scrolls sideways by {over} px")
+            wrong.append(f"{width} px: scrolls sideways by {over} px")
     # The desktop page has everything from the phone page, in the same colours.
     turn(page, WIDTHS[-1], "dark")
-    faults_ += [f"dark: {violation}" for violation in violations(page, _RULES_OF_COLOUR)]
-    return faults_ + [f"no ring when a keyboard stops at {stop}" for stop in unseen_stops(page)]
+    wrong += [f"dark: {violation}" for violation in violations(page, _RULES_OF_COLOUR)]
+    return wrong + [f"no ring when a keyboard stops at {stop}" for stop in unseen_stops(page)]

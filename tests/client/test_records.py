@@ -79,8 +79,8 @@ def test_one_odd_field_hides_nothing_else(kind: type[Record], sample: dict[str, 
     names = {field.encode_name: field.name for field in msgspec.structs.fields(kind) if not field.required}
     for wire, name in names.items():
         for odd in ODD:
-            record_ = read(kind, {**sample, wire: odd})
-            assert all(getattr(record_, other) == getattr(whole, other) for other in names.values() if other != name)
+            changed = read(kind, {**sample, wire: odd})
+            assert all(getattr(changed, other) == getattr(whole, other) for other in names.values() if other != name)
 
 
 @pytest.mark.parametrize("text", ["\\u0000", "\\ud800"])

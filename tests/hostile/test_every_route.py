@@ -117,11 +117,11 @@ def draw(shop: Shop, chance: Random, *, links: bool) -> dict[str, Any]:
         link = good if (links or is_owners_form) and chance.random() < 0.9 else chance.choice(HOSTILE)
         quoted = quote(link.encode("utf-8", "surrogatepass") or b"x", safe="")
         path = f"{path[: path.index('<')]}{quoted}{path[path.index('>') + 1 :]}"
-    fields = {name_: chance.choice(values) for name_, values in usual.items() if chance.random() < 0.9}
-    for name_ in chance.sample(sorted(usual), min(len(usual), chance.randrange(3))):
-        fields[name_] = chance.choice(HOSTILE)
+    fields = {field: chance.choice(values) for field, values in usual.items() if chance.random() < 0.9}
+    for field in chance.sample(sorted(usual), min(len(usual), chance.randrange(3))):
+        fields[field] = chance.choice(HOSTILE)
     method = "POST" if "POST" in (rule.methods or ()) else "GET"
-    written = {name_: value.encode("utf-8", "surrogatepass") for name_, value in fields.items()}
+    written = {field: value.encode("utf-8", "surrogatepass") for field, value in fields.items()}
     sent: dict[str, Any] = {"query_string" if method == "GET" else "data": written}
     if chance.random() < 0.1:
         sent |= {"data": chance.choice(BODIES)}

@@ -106,9 +106,7 @@ def walk(shop: Shop, chance: Random) -> None:
         stored = Decimal(shop.attempt(checkout_id).refunded_amount or 0)
         assert stored == Decimal(sum(model.counting.values())) / 100
         refunded = shop.runtime.payouts.of_checkout(checkout_id)
-        assert {
-            reference_.reference: reference_.replaced_by for reference_ in refunded if reference_.replaced_by
-        } == model.replaced
+        assert {refund.reference: refund.replaced_by for refund in refunded if refund.replaced_by} == model.replaced
 
 
 def test_no_history_refunds_more_than_what_arrived(shop: Shop, pytestconfig: pytest.Config) -> None:

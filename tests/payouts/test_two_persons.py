@@ -60,8 +60,8 @@ class Oracle:
             assert by not in self.barred[reference], f"{by} has approved {reference}"
             self.approved[reference] += 1
             if keywords["over_limit"]:
-                payout_ = payout(self.shop, reference)
-                self.let_through[payout_.currency] += payout_.amount
+                each_payout = payout(self.shop, reference)
+                self.let_through[each_payout.currency] += each_payout.amount
 
     def has(self, reference: str) -> bool:
         """Whether the money of a payout has left."""
@@ -71,10 +71,10 @@ class Oracle:
     def check(self) -> None:
         """Check that each transfer has its own approval, within the daily limits."""
         by_reference = {payout.reference: payout for payout in payouts(self.shop)}
-        for reference, payout_ in by_reference.items():
-            sent = [each for each in self.books.paid if each.reference in references_of([payout_])]
+        for reference, each_payout in by_reference.items():
+            sent = [each for each in self.books.paid if each.reference in references_of([each_payout])]
             assert len(sent) <= self.approved[reference], reference
-            assert len([each for each in sent if each.status != "failed"]) <= 1 or payout_.is_token
+            assert len([each for each in sent if each.status != "failed"]) <= 1 or each_payout.is_token
         references = references_of(by_reference.values())
         assert {each.reference for each in self.books.paid} <= references
         days = self.shop.runtime.models.days
@@ -92,10 +92,15 @@ class Oracle:
         back = [payout for payout in payouts(self.shop) if payout.refund_of == checkout_id]
         paid = {each.reference: each for each in self.books.paid if each.status != "failed"}
         sent = sum(
-            (paid[each].amount for payout_ in back for each in references_of([payout_]) if each in paid), Decimal(0)
+            (paid[each].amount for each_payout in back for each in references_of([each_payout]) if each in paid),
+            Decimal(0),
         )
         by_hand = sum(
-            (payout_.amount for payout_ in back if payout_.to_kind == "hand" and payout_.status == "completed"),
+            (
+                each_payout.amount
+                for each_payout in back
+                if each_payout.to_kind == "hand" and each_payout.status == "completed"
+            ),
             Decimal(0),
         )
         assert sent + by_hand <= Decimal("12.50") or self.is_deceived

@@ -25,10 +25,10 @@ MakeSandbox = Callable[..., Flask]
 @pytest.fixture(autouse=True)
 def departures() -> Iterator[Departures]:
     """Check every answer of every sandbox in this process during the test against its OpenAPI document."""
-    departures_ = Departures()
-    with request_finished.connected_to(departures_.check):
-        yield departures_
-    assert departures_.seen == []
+    departed = Departures()
+    with request_finished.connected_to(departed.check):
+        yield departed
+    assert departed.seen == []
 
 
 @pytest.fixture

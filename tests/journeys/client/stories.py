@@ -206,9 +206,7 @@ def uses_old_payments(desk: Desk) -> None:
     assert (seen.reason, seen.status, seen.input_amount) == ("salary", "pending", Decimal(100))
     page = payments.list(status="pending", min_input_amount=100, max_input_amount="100.00", reason="salary")
     assert created[0].payment_id in {payout.payment_id for payout in page.docs}
-    assert {payment.payment_id for payment in created} <= {
-        payment_.payment_id for payment_ in payments.iterate(limit=2)
-    }
+    assert {payment.payment_id for payment in created} <= {payment.payment_id for payment in payments.iterate(limit=2)}
 
 
 STORIES: list[Callable[[Desk], None]] = [

@@ -211,9 +211,9 @@ def test_tail_tells_every_event_once_and_goes_on_after_a_reset(
             things.pop(0)()
 
     followed = follow(Connection(address, CONTROL_TOKEN), 10, sleep=sleep)
-    events = [(event_["kind"], event_["outcome"], event(event_)) for event_ in islice(followed, 8)]
+    events = [(row["kind"], row["outcome"], event(row)) for row in islice(followed, 8)]
     assert "POST /v1/checkout" in events[0][2]
-    assert [event_[:2] for event_ in events] == [
+    assert [shown[:2] for shown in events] == [
         *(("call", "200"), ("deposit", "pending"), ("deposit", "completed"), ("webhook", "200")),
         *[("disbursement", "pending")] * 4,
     ]

@@ -30,11 +30,11 @@ def twelve(merchant: Merchant) -> list[str]:
 def test_a_page_holds_its_items_and_names_its_neighbours(
     merchant: Merchant, twelve: list[str], query: str, ids: slice, expected: tuple[int | None, ...]
 ) -> None:
-    page_ = lists(merchant, query).data
-    assert [doc["id"] for doc in page_.pop("docs")] == twelve[ids]
+    shown = lists(merchant, query).data
+    assert [doc["id"] for doc in shown.pop("docs")] == twelve[ids]
     names = ("offset", "limit", "totalPages", "page", "pagingCounter", "prevPage", "nextPage")
     beside = {"totalDocs": 12, "hasPrevPage": expected[5] is not None, "hasNextPage": expected[6] is not None}
-    assert page_ == dict(zip(names, expected, strict=True)) | beside
+    assert shown == dict(zip(names, expected, strict=True)) | beside
 
 
 def test_what_is_no_page_is_refused_by_name(merchant: Merchant) -> None:
@@ -47,13 +47,13 @@ def test_what_is_no_page_is_refused_by_name(merchant: Merchant) -> None:
 
 def ids(merchant: Merchant, sort: str, limit: int = 3) -> list[str]:
     """The ids of every page, one after the other."""
-    ids_: list[str] = []
+    listed: list[str] = []
     number: int | None = 1
     while number is not None:
         data = lists(merchant, f"sort={sort}&limit={limit}&page={number}").data
-        ids_ += [doc["id"] for doc in data["docs"]]
+        listed += [doc["id"] for doc in data["docs"]]
         number = data["nextPage"]
-    return ids_
+    return listed
 
 
 def test_the_order_is_by_creation_or_by_the_last_change(merchant: Merchant, twelve: list[str]) -> None:
