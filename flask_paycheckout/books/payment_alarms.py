@@ -91,9 +91,9 @@ def unread_payments(context: AlarmContext) -> Waiting:
 
 @alarm(Severity.NOW)
 def reversed_payments(context: AlarmContext) -> Waiting:
-    """Payments that had arrived and that the service took back, until they arrive after all or a person handled them.
+    """Payments that had arrived, and that the service took back or reports as another amount.
 
-    Another amount that arrives in its place does not end the alarm.
+    The alarm ends when the same amount arrives after all, or when a person has handled it.
     """
     c = context.checkouts
     gone = c.payment_completed_at.is_(None), c.payment_paid_amount.is_not(None), c.status.not_in(OPEN)
@@ -101,7 +101,7 @@ def reversed_payments(context: AlarmContext) -> Waiting:
         context,
         [c.problem_since.is_not(None), and_(*gone, c.payback.is_(None)) | (c.payback == ANOTHER_AMOUNT)],
         "problem_since",
-        ("payment that had arrived was taken back", "payments that had arrived were taken back"),
+        ("payment that had arrived was taken back or changed", "payments that had arrived were taken back or changed"),
         "Ask the service and the customer: the order stays paid here, so ship nothing for it, and refund nothing.",
         f"Once it is dealt with: {_KEEP}",
         name=lambda row: (

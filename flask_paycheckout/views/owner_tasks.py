@@ -36,8 +36,8 @@ _DECISIONS = {
 # The words for one and for several; a number stands before them.
 _WORDS = {
     "reversed-payments": (
-        "payment that had arrived was taken back: ship nothing for it",
-        "payments that had arrived were taken back: ship nothing for them",
+        "payment that had arrived was taken back or changed: ship nothing for it",
+        "payments that had arrived were taken back or changed: ship nothing for them",
     ),
     "held-payments": ("payment waits for a decision", "payments wait for a decision"),
     "payouts-to-approve": ("refund or payout waits for an approval", "refunds or payouts wait for an approval"),

@@ -27,7 +27,7 @@ LONGEST = {
     "claim": Length(calls=522, modules=45, changes=210),
     "approval": Length(calls=1307, modules=51, changes=695),
     "payout": Length(calls=625, modules=42, changes=234),
-    "completion": Length(calls=277, modules=38, changes=105),
+    "completion": Length(calls=293, modules=38, changes=105),
     "explanation": Length(calls=91, modules=13, changes=39),
     "idle round": Length(calls=72, modules=18, changes=44),
     "list": Length(calls=1093, modules=36, changes=593),
