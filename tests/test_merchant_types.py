@@ -12,8 +12,6 @@ import pytest
 
 import flask_paycheckout
 
-pytestmark = pytest.mark.slow("types of a merchant's shop")
-
 # mypy also checks the example shop, which uses the other public names.
 SHOP = '''
 from __future__ import annotations

@@ -11,9 +11,12 @@ from typing import Literal
 
 import pytest
 
-#: Folders of attacks, with the longest tests first.
-FOLDERS = (
+#: Folders and files of attacks below `tests/`, with the longest tests first.
+ATTACKS = (
     *("crash", "states", "databases", "races", "availability", "celery", "browser", "faults", "soak", "benchmarks"),
+    *("hostile", "accounts/test_one_broken.py", "events/test_broken_transactions.py", "journeys/test_unknowns.py"),
+    *("money/test_pairs.py", "sandbox/wire/test_schemathesis.py", "sandbox/wire/test_server.py"),
+    *("sandbox/world/test_postgresql_processes.py", "sandbox/world/test_postgresql_start.py", "test_merchant_types.py"),
 )
 
 
@@ -35,9 +38,10 @@ def is_whole(config: pytest.Config) -> bool:
 
 
 def attack(config: pytest.Config, path: Path) -> str | None:
-    """The folder of attacks that contains a file or folder; None for usual tests."""
-    below = path.relative_to(config.rootpath).parts if path.is_relative_to(config.rootpath) else ()
-    return below[1] if len(below) > 1 and below[0] == "tests" and below[1] in FOLDERS else None
+    """The entry of `ATTACKS` that contains a file or folder; None for usual tests."""
+    tests = config.rootpath / "tests"
+    below = path.relative_to(tests) if path.is_relative_to(tests) else Path()
+    return next((attack for attack in ATTACKS if below.is_relative_to(attack)), None)
 
 
 def is_attack(item: pytest.Item) -> bool:
@@ -49,7 +53,7 @@ def is_attack(item: pytest.Item) -> bool:
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> Literal[True] | None:
-    """Do not collect the attacks' folders, which saves their imports."""
+    """Do not collect the attacks, which saves their imports."""
     unread = config.option.tier == "usual" and is_whole(config) and attack(config, collection_path)
     return True if unread else None
 
@@ -70,8 +74,8 @@ def pytest_begin_with_the_longest(config: pytest.Config, items: list[pytest.Item
     """Let each worker of xdist begin with its share of the attacks, the longest first: it gets a part of the list."""
     workers: int = getattr(config, "workerinput", {}).get("workercount", 1)
     slow = [item for item in items if item.get_closest_marker("slow") is not None]
-    in_folders = [item for folder in FOLDERS for item in items if attack(config, item.path) == folder]
-    attacks = list(dict.fromkeys(slow + in_folders))
+    listed = [item for each in ATTACKS for item in items if attack(config, item.path) == each]
+    attacks = list(dict.fromkeys(slow + listed))
     attack_set = set(attacks)
     others = [item for item in items if item not in attack_set]
     ends = [len(others) * number // workers for number in range(workers + 1)]
@@ -84,5 +88,7 @@ def pytest_begin_with_the_longest(config: pytest.Config, items: list[pytest.Item
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
     if config.option.tier == "usual" and is_whole(config):
-        terminalreporter.write_line("Left out: crashes, races, failing databases, PostgreSQL, browsers, and the like.")
+        terminalreporter.write_line(
+            "Left out: crashes, races, hostile input, failing databases, PostgreSQL, browsers, and the like."
+        )
         terminalreporter.write_line("Everything: python -m pytest --all. Only what was left: python -m pytest --rest")

@@ -20,8 +20,6 @@ from tests.views.owner import ROOT
 
 __all__ = ["shop"]
 
-pytestmark = pytest.mark.slow("generated requests")
-
 #: The number of requests; `SOAK_COUNT` changes it.
 EACH = 1_000
 ORDERS, CHECKOUTS = [f"o-{number}" for number in range(1, 6)], [f"chk-{number}" for number in range(1, 6)]

@@ -21,8 +21,6 @@ from tests.money.drafts import decimal_text
 from tests.money.oracle import Asked, Outcome, judge
 from tests.scripted import BASE_URL, NO_RETRY
 
-pytestmark = pytest.mark.slow("20,000 payments")
-
 EVERY_CHANGE = 20_000
 SOAK = 1_000_000
 

@@ -24,8 +24,6 @@ from tests.sandbox.actors import CONTROL_TOKEN, Merchant, Tester
 from tests.sandbox.conftest import MakeSandbox
 from tests.sandbox.disbursements.payers import ACCESS_TOKEN, RECIPIENTS, WALLET, Payer
 
-pytestmark = pytest.mark.slow("generated requests")
-
 LABELS = sorted(
     (is_control, f"{method} {path}")
     for is_control in (False, True)

@@ -15,8 +15,6 @@ from flask import Flask
 from tests.sandbox.actors import CONTROL_TOKEN, Merchant, Tester
 from tests.sandbox.stations import PATIENCE, ROOT, port_of, station
 
-pytestmark = pytest.mark.slow("programs")
-
 
 @contextmanager
 def command() -> Iterator[tuple[Flask, subprocess.Popen[str]]]:

@@ -16,8 +16,6 @@ from tests.sandbox.stations import Shop, gunicorn
 from tests.sandbox.world.test_databases import at_once
 from tests.waiting import eventually
 
-pytestmark = pytest.mark.slow("PostgreSQL")
-
 # The processes are started once for all of these tests.
 
 

@@ -10,8 +10,6 @@ import sqlalchemy as sa
 from flask_paycheckout.sandbox.terminal.commands import main
 from tests.ports import free_port
 
-pytestmark = pytest.mark.slow("PostgreSQL")
-
 PASSWORD = "hunter2-of-the-database"
 SERVER = "postgresql://somebody:{password}@127.0.0.1"
 
