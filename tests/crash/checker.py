@@ -201,8 +201,9 @@ def _payouts_at_rest(rows: Rows, record: Record) -> Iterator[str]:
         expected = {"failed", "completed" if row["service_reference"] in ended else "sent"}
         if row["status"] not in expected or (row["status"] == "failed" and not row["problem"]):
             yield f"{row['reference']} is {row['status']}: {row['problem']}; expected {expected}"
-        # The service may still pay a failed payout.
-        may_be_paid = row["status"] == "failed" and row["disbursement_id"] is not None and row["doubt"] != "denied"
+        # The service may still pay a failed transfer, also an earlier one of the payout.
+        is_known = row["disbursement_id"] is not None and row["doubt"] != "denied"
+        may_be_paid = row["earlier"] is not None or (row["status"] == "failed" and is_known)
         if row["due_at"] is not None and not may_be_paid:
             yield f"{row['reference']} is {row['status']} and still waits for something"
 
