@@ -622,7 +622,7 @@ class PayCheckout:
         return for_writing(f"resolve_payout({reference!r})").payout_decisions.resolve(reference, sent, by, why)
 
     def send_payouts(self, access_token: str | Callable[[], str] | None = None) -> PayoutReport:
-        """Send the payouts that are ready, look up payouts whose answer was lost, and read the payouts that were sent.
+        """Send ready payouts, look up payouts whose answer was lost, and read the status of sent payouts.
 
         Any number of processes may call this at once. A later call retries a call without an answer.
 

@@ -279,7 +279,7 @@ class Waiting:
     """The advice about some of the rows; each sentence is shown once."""
 
     note: ColumnElement[bool] | None = None
-    """The condition of rows that make the alarm a mere note, if there are no other rows."""
+    """The condition of rows that make the alarm a note, if there are no other rows."""
 
     outage: Callable[[], ColumnElement[bool]] | None = None
     """Returns the condition of rows whose cause, an outage, has its own alarm; they make the alarm a note, too."""

@@ -151,7 +151,7 @@ def _checkouts(
     """One alarm for all checkouts that meet the conditions.
 
     :param since: the column of the time since when each checkout waits.
-    :param calls: whether the checkouts wait for reads; in an outage the alarm is a mere note.
+    :param calls: whether the checkouts wait for reads; in an outage the alarm is a note.
     :param name: returns the name of a checkout on the owner's pages; by default the name has the money that arrived.
     """
     c = context.checkouts

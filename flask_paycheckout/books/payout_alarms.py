@@ -238,7 +238,7 @@ def _payouts(
     :param advice: instructions to follow before anybody decides about the payouts.
     :param more: a format string for the end of each example, filled with its row.
     :param stopped: whether the payouts are refunds of payments that were taken back.
-    :param note: the condition of payouts that are a mere note; `note` and `outage` as for `Waiting`.
+    :param note: the condition of payouts that are a note; `note` and `outage` as for `Waiting`.
     :param since: the columns of the time since when each payout waits; the first one that is not NULL counts.
     """
     table = context.models.payouts

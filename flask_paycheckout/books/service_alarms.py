@@ -170,9 +170,10 @@ def _by_account(
 def _alarm_of(
     context: AlarmContext, failing: Sequence[FailingCalls], account: str | None, why: str, remedy: str
 ) -> Alarm:
-    """The alarm for failing calls; a mere note if nobody has tried for an hour, because they may be possible again.
+    """Make the alarm for failing calls.
 
-    Refused keys are never a mere note, because reconcile tries them itself.
+    It is only a note if the last call is an hour ago, because the service may have recovered since. Refused keys are
+    never a note, because reconcile retries them.
     """
     count, last = sum(calls.count for calls in failing), max(calls.last_failure_at for calls in failing)
     untried = last <= context.now - UNTRIED and not all(calls.operation in SIGNED for calls in failing)

@@ -117,6 +117,6 @@ class OwnerTelling:
 
 
 def _changes(standing: Mapping[str, Alarm], sent: Mapping[str, Alarm]) -> tuple[list[Alarm], list[Alarm]]:
-    """The alarms that have begun, and the alarms that are over; a mere note does not begin an alarm or end it."""
+    """The alarms that have begun, and the alarms that are over; a note does not begin an alarm or end it."""
     began = [alarm for key, alarm in standing.items() if alarm.severity is not Severity.NOTE and key not in sent]
     return began, [alarm for key, alarm in sent.items() if key not in standing]

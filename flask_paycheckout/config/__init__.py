@@ -172,7 +172,7 @@ class Settings:
     """
 
     account_codes: Mapping[str, str] = setting(checks.check_codes, factory=dict)
-    """The code of the shop's own bookkeeping account for each kind of line, in the export for bookkeepers."""
+    """The bookkeeping account number for each kind of line in the export for bookkeepers."""
 
     audit_months: bool = setting(checks.check_switch, True)
     """Whether reconcile compares each month with the service after it has closed."""

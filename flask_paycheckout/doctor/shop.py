@@ -231,7 +231,7 @@ def _deferred(shop: Runtime) -> Iterator[Check]:
 
 
 def _alarms(shop: Runtime, account: str | None) -> Iterator[Check]:
-    """Yield each alarm of the report: a failure, or a warning for a mere note."""
+    """Yield each alarm of the report: a failure, or a warning for a note."""
     try:
         alarms = find_alarms(shop.alarm_context(account))
     except SQLAlchemyError as error:

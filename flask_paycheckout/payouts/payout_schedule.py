@@ -22,9 +22,9 @@ CLOCKS_DIFFER = timedelta(days=1)
 """The maximum difference of clocks: of two payouts stored further apart, the later one was certainly sent later."""
 
 FORGOTTEN = timedelta(days=90)
-"""The maximum time for which a payout may have been sent before it is stored, if a backup was restored in between.
+"""How long before its payout was stored a transfer may have been made, for refused payouts and earlier tries.
 
-A refused payout is searched for over this time, because the service refuses a reference that it has already.
+The service refuses a reference that it already has: the transfer of a payout that a restored backup had lost.
 """
 
 _DAY, _SLOW = timedelta(days=1), timedelta(hours=6)

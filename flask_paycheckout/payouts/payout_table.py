@@ -255,13 +255,13 @@ def all_tries(payout: PayoutMixin) -> tuple[Try, ...]:
 def late_tries(earlier: str | None) -> Sequence[Try]:
     """The earlier tries of a bank transfer that failed at the service, which may pay them after all, newest first."""
     tries = reversed(tries_of(earlier))
-    return [one for one in tries if one.disbursement_id is not None and one.doubt != Doubt.DENIED][:_WATCHED]
+    return [each for each in tries if each.disbursement_id is not None and each.doubt != Doubt.DENIED][:_WATCHED]
 
 
-def try_columns(payout: PayoutMixin, one: Try) -> dict[str, Any]:
+def try_columns(payout: PayoutMixin, earlier: Try) -> dict[str, Any]:
     """The columns of a payout whose present try changes places with an earlier one."""
-    others = tuple(each for each in all_tries(payout) if each != one)
-    return msgspec.structs.asdict(one) | {"earlier": tries_text(others), "fee": None} | asked_columns(payout)
+    others = tuple(each for each in all_tries(payout) if each != earlier)
+    return msgspec.structs.asdict(earlier) | {"earlier": tries_text(others), "fee": None} | asked_columns(payout)
 
 
 def asked_columns(payout: PayoutMixin) -> dict[str, Any]:

@@ -67,7 +67,7 @@ class Clients:
         """The client of a merchant account, with the account's own values, and the settings' for values left out."""
         token = self.settings.access_token if account.access_token is SETTINGS else account.access_token
         address = account.base_url or self.settings.base_url
-        # All accounts of a service share its connections, so that each account does not need a TLS handshake.
+        # Accounts of the same service share its connections, so that a further account needs no TLS handshake.
         connected = self.of_settings if address == self.settings.base_url else self._connected_to(address)
         return connected.of_account(
             account.client_id,

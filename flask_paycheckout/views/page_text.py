@@ -44,7 +44,7 @@ class PageText(msgspec.Struct, frozen=True):
     """The lines of the order."""
 
     rows: Sequence[Row] = ()
-    """The payments and refunds, and other facts about the order."""
+    """The list of labelled facts about the order, such as its payments and refunds."""
 
     when: str = ""
     """The advice when to try again; only set when a payment could not be started."""

@@ -16,6 +16,7 @@ from flask_paycheckout import order_paid
 from flask_paycheckout.books.audit.comparing import compare_disbursement
 from flask_paycheckout.client import FiatDisbursement
 from flask_paycheckout.payouts.payout_states import PayoutState
+from flask_paycheckout.payouts.payout_table import Try, tries_text
 from tests.alarming import alarms_of, urgent
 from tests.books.test_alarms import breaks, orders
 from tests.checkouts.test_reversals import takes_back
@@ -190,6 +191,7 @@ OLD_TRANSFER = {"status": "sent", "due_at": MONTH_AGO + timedelta(days=32), "mov
 DIFFERENT = {"status": "sent", "reported_amount": "0.99", "problem": "x", "problem_since": MONTH_AGO}
 REPORTED_OTHERWISE = DIFFERENT | {"due_at": HOUR_AGO}
 SENT_AGAIN = DIFFERENT | {"reported_amount": "", "due_at": None}
+RETRIED = REPORTED_OTHERWISE | {"earlier": tries_text((Try("first", disbursement_id="d-1"),))}
 REPLACED = SENT_AGAIN | {"status": "failed", "state": "replaced"}
 GIVEN_UP = SENT_AGAIN | {"status": "cancelled"}
 
@@ -205,6 +207,7 @@ GIVEN_UP = SENT_AGAIN | {"status": "cancelled"}
         ("slow-transfers", OLD_TRANSFER, {"payouts resolve --not-sent"}),
         ("payouts-not-followed", REPORTED_OTHERWISE, {"payouts resolve --sent", "payouts resolve --not-sent"}),
         ("repeated-transfers", SENT_AGAIN, {"payouts resolve --sent", "payouts resolve --not-sent"}),
+        ("repeated-transfers", RETRIED, {"payouts resolve --sent", "payouts resolve --not-sent"}),
         ("repeated-transfers", REPLACED, {"payouts resolve --sent", "payouts resolve --not-sent"}),
         ("repeated-transfers", GIVEN_UP, {"payouts resolve --sent", "payouts resolve --not-sent"}),
         ("unsent-payouts", {"status": "ready", "due_at": HOUR_AGO}, {"payouts cancel"}),

@@ -24,7 +24,7 @@ class Shopper:
     shop: Shop
 
     def starts_to_pay(self, order_id: str = "o-1") -> str:
-        """Press the button; returns the id of the checkout that the browser was sent to."""
+        """Press the pay button, and return the id of the checkout to which it redirects."""
         response = presses_pay(self.shop, order_id)
         assert response.status_code == 303, response.text
         attempt = self.shop.attempts(order_id)[-1]

@@ -83,7 +83,7 @@ class World(Shop):
     # Acts of the shop and its customers
 
     def presses_pay(self, order_id: str) -> httpx.URL | None:
-        """Press the button; returns the payment page's URL, or None."""
+        """Press the pay button, and return the URL of the payment page, or None."""
         answer = presses_pay(self, order_id)
         assert answer.status_code in (303, 404, 422, 503), answer.status
         there = answer.location or ""

@@ -169,7 +169,7 @@ def _text(lines: Sequence[Row]) -> str | None:
 
 
 def _other_account(payout: Row) -> Finding:
-    """The finding about a payout whose row names another merchant account than its service reference."""
+    """Return the finding for a payout whose row and service reference name different merchant accounts."""
     return replace(
         _finding(payout, (), ()),
         here={"account": payout["account"]},

@@ -1,4 +1,4 @@
-"""Status changes that deposits, disbursements and payments share, forced or due by time; and their history."""
+"""Status changes of deposits, disbursements and payments, on request or when due, and the history of each."""
 
 from __future__ import annotations
 

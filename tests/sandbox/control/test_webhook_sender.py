@@ -61,7 +61,7 @@ def test_before_response_still_overtakes_the_answer() -> None:
 
 
 def test_receivers_that_hang_delay_others_by_two_seconds_at_most() -> None:
-    """Two sockets accept connections and never answer; their accounts have more webhooks than are sent at once."""
+    """Two endpoints never answer, and each has more due webhooks than the sender sends at the same time."""
     shop = Shop()
     app = create_sandbox(control_token=CONTROL_TOKEN)
     with ExitStack() as until, sender_of(app).running(), shop.running():
