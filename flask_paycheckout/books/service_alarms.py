@@ -299,8 +299,8 @@ def silent_webhooks(context: AlarmContext) -> Iterator[Alarm]:
     if not unheard or len(unheard) < min(_SILENT, len(newest)):
         return
     yield Alarm(
-        f"Webhooks do not arrive: there was none for the newest {number(len(unheard), 'order', 'orders')} that were"
-        " paid; the payments were found without, but later",
+        f"Webhooks do not arrive: none came for the newest {number(len(unheard), 'paid order', 'paid orders')};"
+        " the payments were found without webhooks, but later",
         *(as_utc(unheard[-1].moved_at), len(unheard), None),
         remedies=(
             "Register the address that flask paycheckout doctor prints in the service's dashboard.",

@@ -47,7 +47,7 @@ def test_webhooks_that_stopped_coming_are_an_alarm_after_five_orders(shop: Shop)
     pays(shop, 2)
     shop.waits(minutes=10)
     alarm = alarms_of(shop)["silent-webhooks"]
-    assert "there was none for the newest 6 orders" in alarm.what
+    assert "none came for the newest 6 paid orders" in alarm.what
     assert set(alarms_of(shop)) == {"silent-webhooks"}
     pays(shop, 2)
     shop.waits(minutes=10)
