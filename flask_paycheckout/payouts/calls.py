@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
@@ -233,14 +233,13 @@ class PayoutCalls:
         read_present = self.reading(payout)
         earlier = list[tuple[Try, Callable[[], FiatDisbursement | None]]]()
         for late_try in late_tries(payout.earlier):
-            # The other tries can be read without the keys of this one.
-            with suppress(AccountUnavailable):
+            with _skipped(payout):
                 earlier.append((late_try, self.reading(payout, late_try)))
 
         def read() -> Late:
             present, paid = read_present(), list[tuple[Try, FiatDisbursement]]()
             for late_try, read_late in earlier:
-                with suppress(NotFound, AccountUnavailable):
+                with _skipped(payout):
                     if (late := read_late()) is not None and is_paid_after_all(late):
                         paid.append((late_try, late))
             if has_failed:
@@ -310,6 +309,16 @@ class PayoutCalls:
             )
         with self.service.permit(PROOF, payout.payer) as permit:
             return personal(permit.ask(lambda client: client.fiat_disbursements.report(disbursement_id)))
+
+
+@contextmanager
+def _skipped(payout: PayoutMixin) -> Iterator[None]:
+    """Skip an earlier try of a payout that cannot be read, unless its alarm about such a try would end unread."""
+    try:
+        yield
+    except PaymentsError as error:
+        if payout.reported_amount is not None and not isinstance(error, NotFound):
+            raise
 
 
 def keys_gone_text(client_id: str | None) -> str:

@@ -100,6 +100,22 @@ def test_an_earlier_try_that_is_paid_besides_a_completed_one_is_told_until_a_per
     assert payer.shop.runs("audit").exit_code == (sent is False)
 
 
+@pytest.mark.parametrize("status", [403, 503])
+def test_an_earlier_try_that_cannot_be_read_stops_no_end_and_ends_no_alarm(payer: Payer, status: int) -> None:
+    first = tried_again(payer, refund=False)
+    reads_of_first = f"GET /v1/disbursement/fiat/{first}"
+    payer.sandbox.fault(reads_of_first, "error", times=1000, statusCode=status)
+    payer.ends()
+    payer.sends(minutes=60)
+    assert payer.status() == "completed"
+    payer.sandbox.control("DELETE", "faults")
+    payer.shop.runtime.client.fiat_disbursements.sandbox_update(first, "completed")
+    payer.sends(minutes=600)
+    payer.sandbox.fault(reads_of_first, "error", times=1000, statusCode=status)
+    payer.sends(minutes=600)
+    assert (payer.status(), REPEATED in alarms_of(payer.shop)) == ("sent", True)
+
+
 @pytest.mark.parametrize("end", [None, "cancel_payout"], ids=["failed", "given up"])
 def test_an_earlier_try_is_paid_after_all_as_the_last_one_is(payer: Payer, end: str | None) -> None:
     first = tried_again(payer, refund=True)
