@@ -30,7 +30,7 @@ from flask_paycheckout.database.connections import read_rows
 from flask_paycheckout.database.models import Models
 from flask_paycheckout.payouts.payout_states import PayoutStatus
 from flask_paycheckout.payouts.payout_table import is_stopped
-from flask_paycheckout.service.record import ALL_TRIED, KEYS, PAYOUT, REFUSED, WEB_CALL, FailingCalls, failing_calls
+from flask_paycheckout.service.record import ALL_TRIED, PAYOUT, WEB_CALL, Cause, FailingCalls, failing_calls
 from flask_paycheckout.text import Show, account_text, plain, plain_sum
 
 PATIENCE = timedelta(minutes=5)
@@ -206,7 +206,7 @@ class AlarmContext:
         Sends of payouts are retried after pauses. An answer of the same operation ends the series in the record itself.
         """
         operation, since, last = calls.operation, calls.since, calls.last_failure_at
-        if operation in (WEB_CALL, PAYOUT + KEYS) or operation.endswith(REFUSED):
+        if operation == WEB_CALL or calls.trouble == (PAYOUT, Cause.KEYS) or calls.cause is Cause.CONTENT:
             return since
         answered_at = self._answered_at(calls.account)
         if answered_at > last and last <= self.now - (ALL_TRIED if operation == PAYOUT else PATIENCE):

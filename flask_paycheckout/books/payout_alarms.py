@@ -45,16 +45,16 @@ def copied_shop(context: AlarmContext) -> Iterator[Alarm]:
     """Rounds of an app whose public address differs from the address of the shop that the database belongs to."""
     for row in _copies(context):
         yield Alarm(
-            f"payouts and reminders are not sent from {row.words}: the database belongs to a shop at another address",
-            as_utc(row.failing_since),
+            f"payouts and reminders are not sent from {row.value}: the database belongs to a shop at another address",
+            as_utc(row.since),
             account=None,
             remedies=(_MOVED,),
         )
 
 
 def _copies(context: AlarmContext) -> Sequence[Any]:
-    c = context.models.services.c
-    return read_rows(context.engine, select(c.words, c.failing_since).where(c.operation == ANOTHER))
+    c = context.models.installation.c
+    return read_rows(context.engine, select(c.value, c.since).where(c.fact == ANOTHER))
 
 
 @alarm(Severity.TODAY, OwnerPage("payouts", "See what to approve", "waiting"))

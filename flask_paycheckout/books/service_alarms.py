@@ -32,15 +32,16 @@ from flask_paycheckout.events.receivers import NOBODY_LISTENS
 from flask_paycheckout.service.record import (
     ALL_TRIED,
     CLAIM,
-    KEYS,
+    NO_KEYS,
     PAYOUT,
     READS,
-    REFUSED,
-    SIGNED,
+    REFUSED_WEB_CALLS,
     START,
     UNTRIED,
     WEB_CALL,
+    Cause,
     FailingCalls,
+    Trouble,
 )
 from flask_paycheckout.signals import NEEDS_RECEIVER
 from flask_paycheckout.text import account_text, moment_text
@@ -50,8 +51,9 @@ _LOG_IN = (
     " or, for that, log in once: flask paycheckout payouts send --login"
 )
 DOCTOR = "What is wrong, and what to do: flask paycheckout doctor"
-# The calls without which customers cannot pay.
-_TO_PAY = START, READS, *SIGNED, START + REFUSED, WEB_CALL
+_REFUSED_STARTS = START, Cause.CONTENT
+# The troubles because of which customers cannot pay.
+_UNPAYABLE = (START, Cause.SERVICE), (READS, Cause.SERVICE), *NO_KEYS, _REFUSED_STARTS, REFUSED_WEB_CALLS
 # From this number of accounts on, they share one alarm.
 _SEVERAL = 6
 # The number of consecutive paid orders without a webhook after which webhooks do not arrive at all.
@@ -87,26 +89,27 @@ def read_only_database(context: AlarmContext) -> Iterator[Alarm]:
 @alarm(Severity.NOW)
 def failing_service(context: AlarmContext) -> Iterator[Alarm]:
     """A service that does not answer, or fails; a single alarm for all affected calls and accounts."""
-    for failing in _by_account(context, "the service failed", START, CLAIM, PAYOUT, READS, several=2):
+    fails = ((operation, Cause.SERVICE) for operation in (START, CLAIM, PAYOUT, READS))
+    for failing in _by_account(context, "the service failed", *fails, several=2):
         yield replace(failing, of="")
 
 
 @alarm(Severity.NOW)
 def refused_keys(context: AlarmContext) -> Iterator[Alarm]:
     """Accounts whose keys the service refuses, or for which the shop gives none."""
-    return _by_account(context, "the keys were refused, or the shop gives none", *SIGNED)
+    return _by_account(context, "the keys were refused, or the shop gives none", *NO_KEYS)
 
 
 @alarm(Severity.NOW)
 def refused_tokens(context: AlarmContext) -> Iterator[Alarm]:
     """Accounts whose access token the service refuses, or for which the shop gives no usable one."""
-    return _by_account(context, "the access token was refused", PAYOUT + KEYS, remedy=_LOG_IN)
+    return _by_account(context, "the access token was refused", (PAYOUT, Cause.KEYS), remedy=_LOG_IN)
 
 
 @alarm(Severity.NOW)
 def refused_starts(context: AlarmContext) -> Iterator[Alarm]:
     """Accounts with which nobody can pay, because an atomic receiver fails, or the service's URL is not allowed."""
-    return _by_account(context, "it was refused", START + REFUSED)
+    return _by_account(context, "it was refused", _REFUSED_STARTS)
 
 
 @alarm(Severity.TODAY)
@@ -115,7 +118,7 @@ def refused_customers(context: AlarmContext) -> Iterator[Alarm]:
     return _by_account(
         context,
         "too many web requests waited for it",
-        WEB_CALL,
+        REFUSED_WEB_CALLS,
         remedy="Raise PAYCHECKOUT_WEB_CALLS, or run more processes of the shop",
     )
 
@@ -149,7 +152,7 @@ def _stopped_by(context: AlarmContext, failing: Sequence[FailingCalls]) -> list[
     """The orders whose customers could not pay because these calls fail."""
     began: dict[str, datetime] = {}
     for calls in failing:
-        if calls.operation in _TO_PAY:
+        if calls.trouble in _UNPAYABLE:
             began[calls.account] = min(calls.since, began.get(calls.account, calls.since))
     # A repeated failure of an order is not stored immediately.
     return [
@@ -158,10 +161,10 @@ def _stopped_by(context: AlarmContext, failing: Sequence[FailingCalls]) -> list[
 
 
 def _by_account(
-    context: AlarmContext, why: str, *operations: str, remedy: str = DOCTOR, several: int = _SEVERAL
+    context: AlarmContext, why: str, *troubles: Trouble, remedy: str = DOCTOR, several: int = _SEVERAL
 ) -> Iterator[Alarm]:
     """One alarm for each account with failing calls; a single alarm for many accounts."""
-    failing = _failing(context, *operations)
+    failing = _failing(context, *troubles)
     names = dict.fromkeys(map(attrgetter("account"), failing))
     for name in names if len(names) < several else [None]:
         yield _alarm_of(context, [calls for calls in failing if name in (None, calls.account)], name, why, remedy)
@@ -176,10 +179,10 @@ def _alarm_of(
     never a note, because reconcile retries them.
     """
     count, last = sum(calls.count for calls in failing), max(calls.last_failure_at for calls in failing)
-    untried = last <= context.now - UNTRIED and not all(calls.operation in SIGNED for calls in failing)
+    untried = last <= context.now - UNTRIED and not all(calls.trouble in NO_KEYS for calls in failing)
     stopped = _stopped_by(context, failing)
     where = {None: " with several accounts", "": ""}.get(account, f" with account {account}")
-    words = {calls: _WORDS[calls.operation.removesuffix(KEYS).removesuffix(REFUSED)] for calls in failing}
+    words = {calls: _WORDS[calls.operation] for calls in failing}
     effects, names = (dict.fromkeys(each) for each in zip(*words.values(), strict=True))
     what, tries = ", and ".join(effects), " and ".join(names)
     failed = f"The last {count} {tries}{where} failed, the last at {moment_text(last)}; none was tried since"
@@ -200,21 +203,21 @@ def _alarm_of(
     )
 
 
-def _failing(context: AlarmContext, *operations: str) -> list[FailingCalls]:
+def _failing(context: AlarmContext, *troubles: Trouble) -> list[FailingCalls]:
     """Calls that have failed more than once, and for over five minutes, since they were last answered.
 
     Refused keys count immediately: the shop was asked for them again already, so no retry will be accepted.
     """
     return [
         calls
-        for operation in operations
+        for trouble in troubles
         for calls in context.failing_calls
-        if calls.operation == operation and _causes_alarm(context, calls)
+        if calls.trouble == trouble and _causes_alarm(context, calls)
     ]
 
 
 def _causes_alarm(context: AlarmContext, calls: FailingCalls) -> bool:
-    return calls.operation in SIGNED or (calls.count > 1 and calls.since <= context.now - PATIENCE)
+    return calls.trouble in NO_KEYS or (calls.count > 1 and calls.since <= context.now - PATIENCE)
 
 
 def in_outage(
@@ -228,16 +231,19 @@ def in_outage(
     :param since: the time when the row's trouble began.
     :param operations: the calls that the row waits for.
     """
-    names = [operation + cause for operation in operations for cause in ("", KEYS)]
+    causes = Cause.SERVICE, Cause.KEYS
+    troubles = [(operation, cause) for operation in operations for cause in causes]
     c, lately = context.models.services.c, context.now - ALL_TRIED
     # Rows that were due shortly before the first failure wait for the same calls.
     lasts = [
         (account == calls.account) & (since >= calls.since - PATIENCE)
-        for calls in _failing(context, *names)
+        for calls in _failing(context, *troubles)
         if calls.last_failure_at > lately
     ]
     is_over = (c["count"] == 0) & (since <= c.last_answer_at) & (c.last_answer_at > lately)
-    ended = exists().where(c.account == account, c.operation.in_(names), c.failing_since <= since, is_over)
+    ended = exists().where(
+        c.account == account, c.operation.in_(operations), c.cause.in_(causes), c.failing_since <= since, is_over
+    )
     return or_(ended, *lasts)
 
 

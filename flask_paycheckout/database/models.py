@@ -14,6 +14,7 @@ from sqlalchemy.orm import class_mapper, make_transient_to_detached
 from sqlalchemy.orm.attributes import instance_state, manager_of_class
 
 from flask_paycheckout.database.deeds import deed_table
+from flask_paycheckout.database.installation_table import installation_table
 from flask_paycheckout.database.mapping import CLASSES, MOMENT, PaymentTable
 from flask_paycheckout.database.service_table import service_table
 from flask_paycheckout.database.shop_session import ShopDatabase
@@ -51,7 +52,9 @@ class Models:
         self.checkouts, self.events, self.payouts, self.bookings, self.requests = mapped_to
         # No class is mapped to these.
         self.services, self.deeds = service_table(self.checkouts), deed_table(self.checkouts)
-        self.tables = (*mapped_to, self.services, self.deeds, self.days, self.audits, self.order_problems, self.alarms)
+        self.installation = installation_table(self.checkouts)
+        unmapped = self.services, self.installation, self.deeds, self.days, self.audits, self.order_problems
+        self.tables = (*mapped_to, *unmapped, self.alarms)
         # The bind key of the tables; None for the shop's default database.
         self.bind_key: str | None = getattr(self.Checkout, "__bind_key__", None)
 

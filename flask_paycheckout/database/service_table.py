@@ -1,8 +1,4 @@
-"""The table of failing calls to the service: one row for each account and operation that ever failed.
-
-It also holds facts that processes share, as operations of the settings' account that never fail: the last webhook about
-payouts, and the results of audits. Slow atomic receivers are stored like failing calls.
-"""
+"""The table of failing calls to the service: one row for each account, operation and cause that ever failed."""
 
 from __future__ import annotations
 
@@ -23,8 +19,10 @@ def service_table(beside: Table) -> Table:
         beside.metadata,
         # The merchant account's name; "" is the account of the settings.
         Column("account", String(255), primary_key=True),
-        # The operation: "start" creates checkouts, "read" reads deposits; " keys" follows if the keys are refused.
+        # The operation: "start" creates checkouts, "read" reads deposits.
         Column("operation", String(32), primary_key=True),
+        # A value of `service.record.Cause`.
+        Column("cause", String(16), primary_key=True),
         # The time of the first failure of the newest series.
         Column("failing_since", MOMENT),
         Column("last_failure_at", MOMENT),

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import hmac
 import re
-import secrets
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -21,17 +20,15 @@ from operator import attrgetter
 from typing import Any, NamedTuple
 
 import msgspec
-from sqlalchemy import ColumnElement, Connection, Table, exists, func, select, update
+from sqlalchemy import ColumnElement, Connection, exists, func, select, update
 
 from flask_paycheckout.database.connections import begin_limited
 from flask_paycheckout.database.models import Models
-from flask_paycheckout.database.state_table import StateTable, insert_in
+from flask_paycheckout.database.state_table import StateTable
 from flask_paycheckout.errors import UnknownPayout
 from flask_paycheckout.payouts.payout_model import PayoutMixin
 from flask_paycheckout.payouts.payout_states import PASSED_ON, Doubt, PayoutKind, PayoutState, PayoutStatus
-
-# The row in the table of failing calls whose `words` hold the key; it counts no failures, so no report shows it.
-_ROW = {"account": "", "operation": "installation key"}
+from flask_paycheckout.wiring.installation import installation_key
 
 # The number of a payment's next transfers that are looked up before a refund is sent.
 _NEXT = 5
@@ -80,9 +77,9 @@ class Payouts(StateTable[PayoutMixin]):
         """
         if not self._key:
             if connection is not None:
-                return installation_key(connection, self.models.services)
+                return installation_key(connection, self.models.installation)
             with begin_limited(self.engine()) as own:
-                key = installation_key(own, self.models.services)
+                key = installation_key(own, self.models.installation)
             self._key.append(key)
         return self._key[0]
 
@@ -211,20 +208,6 @@ NOT_SENT = (
 
 
 # Tries
-
-
-def installation_key(connection: Connection, services: Table) -> bytes:
-    """The key of the installation, which the first caller creates in its own transaction.
-
-    :param services: the table of `database.service_table`.
-    """
-    stored = select(services.c.words).filter_by(**_ROW)
-    key = connection.execute(stored).scalar_one_or_none()
-    if key is None:
-        inserting = insert_in(connection, services).values(**_ROW, words=secrets.token_hex(32), count=0)
-        connection.execute(inserting.on_conflict_do_nothing())
-        key = connection.execute(stored).scalar_one()
-    return bytes.fromhex(key)
 
 
 class Try(msgspec.Struct, frozen=True, omit_defaults=True):

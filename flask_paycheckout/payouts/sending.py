@@ -34,7 +34,7 @@ from flask_paycheckout.payouts.payout_model import PayoutMixin, about_payout
 from flask_paycheckout.payouts.payout_moves import PayoutMove, PayoutMoves, problem_columns
 from flask_paycheckout.payouts.payout_states import Doubt, PayoutEvidence, PayoutStatus
 from flask_paycheckout.payouts.results import PayoutReport, PayoutResults
-from flask_paycheckout.service.record import KEYS, PAYOUT, ServiceRecord
+from flask_paycheckout.service.record import PAYOUT, Cause, ServiceRecord
 from flask_paycheckout.wiring import Wiring
 from flask_paycheckout.wiring.installation import Installation
 from flask_paycheckout.wiring.logs import about
@@ -239,7 +239,7 @@ class PayoutSender:
         except Exception as error:
             # Log no message: the shop's function may have put the token in it.
             problem = f"no access token: the function that gives it raised {type(error).__name__}"
-            self.record.on_failure(PAYOUT + KEYS, problem, payer)
+            self.record.on_failure((PAYOUT, Cause.KEYS), problem, payer)
         self.wiring.log.warning(_SENDS, "payouts are not sent: %s", problem, extra=about(account=payer))
         results.failed_calls += 1
         return None

@@ -28,7 +28,7 @@ from flask_paycheckout.events.events import Delivery
 from flask_paycheckout.events.outbox import Outbox
 from flask_paycheckout.payouts.results import PayoutReport
 from flask_paycheckout.service.calls import READ
-from flask_paycheckout.service.record import READS, SIGNED, failing_calls
+from flask_paycheckout.service.record import NO_KEYS, READS, failing_calls
 from flask_paycheckout.wiring import Wiring
 from flask_paycheckout.wiring.logs import about
 
@@ -235,7 +235,7 @@ class RefusedKeys:
             return
         self._tried_at, last = now, dict[str, datetime]()
         for calls in failing_calls(self.wiring.engine(), self.wiring.models.services, now):
-            if calls.operation in SIGNED:
+            if calls.trouble in NO_KEYS:
                 last[calls.account] = max(last.get(calls.account, EPOCH), calls.last_failure_at)
         if last:
             for account in sorted(account for account, at in last.items() if at <= now - _KEYS_AGAIN)[:_MOST_KEYS]:
@@ -251,8 +251,7 @@ class RefusedKeys:
             if not (isinstance(error, NotFound) and says_absent(error)):
                 record.on_outcome(READS, account, error)
                 return
-        for operation in SIGNED:
-            record.on_answer(operation, account)
+        record.on_answer(NO_KEYS, account)
 
 
 @dataclass

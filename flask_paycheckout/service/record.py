@@ -13,6 +13,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from enum import StrEnum
 from threading import Lock
 from typing import Any
 
@@ -49,17 +50,30 @@ WEB_CALL = "web call"
 UNTRIED = timedelta(hours=1)
 """The time without another try after which failed calls may be possible again."""
 
-KEYS = " keys"
-"""Ends the name of an operation for which the service refuses the account's keys, or the shop returns no keys."""
 
-SIGNED = START + KEYS, CLAIM + KEYS, READS + KEYS
-"""The operations that fail if an account's keys are refused; sending payouts uses the access token."""
+class Cause(StrEnum):
+    """The causes of failures, in the order in which a call passes them."""
 
-REFUSED = " refused"
-"""Ends the name of an operation that the service answers by refusing the content of each request."""
+    SERVICE = "service"
+    """The service does not answer, or fails."""
 
-CAUSES = "", KEYS, REFUSED
-"""The endings of an operation's name, in the order in which a call passes these causes; "" is the service itself."""
+    KEYS = "keys"
+    """The service refuses the account's keys, or the shop returns none."""
+
+    CONTENT = "content"
+    """The service refuses the content of each request."""
+
+
+CAUSES = tuple(Cause)
+
+Trouble = tuple[str, Cause]
+"""An operation and the cause of its failures."""
+
+NO_KEYS: tuple[Trouble, ...] = (START, Cause.KEYS), (CLAIM, Cause.KEYS), (READS, Cause.KEYS)
+"""The troubles of an account whose keys are refused; sending payouts uses the access token."""
+
+REFUSED_WEB_CALLS: Trouble = WEB_CALL, Cause.SERVICE
+"""Too many web requests wait for a service that answers."""
 
 FAILURES = PaymentsError, UnsafeCheckoutUrl, ReceiverFailed
 """The errors of a call to the service, except `AmountRefused`, which is an answer about one order."""
@@ -81,6 +95,7 @@ class FailingCalls:
     operation: str
     """The operation that fails; `start` creates checkouts."""
 
+    cause: Cause
     since: datetime
     """The time of the first failure since the last answer."""
 
@@ -94,12 +109,17 @@ class FailingCalls:
     words: str
     """The last failure's error message."""
 
+    @property
+    def trouble(self) -> Trouble:
+        """The operation and the cause."""
+        return self.operation, self.cause
+
 
 class _Calls(msgspec.Struct):
-    """One process's knowledge of one operation."""
+    """One process's knowledge of one trouble of an account."""
 
     failing: bool = False
-    """Whether the table says that the operation fails, as far as this process knows."""
+    """Whether the table says that the calls fail, as far as this process knows."""
 
     written_at: datetime | None = None
     """The time when this process last wrote failures to the table."""
@@ -122,7 +142,9 @@ class _Calls(msgspec.Struct):
 class _Noted(msgspec.Struct):
     """The outcomes that one process has collected."""
 
-    calls: dict[tuple[str, str], _Calls] = msgspec.field(default_factory=dict)
+    calls: dict[tuple[str, Trouble], _Calls] = msgspec.field(default_factory=dict)
+    """The calls by account and trouble."""
+
     loaded_at: datetime | None = None
     """The time when the series of other processes were last loaded into `calls`."""
 
@@ -164,41 +186,38 @@ class ServiceRecord:
         message = str(error) if words is None else words
         if isinstance(error, AccountUnavailable):
             # No call was made, and none can be made for this account. This says nothing about the service or a token.
-            self.on_failure(READS + KEYS, message, account)
+            self.on_failure((READS, Cause.KEYS), message, account)
             return
         passed = CAUSES if error is None else CAUSES[: CAUSES.index(_cause(error))]
-        self._note_answers([operation + cause for cause in passed], account)
+        self.on_answer([(operation, cause) for cause in passed], account)
         if error is not None:
-            self.on_failure(operation + _cause(error), message, account)
+            self.on_failure((operation, _cause(error)), message, account)
 
-    def on_failure(self, operation: str, words: str, account: str) -> None:
+    def on_failure(self, trouble: Trouble, words: str, account: str) -> None:
         """Record a failure, in memory only; thread-safe.
 
         :param words: the error message for people, without secrets.
         """
         now, noted = self.wiring.clock(), self._here()
         with noted.noting:
-            calls = noted.calls.setdefault((account, operation), _Calls())
+            calls = noted.calls.setdefault((account, trouble), _Calls())
             calls.failures += 1
             calls.first_failure_at = calls.first_failure_at or now
             calls.last_failure_at, calls.words = now, visible(words)[:_MAX_WORDS]
 
     def on_refusal(self, words: str, account: str) -> None:
         """Record that a web request was not allowed to make a call; an hour without a refusal ends the series."""
-        last = self._here().calls.get((account, WEB_CALL), _Calls()).last_failure_at
+        last = self._here().calls.get((account, REFUSED_WEB_CALLS), _Calls()).last_failure_at
         if last is not None and last < self.wiring.clock() - UNTRIED:
-            self.on_answer(WEB_CALL, account)
-        self.on_failure(WEB_CALL, words, account)
+            self.on_answer([REFUSED_WEB_CALLS], account)
+        self.on_failure(REFUSED_WEB_CALLS, words, account)
 
-    def on_answer(self, operation: str, account: str) -> None:
-        """Record an answer, in memory only; thread-safe."""
-        self._note_answers([operation], account)
-
-    def _note_answers(self, operations: Iterable[str], account: str) -> None:
+    def on_answer(self, troubles: Iterable[Trouble], account: str) -> None:
+        """Record an answer, which shows that these troubles are over; in memory only, and thread-safe."""
         now, noted = self.wiring.clock(), self._here()
         with noted.noting:
-            for operation in operations:
-                calls = noted.calls.setdefault((account, operation), _Calls())
+            for trouble in troubles:
+                calls = noted.calls.setdefault((account, trouble), _Calls())
                 calls.failures, calls.first_failure_at, calls.answered_at = 0, None, now
 
     def write(self) -> None:
@@ -209,9 +228,10 @@ class ServiceRecord:
         try:
             if noted.loaded_at is None or noted.loaded_at <= self.wiring.clock() - _MINUTE:
                 self._load(noted)
-            for (account, operation), calls in list(noted.calls.items()):
+            for (account, (operation, cause)), calls in list(noted.calls.items()):
                 if calls.failures or calls.failing:
-                    self._write_one(noted, {"account": account, "operation": operation}, calls)
+                    row = {"account": account, "operation": operation, "cause": cause.value}
+                    self._write_one(noted, row, calls)
                 else:
                     # An earlier answer must not end a series that is loaded later.
                     calls.answered_at = None
@@ -225,10 +245,10 @@ class ServiceRecord:
         """Load the series of other processes, so that the answers of this process end them."""
         c = self.wiring.models.services.c
         with self.wiring.engine().connect() as connection:
-            rows = connection.execute(select(c.account, c.operation).where(c["count"] > 0)).all()
+            rows = connection.execute(select(c.account, c.operation, c.cause).where(c["count"] > 0)).all()
         with noted.noting:
-            for account, operation in rows:
-                noted.calls.setdefault((account, operation), _Calls()).failing = True
+            for account, operation, cause in rows:
+                noted.calls.setdefault((account, (operation, Cause(cause))), _Calls()).failing = True
             noted.loaded_at = self.wiring.clock()
 
     def _write_one(self, noted: _Noted, row: dict[str, str], calls: _Calls) -> None:
@@ -276,27 +296,28 @@ class ServiceRecord:
             connection.execute(inserted.on_conflict_do_update(index_elements=list(row), set_=values | more))
 
 
-def _cause(error: Exception) -> str:
-    """The cause of a failure, one of `CAUSES`; `REFUSED` if the service refuses only the content of this call."""
+def _cause(error: Exception) -> Cause:
+    """The cause of a failure."""
     if isinstance(error, Unauthorized):
-        return KEYS
+        return Cause.KEYS
     answered = isinstance(error, RequestRefused) and not isinstance(error, (RateLimited, ServiceFault))
-    return REFUSED if answered or isinstance(error, (UnsafeCheckoutUrl, ReceiverFailed)) else ""
+    return Cause.CONTENT if answered or isinstance(error, (UnsafeCheckoutUrl, ReceiverFailed)) else Cause.SERVICE
 
 
 def failing_calls(
     engine: Engine, table: Table, now: datetime, accounts: Collection[str] | None = None
 ) -> Sequence[FailingCalls]:
-    """List the failing operations in the table, of some accounts or of all; 100 at most."""
+    """List the failing calls in the table, of some accounts or of all; 100 at most."""
     c = table.c
     of_account = [] if accounts is None else [c.account.in_(accounts)]
     lasts = (c.operation != WEB_CALL) | (c.last_failure_at >= now - UNTRIED)
     failing = select(table).where(c["count"] > 0, lasts, *of_account)
-    rows = read_rows(engine, failing.order_by(c.account, c.operation).limit(100))
+    rows = read_rows(engine, failing.order_by(c.account, c.operation, c.cause).limit(100))
     return [
         FailingCalls(
             row.account,
             row.operation,
+            Cause(row.cause),
             as_utc(row.failing_since),
             as_utc(row.last_failure_at),
             row.resumed_at and as_utc(row.resumed_at),

@@ -1,21 +1,25 @@
-"""The public address of the shop that a database belongs to, so that a copy of it sends no money and no reminder."""
+"""The installation that a database belongs to: its public address, and the key of its service references.
+
+A copy of the database at another address sends no money and no reminder.
+"""
 
 from __future__ import annotations
 
 import re
+import secrets
 from dataclasses import dataclass
-from typing import Any
+from datetime import datetime
 from urllib.parse import urlsplit
 
-from sqlalchemy import delete, select
+from sqlalchemy import Connection, Table, delete, select
 
 from flask_paycheckout.database.connections import begin_limited, read_rows
 from flask_paycheckout.database.deeds import record_deed
 from flask_paycheckout.database.state_table import insert_in
 from flask_paycheckout.wiring import Wiring
 
-# Operations in the table of failing calls that never fail; their `words` are addresses without a scheme.
-_OWN, ANOTHER = "public address", "another address"
+# The facts; addresses are stored without a scheme.
+_OWN, ANOTHER, _KEY = "public address", "another address", "key"
 _UNKNOWN = "an address that it is not told"
 # The end of a host name that does not change the address.
 _USUAL_END = re.compile(r"\.?(?::(?:80|443))?$")
@@ -57,23 +61,34 @@ class Installation:
 
     def move_here(self, by: str) -> None:
         """Let the database belong to this app from now on, and end the alarm."""
-        services, deeds = self.wiring.models.services, self.wiring.models.deeds
+        facts, deeds = self.wiring.models.installation, self.wiring.models.deeds
         with begin_limited(self.wiring.engine()) as connection:
-            connection.execute(delete(services).where(services.c.operation.in_((_OWN, ANOTHER))))
+            connection.execute(delete(facts).where(facts.c.fact.in_((_OWN, ANOTHER))))
             record_deed(connection, deeds, self.wiring.clock(), by, "moved", self.address or _UNKNOWN)
         self.is_here()
 
     def _addresses(self) -> dict[str, str]:
-        services = self.wiring.models.services
-        rows = select(services.c.operation, services.c.words).where(services.c.operation.in_((_OWN, ANOTHER)))
+        facts = self.wiring.models.installation
+        rows = select(facts.c.fact, facts.c.value).where(facts.c.fact.in_((_OWN, ANOTHER)))
         return dict(map(tuple, read_rows(self.wiring.engine(), rows)))
 
-    def _store(self, operation: str, address: str) -> str:
-        """Store an address, unless there is one already; returns the stored one."""
-        services, engine = self.wiring.models.services, self.wiring.engine()
-        row: dict[str, Any] = {"operation": operation, "words": address, "failing_since": self.wiring.clock()}
-        new = insert_in(engine, services).values(account="", count=0, **row)
-        upsert = new.on_conflict_do_update(index_elements=["account", "operation"], set_={"words": services.c.words})
-        with begin_limited(engine) as connection:
-            stored: str = connection.execute(upsert.returning(services.c.words)).scalar_one()
-            return stored
+    def _store(self, fact: str, address: str) -> str:
+        with begin_limited(self.wiring.engine()) as connection:
+            return _stored_once(connection, self.wiring.models.installation, fact, address, self.wiring.clock())
+
+
+def installation_key(connection: Connection, facts: Table) -> bytes:
+    """The key of the installation, which the first caller creates in its own transaction.
+
+    :param facts: the table of `database.installation_table`.
+    """
+    key = connection.execute(select(facts.c.value).where(facts.c.fact == _KEY)).scalar_one_or_none()
+    return bytes.fromhex(key or _stored_once(connection, facts, _KEY, secrets.token_hex(32)))
+
+
+def _stored_once(connection: Connection, facts: Table, fact: str, value: str, since: datetime | None = None) -> str:
+    """Store a fact, unless it is stored already; returns the stored value."""
+    inserting = insert_in(connection, facts).values(fact=fact, value=value, since=since)
+    connection.execute(inserting.on_conflict_do_nothing())
+    stored: str = connection.execute(select(facts.c.value).where(facts.c.fact == fact)).scalar_one()
+    return stored

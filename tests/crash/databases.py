@@ -51,7 +51,7 @@ class _SQLite:
 
 
 # The stored failures of the service are no result, but they decide which statements run.
-_KEPT = (*TABLES, "paycheckout_service")
+_KEPT = (*TABLES, "paycheckout_service", "paycheckout_installation")
 
 
 class _PostgreSQL:

@@ -166,14 +166,14 @@ def test_a_restored_database_asks_for_the_same_reference_again(open_shop: OpenSh
     shop.reconciles()
     models = shop.runtime.models
     with shop.app.app_context(), shop.db.engine.connect() as connection:
-        backup = [dict(row) for row in connection.execute(models.services.select()).mappings()]
+        backup = [dict(row) for row in connection.execute(models.installation.select()).mappings()]
     before = pays_out(shop).service_reference
     sends(shop)
     with shop.app.app_context(), shop.db.engine.begin() as connection:
-        for table in (models.payouts, models.bookings, models.events, models.services):
+        for table in (models.payouts, models.bookings, models.events, models.installation):
             connection.execute(table.delete())
         for row in backup:
-            connection.execute(models.services.insert(), row)
+            connection.execute(models.installation.insert(), row)
     again = open_shop(**CONFIG)
     assert pays_out(again).service_reference == before
     sends(again)

@@ -17,8 +17,9 @@ from flask_paycheckout.database.mapping import MOMENT
 from flask_paycheckout.database.models import Models, table_of
 from flask_paycheckout.database.state_table import Row
 from flask_paycheckout.payouts.payout_model import PayoutMixin
-from flask_paycheckout.payouts.payout_table import installation_key, is_of_account, tries_of
+from flask_paycheckout.payouts.payout_table import is_of_account, tries_of
 from flask_paycheckout.wiring import Wiring
+from flask_paycheckout.wiring.installation import installation_key
 
 T = TypeVar("T")
 Ordered = tuple[Select[Any], Sequence[str]]
@@ -117,7 +118,7 @@ class AuditRows:
     @cached_property
     def installation_key(self) -> bytes:
         with self.wiring.engine().begin() as connection:
-            return installation_key(connection, self.models.services)
+            return installation_key(connection, self.models.installation)
 
     @cached_property
     def _tried_again(self) -> dict[str, str]:
