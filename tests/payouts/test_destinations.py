@@ -33,6 +33,13 @@ def test_a_bank_account_is_refused_by_field_fault_and_remedy(changed: dict[str, 
     assert "script" not in str(refused.value)
 
 
+@pytest.mark.parametrize("name", BANK)
+def test_what_is_no_string_is_no_part_of_a_bank_account(name: str) -> None:
+    for missing in (None, 40001234):
+        with pytest.raises(TypeError, match=f"{name} must be a string, not {type(missing).__name__}"):
+            ToBank(**BANK | {name: missing})
+
+
 def test_an_account_number_shows_itself_nowhere() -> None:
     to = ToBank(**BANK)
     assert NUMBER not in f"{to!r} {to} {to.masked} {to.account_number!r}"
