@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, Self, TypeVar, Unpack, 
 from flask_paycheckout.client.awaited import W
 from flask_paycheckout.client.bodies import query_text
 from flask_paycheckout.client.calls import Caller
-from flask_paycheckout.client.hidden import concealed
+from flask_paycheckout.client.hidden import concealed, given_type
 from flask_paycheckout.client.records import Record
 from flask_paycheckout.client.resource import Resource, method
 from flask_paycheckout.client.resources.auth import Auth
@@ -312,6 +312,8 @@ def _signers(
     if access_token is not None:
         signers[Access.BEARER] = _bearer(access_token)
     if signer is not None:
+        if not callable(getattr(signer, "sign", None)):
+            raise TypeError("signer must have a method sign(method, target, body, timestamp) that returns headers")
         signers[Access.SIGNED] = signer
     elif client_id is not None and client_secret is not None:
         signers[Access.SIGNED] = HmacSigner(client_id, client_secret)
@@ -326,4 +328,7 @@ def _bearer(access_token: AccessToken) -> Signer:
         return BearerToken(access_token)
     if hasattr(access_token, "sign"):
         return cast("Signer", access_token)
+    if not callable(access_token):
+        kinds = "a string, a function that returns one, or a signer"
+        raise TypeError(f"access_token must be {kinds}, not {given_type(access_token)}")
     return RenewedToken(access_token)

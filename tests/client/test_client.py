@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     [
         ({"client_id": None}, ValueError, "client_id is missing"),
         ({"access_token": f"{ACCESS_TOKEN}\r\nX: 1"}, ValueError, "access_token may hold"),
-        ({"access_token": 5}, TypeError, "ask must be a function that returns an access token, not int"),
+        ({"access_token": 5}, TypeError, "access_token must be a string, a function that returns one, or a signer"),
+        ({"signer": 5}, TypeError, "signer must have a method sign"),
         ({"client_secret": b"canary"}, TypeError, "client_secret must be a string, not bytes"),
         ({"timeout": float("nan")}, ValueError, "timeout must be"),
         ({"timeout": 1e10}, ValueError, "timeout must be"),
