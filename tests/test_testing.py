@@ -166,6 +166,11 @@ def test_reconciling_ends_when_nothing_is_due_and_sums_its_rounds(
     assert paycheckout_sandbox.now - before < timedelta(minutes=1)
 
 
+def test_an_id_of_any_script_reaches_the_service(paycheckout_sandbox: Sandbox) -> None:
+    with pytest.raises(NotFound):
+        client(paycheckout_sandbox).deposits.get("日本")
+
+
 def test_reconciling_that_finds_no_end_is_told(paycheckout_sandbox: Sandbox) -> None:
     busy: Any = SimpleNamespace(reconcile=lambda: ReconcileReport(checked=1))
     with pytest.raises(AssertionError, match=r"each of 100 rounds.*checked=1"):

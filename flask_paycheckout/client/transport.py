@@ -136,6 +136,8 @@ class InProcess(httpx.BaseTransport, httpx.AsyncBaseTransport):
         def called(environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
             # Servers set this too: the decoded path does not distinguish a slash from a quoted one; the signature does.
             environ["REQUEST_URI"] = target
+            # httpx decodes the path as UTF-8; WSGI wants each byte as one character.
+            environ["PATH_INFO"] = environ["PATH_INFO"].encode().decode("latin-1")
             return self._app(environ, start_response)
 
         response = httpx.WSGITransport(app=called).handle_request(request)
