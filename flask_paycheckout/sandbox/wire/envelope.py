@@ -117,9 +117,9 @@ def read_object(empty: dict[str, Any] | None = None) -> dict[str, Any]:
     try:
         body = read_json(request.get_data())
     except ValueError:
-        raise FieldError("The body must be JSON.") from None
+        raise FieldError("body must be JSON.") from None
     if not isinstance(body, dict):
-        raise FieldError("The body must be a JSON object.")
+        raise FieldError("body must be a JSON object.")
     return body
 
 

@@ -41,6 +41,10 @@ def test_reset_goes_back_to_the_start(sandbox: Flask, merchant: Merchant, tester
     assert merchant.makes_checkout() == first
 
 
+def test_a_body_that_is_no_object_is_named_as_the_fault(tester: Tester) -> None:
+    assert tester.refuses("POST", "clock", [1]) == (400, "body")
+
+
 def test_picking_takes_the_first_usable_method_unless_named(merchant: Merchant, tester: Tester) -> None:
     for amount, named, method in (
         (5, None, "us_bank_transfer"),
