@@ -466,13 +466,14 @@ class PayCheckout:
             the beginning.
         :param end: the first date or time that is not included; None for now.
         :param account: only this merchant account's lines; "" is the account of the settings, None stands for all.
-        :raises ValueError: a text is no date or time.
+        :raises TypeError: the account's name is not a string.
+        :raises ValueError: a text is no date or time, or `start` is not before `end`.
         """
-        from flask_paycheckout.books.periods import Period, moment_of
+        from flask_paycheckout.books.periods import asked_period, moment_of
 
         books = for_reading("books()").books
         since, until = (None if at is None else moment_of(at, books.zone_of(None)) for at in (start, end))
-        return list(books.lines(Period(since, until, account)))
+        return list(books.lines(asked_period(since, until, _account_or_all(account))))
 
     def figures(
         self, start: datetime | date | str, end: datetime | date | str, account: str | None = None
@@ -483,16 +484,15 @@ class PayCheckout:
         :param end: the first date or time that is not included.
         :param account: only this merchant account's figures, in its time zone; "" is the account of the settings, None
             stands for all.
+        :raises TypeError: the account's name is not a string.
         :raises ValueError: a text is no date or time, or `start` is not before `end`.
         """
         from flask_paycheckout.books.figures import figures_of
-        from flask_paycheckout.books.periods import Period, moment_of
+        from flask_paycheckout.books.periods import asked_period, moment_of
 
         shop = for_reading("figures()")
-        zone = shop.books.zone_of(account)
-        period = Period(moment_of(start, zone), moment_of(end, zone), account)
-        if period.start is not None and period.end is not None and period.start >= period.end:
-            raise ValueError("start must be before end, which is not included")
+        zone = shop.books.zone_of(_account_or_all(account))
+        period = asked_period(moment_of(start, zone), moment_of(end, zone), account)
         return figures_of(shop.engine(), shop.models, period, zone)
 
     # Money out
@@ -749,8 +749,12 @@ class PayCheckout:
         )
 
 
+def _account_or_all(name: str | None) -> str | None:
+    return None if name is None else require_account_name(name)
+
+
 def _is_count(limit: object) -> bool:
-    return isinstance(limit, int) and limit >= 0
+    return type(limit) is int and limit >= 0
 
 
 def _require_keys(app: Flask) -> None:

@@ -55,6 +55,16 @@ class Period:
 ALWAYS = Period()
 
 
+def asked_period(start: datetime | None, end: datetime | None, account: str | None) -> Period:
+    """The period that a program asks for.
+
+    :raises ValueError: it ends before it begins.
+    """
+    if start is not None and end is not None and start >= end:
+        raise ValueError("start must be before end, which is not included")
+    return Period(start, end, account)
+
+
 def earlier(moment: datetime, by: timedelta) -> datetime:
     """A time before another, or the earliest possible time."""
     try:

@@ -87,8 +87,12 @@ def test_what_another_program_wrote_counts_nothing(shop: Shop) -> None:
     for amount in ("5,0", "NaN", None):
         books(shop, 1, reference=str(amount), kind="payment", gross=amount)
     assert figures(shop, *JANUARY)["USD"].taken == Decimal("12.50")
-    with pytest.raises(ValueError, match="start must be before end"):
-        figures(shop, "2026-02-01", "2026-01-01")
+    number: Any = 5
+    for asked in (shop.calls.figures, shop.calls.books):
+        with pytest.raises(ValueError, match="start must be before end"):
+            asked("2026-02-01", "2026-01-01")
+        with pytest.raises(TypeError, match="account must be a string, not int"):
+            asked(*JANUARY, number)
     with pytest.raises(ValueError, match="None is no date or time"):
         figures(shop, None, None)
 

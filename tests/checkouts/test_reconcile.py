@@ -50,7 +50,7 @@ def test_a_round_settles_what_is_due_and_delivers_what_came_of_it(shop: Shop, si
 def test_a_limit_bounds_the_checkouts_that_are_read(shop: Shop) -> None:
     stores_many(shop, 3)
     wrong: Any
-    for wrong in (-1, 1.5, "10"):
+    for wrong in (-1, 1.5, "10", True):
         with pytest.raises(ValueError, match="limit must be a whole number from 0 on"):
             shop.reconciles(wrong)
     assert [shop.reconciles(limit).checked for limit in (0, 2, None)] == [0, 2, 1]
