@@ -183,14 +183,18 @@ def qr_code(text: str) -> Markup:
     """Draw a QR code, such as one of a checkout's `url`, as an inline SVG; dark on white, so that scanners can read it.
 
     :raises ImportError: segno, which the extra `qr` installs, is missing.
+    :raises TypeError: the text is not a string.
     :raises ValueError: the text is too long for a QR code.
     """
     try:
         import segno
     except ImportError:
         raise ImportError("paycheckout.qr needs segno. Install it: pip install 'flask-paycheckout[qr]'") from None
+    if not isinstance(text, str):
+        raise TypeError(f"text must be a string, not {type(text).__name__}")
+    # Not `make`, which draws short texts as Micro QR codes that phones cannot read.
     # The unit adds a `viewBox`. Without it, a page that makes the drawing smaller would cut it off.
-    drawing = segno.make(text, error="m").svg_inline(
+    drawing = segno.make_qr(text, error="m").svg_inline(
         scale=4, unit="px", light="#fff", svgclass="paycheckout-qr", title="QR code"
     )
     # Safe: the SVG consists of numbers, without the text itself.

@@ -261,6 +261,10 @@ def test_a_payment_page_is_drawn_for_a_second_device(shop: Shop, monkeypatch: py
     assert isinstance(drawn, Markup)
     assert drawn.startswith("<svg ")
     assert "pay.example" not in drawn
+    assert 'viewBox="0 0 116 116"' in shop.paycheckout.qr("x"), "no Micro QR code, which phones cannot read"
+    unwritten: Any = None
+    with pytest.raises(TypeError, match="text must be a string, not NoneType"):
+        shop.paycheckout.qr(unwritten)
     monkeypatch.setitem(sys.modules, "segno", None)
     with pytest.raises(ImportError, match=r"flask-paycheckout\[qr\]"):
         shop.paycheckout.qr("x")
