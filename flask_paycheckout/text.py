@@ -221,13 +221,13 @@ def require_order_id(order_id: object, name: str = "order_id") -> str:
         or half of a surrogate pair. The message gives the character's number and never quotes the id.
     """
     if not isinstance(order_id, str):
-        remedy = "write str(order.id), in a template order.id|string"
+        remedy = "a number is written as str(number), in a template number|string"
         raise TypeError(f"{name} must be a string, not {type(order_id).__name__}; {remedy}")
     fault = _fault(order_id)
     if fault is not None:
         raise ValueError(
             f"{name} must have 1 to {MAX_ID} characters, none of them a control character, a line break or half of a"
-            f" surrogate pair; this one {fault}. Use the order's number or another plain text."
+            f" surrogate pair; this one {fault}. Use a number or another plain text."
         )
     return str.__str__(order_id)
 
