@@ -110,6 +110,7 @@ def test_show_says_why_an_event_waits_and_deliver_tries_it_at_once(shop: Shop) -
         assert (ran.exit_code, json.loads(ran.stdout)) == (1, {"delivered": 0, "failed": 1, "waiting": 1})
     with order_paid.connected_to(hears, sender=shop.app):
         assert runs(shop, "deliver", "--order", "o-2", "--now").output == "delivered 0, failed 0, still waiting 0\n"
+        assert runs(shop, "deliver", "--order", "", "--now").exit_code == 2, "a variable that is empty means no order"
         ran = runs(shop, "deliver", "--now")
     assert (ran.exit_code, ran.output) == (0, "delivered 1, failed 0, still waiting 0\n")
     assert "not delivered" not in runs(shop, "show", "o-1").output
@@ -143,6 +144,8 @@ def test_resolve_gives_the_link_of_a_refunded_excess(shop: Shop) -> None:
     """The link is needed to give the refund's destination, and no other command prints it."""
     shop.settles(shop.has_arrived("13.00"))
     ran = runs(shop, "resolve", "chk-1", "--accept", "--refund-excess", "--by", "Ada", "--why", "paid too much")
+    refused = runs(shop, "resolve", "chk-1", "--reject", "--refund-excess", "--by", "Ada", "--why", "paid too much")
+    assert "Invalid value for '--accept': accept must be True" in refused.stderr
     decided, link = ran.output.splitlines()
     assert decided == "checkout chk-1 of order o-1 is paid"
     page = shop.app.test_client().get(link.split()[-1])

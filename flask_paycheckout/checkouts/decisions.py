@@ -88,7 +88,7 @@ class Resolutions:
         as_part, refund_excess = yes_or_no("as_part", as_part), yes_or_no("refund_excess", refund_excess)
         decision = Decision(yes_or_no("accept", accepted), by, why, as_part, refund_excess)
         if (as_part or refund_excess) and not accepted:
-            raise ValueError("as_part and refund_excess are for accepted payments; refund a rejected one by itself")
+            raise ValueError("accept must be True with as_part or refund_excess; refund a rejected payment by itself")
         evidence = Evidence.ACCEPTED if accepted else Evidence.REJECTED
         for _ in range(_MAX_ROUNDS):
             checkout = self.checkouts.require(checkout_id)

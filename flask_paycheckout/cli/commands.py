@@ -99,7 +99,7 @@ def deliver(order_id: str | None, now: bool, as_json: bool) -> None:
     """
     shop = for_writing("deliver()")
     with usable():
-        order_id = order_id and shop.requests.require_order(order_id)
+        order_id = None if order_id is None else shop.requests.require_order(order_id)
     done = shop.outbox.deliver_waiting(order_id, now=now)
     waiting = shop.outbox.queue.count_waiting(order_id)
     later = ["To deliver those whose next try is due later: flask paycheckout deliver --now"]
@@ -210,9 +210,9 @@ def report(account: str | None, least: str, as_json: bool) -> None:
 
 
 @paycheckout.command(short_help="Log in to the service; print the access token.")
-@click.option("--email", prompt="E-mail", help="The account's e-mail address; asked for when left out.")
+@click.option("--email", help="The account's e-mail address; asked for when left out.")
 @click.option("--never-expires", is_flag=True, help="Request a token that never expires; it cannot be revoked.")
-def login(email: str, never_expires: bool) -> None:
+def login(email: str | None, never_expires: bool) -> None:
     """Log in to the service with e-mail, password and one-time password; print the access token.
 
     The password and the one-time password are always prompted for, so that no shell history contains them.

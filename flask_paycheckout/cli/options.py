@@ -158,15 +158,17 @@ def print_page(
         click.echo(f"There are more than {len(page.rows)}; --limit lists more of them.", err=True)
 
 
-def log_in(email: str, *, never_expires: bool = False) -> str:
-    """Ask for password and one-time password, and log in to the service.
+def log_in(email: str | None = None, *, never_expires: bool = False) -> str:
+    """Ask for password and one-time password, and for the e-mail address unless it is given; log in to the service.
 
-    Both are always prompted for, so that no shell history contains them.
+    Both are always prompted for, so that no shell history contains them. Nothing is asked on standard output, from
+    which a script takes the token.
 
     :returns: the access token.
     :raises click.ClickException: the service refused, or could not be reached.
     """
     auth = runtime().client.auth
+    email = email or click.prompt("E-mail", err=True)
     try:
         verification = auth.login(email, click.prompt("Password", hide_input=True, err=True))
         otp = Hidden(click.prompt(f"One-time password sent to {email}", hide_input=True, err=True).strip())

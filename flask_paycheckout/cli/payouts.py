@@ -147,7 +147,7 @@ def send(login: bool, as_json: bool) -> None:
 
     Exit code 0: nothing failed. 1: a payout failed or is unknown, or no access token is configured and payouts wait.
     """
-    token = log_in(click.prompt("E-mail", err=True)) if login else None
+    token = log_in() if login else None
     report = for_writing("send_payouts()").payout_sender.run(concealed(token))[0]
     facts = asdict(report)
     print_facts(as_json, facts, counts_text(facts))

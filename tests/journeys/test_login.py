@@ -50,7 +50,7 @@ def logs_in(
 
 @pytest.mark.parametrize("options", [(), ("--never-expires",)], ids=["expiring", "never-expiring"])
 def test_a_person_logs_in(options: tuple[str, ...], shop: Shop, paycheckout_sandbox: Sandbox) -> None:
-    result = logs_in(shop, paycheckout_sandbox, "login", "--email", EMAIL, *options)
+    result = logs_in(shop, paycheckout_sandbox, "login", *options, first=[EMAIL])
     assert result.exit_code == 0, result.output
     assert len(result.stdout.split()) == 1, "the token alone, so that a script can take it"
     assert PASSWORD not in result.output
