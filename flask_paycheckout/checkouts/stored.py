@@ -32,7 +32,7 @@ from flask_paycheckout.checkouts.checkout_model import KEPT, CheckoutMixin
 from flask_paycheckout.checkouts.payments import PAYMENT_COLUMNS, Payment, payment_of
 from flask_paycheckout.checkouts.ruling import OrderPayments
 from flask_paycheckout.checkouts.schedule import HOURLY
-from flask_paycheckout.checkouts.states import COUNTED, OPEN, UNFINISHED, Reason, Status, best_of
+from flask_paycheckout.checkouts.states import COUNTED, FINAL, OPEN, UNFINISHED, Reason, Status, best_of
 from flask_paycheckout.database.connections import begin_limited, lost_races_ignored
 from flask_paycheckout.database.state_table import Book, Entry, StateTable, appended, is_of, line
 from flask_paycheckout.errors import UnknownCheckout
@@ -126,11 +126,12 @@ class Checkouts(StateTable[CheckoutMixin]):
         arrivals = [Arrival(row.checkout_id, row.status, payment) for row, payment in paid if payment is not None]
         return arrivals, [row.paid_order_id is not None for row in rows if row.payment_completed_at is None]
 
-    def rejected(self, order_id: str) -> dict[str, str | None]:
-        """The `payback` of an order's rejected payments, by checkout id."""
+    def decided(self, order_id: str) -> Sequence[Any]:
+        """The payments of an order that were accepted or rejected: the columns about their refunds."""
         c = self.table.c
-        conditions = c.order_id == order_id, c.status == Status.REJECTED.value, c.payment_completed_at.is_not(None)
-        return dict(self.rows(select(c.checkout_id, c.payback).where(*conditions)))
+        columns = c.checkout_id, c.status, c.paid_order_id, c.payback, c.refunded_amount
+        conditions = c.order_id == order_id, c.status.in_(COUNTED | FINAL), c.payment_completed_at.is_not(None)
+        return self.rows(select(*columns, *(c[name] for name in PAYMENT_COLUMNS)).where(*conditions))
 
     def counts(self, order_id: str, connection: Connection | None = None) -> dict[str, int]:
         """The number of an order's checkouts in each status.

@@ -43,10 +43,6 @@ class RefundState(NamedTuple):
     """A group of a payment's refunds that have the same status and amount."""
 
     checkout_id: str
-    paid_order_id: str | None
-    """The id of the order that the payment paid; None when it paid none."""
-
-    payback: str | None
     status: str
     currency: str
     amount: str
@@ -94,7 +90,7 @@ class Payouts(StateTable[PayoutMixin]):
         not grow with the number of refunds of one amount.
         """
         c, payments = self.table.c, self.models.checkouts.c
-        columns = (payments.checkout_id, payments.paid_order_id, payments.payback, c.status, c.currency, c.amount)
+        columns = payments.checkout_id, c.status, c.currency, c.amount
         live = (
             c.kind == PayoutKind.REFUND,
             c.status != PayoutStatus.CANCELLED,

@@ -286,8 +286,8 @@ def _of_standing(standing: OrderStatus, payable: bool, refunds: OrderRefunds, as
         return _CLOSED
     if status == Status.PENDING and not payable:
         return _UNWANTED
-    if status == Status.PAID and refunds.of_payment is not None:
-        return _OF_REFUND[refunds.of_payment]
+    if refunds.of_payment is not None and (status == Status.PAID or (status == Status.PART and refunds.of_payment)):
+        return replace(_OF_REFUND[refunds.of_payment], pay=_OF_STATUS[status].pay)
     if status == Status.CREATED and standing.crowded:
         return _CROWDED
     return _OF_REASON.get(standing.reason or "", _OF_STATUS[status])

@@ -12,6 +12,13 @@ from tests.views.owner import text_of
 from tests.views.pages import heading, opens
 
 
+def pays(shop: Shop, amount: str) -> str:
+    """Pay a part of an order of 100 USD; returns the checkout's id."""
+    shop.costs("100", parts=True)
+    checkout_id: str = shop.settles(shop.has_arrived(amount)).checkout_id
+    return checkout_id
+
+
 def refunds_of(shop: Shop, checkout_id: str, *statuses: str, amount: str | None = "2") -> None:
     for status in statuses:
         stands(shop, refunds(shop, checkout_id, amount).reference, status=status)
@@ -53,6 +60,42 @@ def test_who_paid_twice_is_told_so_and_what_becomes_of_the_second_payment(shop: 
     refunds_of(shop, second, "completed", amount=None)
     back = opens(shop)
     assert (heading(back.text), "Refund refunded $12.50" in text_of(back)) == ("Paid, thank you", True)
+
+
+def test_who_paid_twice_and_got_one_payment_back_is_partly_refunded(shop: Shop) -> None:
+    second = shop.starts()
+    shop.waits(minutes=15)
+    first = shop.has_paid()
+    shop.settles(second, says="completed")
+    shop.resolves(second, accept=True)
+    refunds_of(shop, first, "completed", amount=None)
+    assert heading(opens(shop).text) == "Partly refunded"
+
+
+@pytest.mark.parametrize(
+    ("refunded", "title"), [((0,), "Partly refunded"), ((1,), "Partly refunded"), ((0, 1), "Refunded")]
+)
+def test_an_order_paid_in_parts_is_refunded_when_each_part_is(
+    shop: Shop, refunded: tuple[int, ...], title: str
+) -> None:
+    parts = [pays(shop, amount) for amount in ("60", "40")]
+    for number in refunded:
+        refunds_of(shop, parts[number], "completed", amount=None)
+    assert heading(opens(shop).text) == title
+
+
+def test_who_gets_back_the_only_part_is_told_that_and_can_pay_again(shop: Shop) -> None:
+    refunds_of(shop, pays(shop, "60"), "completed", amount=None)
+    page = opens(shop).text
+    assert (heading(page), "Pay $100.00" in page) == ("Refunded", True)
+
+
+def test_a_refund_of_what_came_too_much_is_a_refund_of_a_part(shop: Shop) -> None:
+    part = pays(shop, "60")
+    shop.costs("20", parts=True)
+    shop.reconciles()
+    refunds_of(shop, part, "completed", amount="40")
+    assert heading(opens(shop).text) == "Partly refunded"
 
 
 def test_the_status_page_costs_no_more_with_many_refunds(shop: Shop) -> None:
