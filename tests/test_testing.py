@@ -13,6 +13,7 @@ import pytest
 import time_machine
 from flask import Flask, current_app, request
 from freezegun import freeze_time
+from sqlalchemy import Engine, event
 
 from flask_paycheckout import Pay, PayCheckout
 from flask_paycheckout.client import (
@@ -53,6 +54,15 @@ def client(sandbox: Sandbox, account: SandboxAccount | None = None) -> PaymentsC
         retries=0,
         transport=sandbox.transport,
     )
+
+
+def test_the_shop_may_begin_transactions_of_every_engine_itself(paycheckout_sandbox: Sandbox) -> None:
+    begin: Any = lambda connection: connection.exec_driver_sql("BEGIN")  # noqa: E731
+    event.listen(Engine, "begin", begin)
+    try:
+        assert client(paycheckout_sandbox).checkouts.create(Pay("12.50", "USD")).id
+    finally:
+        event.remove(Engine, "begin", begin)
 
 
 def test_webhooks_reach_the_shop_also_those_from_before_it_listened(

@@ -165,7 +165,9 @@ def _prepare_sqlite(connection: sqlite3.Connection, record: object) -> None:
 
 
 def _begin_immediate(connection: Connection) -> None:
-    connection.connection.cursor().execute("BEGIN IMMEDIATE")
+    # A shop's own listener of all engines of the process may have begun it.
+    if not connection.connection.driver_connection.in_transaction:  # type: ignore[union-attr]
+        connection.connection.cursor().execute("BEGIN IMMEDIATE")
 
 
 def _share_the_world(connection: Connection) -> None:
