@@ -53,21 +53,22 @@ def _minor_units() -> dict[str, int | None]:
     return _WITHDRAWN | {currency.code: currency.exponent for currency in iso4217.Currency}
 
 
-def decimals_of(currency: str) -> int | None:
+def decimals_of(currency: str, name: str = "currency") -> int | None:
     """The number of decimals of a currency; None for a token, whose decimals only its chain defines.
 
+    :param name: the name of the argument, for the errors.
     :raises TypeError: the code is not a string.
     :raises ValueError: the code is neither an ISO 4217 currency nor a token id.
     """
     if not isinstance(currency, str):
-        raise TypeError(f"currency must be a string such as 'USD', not {type(currency).__name__}")
+        raise TypeError(f"{name} must be a string such as 'USD', not {type(currency).__name__}")
     units = _minor_units()
     if currency in units:
         return units[currency]
     if _TOKEN_ID.fullmatch(currency):
         return None
     raise ValueError(
-        f"currency {currency[:40]!r} is neither an ISO 4217 code in capitals, such as 'USD',"
+        f"{name} {currency[:40]!r} is neither an ISO 4217 code in capitals, such as 'USD',"
         " nor a token id of the service, such as 'usdc-polygon'"
     )
 
@@ -248,7 +249,7 @@ class Pay:
         object.__setattr__(self, "amount", positive_amount(amount, currency))
         object.__setattr__(self, "currency", plain_code(currency))
         if receive_in is not None:
-            decimals_of(receive_in)
+            decimals_of(receive_in, "receive_in")
         # Equal totals stay equal if the shop passes the default explicitly.
         object.__setattr__(self, "receive_in", None if receive_in in (None, currency) else plain_code(receive_in))
         object.__setattr__(self, "parts", parts or now is not None)
@@ -279,7 +280,7 @@ class Receive:
     def __init__(self, amount: Decimal | int | str, currency: str, *, pay_in: str) -> None:
         object.__setattr__(self, "amount", positive_amount(amount, currency))
         object.__setattr__(self, "currency", plain_code(currency))
-        decimals_of(pay_in)
+        decimals_of(pay_in, "pay_in")
         object.__setattr__(self, "pay_in", plain_code(pay_in))
 
     def __str__(self) -> str:
