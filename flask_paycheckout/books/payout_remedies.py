@@ -41,4 +41,4 @@ def remedies(payout: PayoutMixin, *, named: bool = True, stopped: bool = False) 
         if again and payout.refund_of is not None and not stopped:
             amount = amount_text(payout.exact_counts or "") if named else "AMOUNT"
             of = f"{payout.refund_of if named else 'CHECKOUT_ID'} --amount {amount} --replaces {reference}"
-            yield f"Or refund it to another destination: flask paycheckout refund {of} {BY_WHY}"
+            yield f"To refund it to another destination: flask paycheckout refund {of} {BY_WHY}"
