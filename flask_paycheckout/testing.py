@@ -345,6 +345,7 @@ class SandboxControl:
     def advance(self, minutes: Decimal | float = 16, *, seconds: Decimal | float = 0) -> datetime:
         """Move the clock of sandbox and shop forward; the sandbox then does everything that has become due.
 
+        :param seconds: more seconds, beside the minutes: `advance(0, seconds=30)` moves the clock by half a minute.
         :returns: the new time, as aware UTC.
         :raises AssertionError: the value is no time, or would set the clock back; the text says why.
         """
