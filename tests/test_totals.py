@@ -104,9 +104,9 @@ def test_the_callers_decimal_context_changes_no_amount() -> None:
 def test_an_unknown_currency_is_refused(currency: str) -> None:
     with pytest.raises(ValueError, match="currency"):
         Pay("1", currency)
-    with pytest.raises(ValueError, match="^receive_in '"):
+    with pytest.raises(ValueError, match=r"^receive_in '"):
         Pay("1", "USD", receive_in=currency)
-    with pytest.raises(ValueError, match="^pay_in '"):
+    with pytest.raises(ValueError, match=r"^pay_in '"):
         Receive("1", "USD", pay_in=currency)
 
 
