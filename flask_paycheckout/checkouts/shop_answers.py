@@ -75,8 +75,16 @@ class ShopAnswers:
         return plain_total(total)
 
     def is_payable_in(self, transaction: ShopTransaction, order_id: str) -> bool:
-        """Whether the order can be paid now, asked in this transaction."""
-        return isinstance(self.total_or_free_in(transaction, order_id), (Pay, Receive))
+        """Whether the order can be paid now, asked in this transaction.
+
+        :raises ShopFailed: `order_total` failed, and trying again is not known to help.
+        """
+        try:
+            return isinstance(self.total_or_free_in(transaction, order_id), (Pay, Receive))
+        except Exception as error:
+            if is_passing(error):
+                raise
+            raise ShopFailed(ProblemKind.ORDER_TOTAL, error) from error
 
     def total_or_free_in(self, transaction: ShopTransaction, order_id: str) -> Total | Free | None:
         """The order's present total like `total_in`; `Free` if it costs nothing."""

@@ -19,7 +19,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from flask_paycheckout.checkouts.checkout_model import CheckoutMixin
 from flask_paycheckout.checkouts.requests import PaymentRequests, RequestMixin
-from flask_paycheckout.checkouts.shop_answers import ShopAnswers
+from flask_paycheckout.checkouts.shop_answers import ShopAnswers, ShopFailed
 from flask_paycheckout.checkouts.states import OPEN, UNREMINDED
 from flask_paycheckout.checkouts.stored import Checkouts
 from flask_paycheckout.database.connections import begin_limited, lost_races_ignored
@@ -101,6 +101,8 @@ class Reminders:
         except Exception as error:
             text = "order %s could not be looked at for its reminder"
             self.wiring.log.exception("reminders", text, row.order_id, extra=about(row.order_id))
+            if isinstance(error, ShopFailed):
+                self.answers.problems.record(error.function, row.order_id, error.error)
             if not is_passing(error):
                 # An error of the database may prevent this statement too.
                 with suppress(SQLAlchemyError):

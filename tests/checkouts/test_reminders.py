@@ -11,6 +11,7 @@ from sqlalchemy import select
 
 from flask_paycheckout import payment_reminder, request_reminder
 from flask_paycheckout.testing import Signals
+from tests.alarming import urgent
 from tests.checkouts.test_requests import asks, withdraws
 from tests.conftest import NewDatabase, OpenShop
 from tests.locks import with_patience
@@ -200,10 +201,12 @@ def test_an_order_whose_total_cannot_be_told_is_asked_about_again_later(shop: Sh
     shop.waits(hours=1)
     price = shop.totals.pop("o-1")
     shop.paycheckout.order_total(raising(RuntimeError("no prices now")))
-    shop.reconciles()
+    for minutes in (0, 1):
+        shop.reconciles(minutes=minutes)
+    assert urgent(shop) == {"failing-functions:order_total"}
     shop.paycheckout.order_total(lambda order_id: price)
-    shop.reconciles()
-    assert reminded(signals) == []
+    shop.reconciles(minutes=10)
+    assert (reminded(signals), urgent(shop)) == ([], set())
     shop.reconciles(hours=1)
     assert reminded(signals) == [("o-1", 1)]
 
