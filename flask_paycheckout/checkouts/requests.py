@@ -24,6 +24,7 @@ from flask_paycheckout.database.deeds import record_deed, stored_name, who_and_w
 from flask_paycheckout.database.mapping import MOMENT, ROW_ID, PaymentTable, partial_index
 from flask_paycheckout.database.state_table import StateTable
 from flask_paycheckout.errors import UnknownRequest, WithdrawalRefused
+from flask_paycheckout.shop_functions import personal
 from flask_paycheckout.text import MAX_ID, one_line, order_of_request, request_of, require_order_id, trimmed
 from flask_paycheckout.totals import Pay, Receive, Total
 from flask_paycheckout.wiring import Wiring
@@ -231,7 +232,8 @@ class PaymentRequests(StateTable[RequestMixin]):
             return {}
         c = self.table.c
         rows = select(c.reference, c.title).where(c.reference.in_([*references]), c.title != "")
-        return {references[row.reference]: row.title for row in read_rows(self.single, rows)}
+        titles = {references[row.reference]: row.title for row in read_rows(self.single, rows)}
+        return personal(titles) if titles else titles
 
     def of_an_order(self, order_id: str, connection: Connection | None = None) -> RequestMixin | None:
         """The request whose order id this is; None for an order of the shop, or if there is no such request.

@@ -101,7 +101,7 @@ def test_whatever_shows_a_person_records_its_viewer(shop: Shop) -> None:
     opens_view(shop, lambda: "Cy")
     customer = refunded(shop)
     customer.sends(account_name="Zoë Quist")
-    asks(shop, title="Zoë Quist's logo")
+    asks(shop, title="Zoë Quist's logo", by="Ada")
     texts = {
         **{name: opens(shop, path).text for name, path in (("", ""), ("requests", "/requests"), ("deeds", "/deeds"))},
         **{
@@ -109,10 +109,12 @@ def test_whatever_shows_a_person_records_its_viewer(shop: Shop) -> None:
             for name in ("report", "report --json", "requests", "doctor")
         },
     }
-    assert [name for name, text in texts.items() if "Zoë Quist" in unescape(text)] == ["requests", "flask requests"]
+    shown = [name for name, text in texts.items() if "Zoë Quist" in unescape(text)]
+    assert shown == ["requests", "deeds", "flask requests"]
     user = getpass.getuser()
     assert deeds(shop, looks=True) == [
         ("Cy", "viewed", "requests", "", "page"),
+        ("Cy", "viewed", "deeds", "", "page"),
         (user, "viewed", "requests", "", "command"),
     ]
 
