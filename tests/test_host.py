@@ -111,6 +111,12 @@ class Staff:
     closed_at: Mapped[datetime | None]
 
 
+class Numbered:
+    """A base class with a primary key of another name than ours."""
+
+    uid: Mapped[str] = mapped_column(primary_key=True, default="1")
+
+
 def sets_up(base: type) -> None:
     """Set the extension up in a shop whose models have the columns of this class."""
     app = app_with()
@@ -120,6 +126,8 @@ def sets_up(base: type) -> None:
 def test_a_column_of_the_shops_own_that_no_payment_has_a_value_for_is_refused() -> None:
     with pytest.raises(ConfigurationError, match=r"the column paycheckout_checkout\.tenant .*=FetchedValue"):
         sets_up(Tenant)
+    with pytest.raises(ConfigurationError, match=r"the column paycheckout_checkout\.uid .* primary key"):
+        sets_up(Numbered)
     sets_up(Staff)
 
 

@@ -113,14 +113,20 @@ def _version(engine: Engine) -> tuple[int, ...] | None:
 
 
 def _required_columns(models: Models) -> Iterator[Unsupported]:
-    """Required columns of the shop's own, such as its base class's, for which our rows would have no value."""
+    """Columns of the shop's own, such as its base class's, with which our rows would lack a value or their number."""
     for model in models.classes:
         for column in table_of(model).c:
             attribute = class_mapper(model).get_property_by_column(column).key
             # The mapped class has every attribute; its mixin has only the attributes that we fill in.
             is_ours = any(attribute in vars(base) for base in model.__mro__[1:] if base.__module__.startswith(_PACKAGE))
             has_value = column.nullable or column.default is not None or column.server_default is not None
-            if not is_ours and not has_value:
+            if not is_ours and column.primary_key:
+                yield Unsupported(
+                    f"the column {column} of the shop's own is in the primary key, so that the database would give the"
+                    " rows no numbers, and no payment could be stored",
+                    "Map the class on a base without it, or make it no primary key there.",
+                )
+            elif not is_ours and not has_value:
                 yield Unsupported(
                     f"the column {column} of the shop's own must have a value and has no default, so that no payment"
                     " could be stored",
