@@ -95,7 +95,7 @@ class OwnerPage(NamedTuple):
     """The owner's page that lists the rows of an alarm, and says what to do about them."""
 
     endpoint: str
-    words: str
+    link_text: str
     """The text of the link."""
 
     status: str | None = None

@@ -180,7 +180,7 @@ class Erasing:
             connection.execute(delete(models.order_problems).where(conditions["order_problems"]))
         connection.execute(update(models.deeds).where(conditions["deeds"]).values(why=""))
         # The service's errors may repeat a customer's input, and these rows do not name the order.
-        connection.execute(update(services).where(services.c.operation.in_(_OF_PERSONS)).values(words=""))
+        connection.execute(update(services).where(services.c.operation.in_(_OF_PERSONS)).values(error=""))
 
     # Recipients
 

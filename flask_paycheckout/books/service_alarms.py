@@ -182,15 +182,15 @@ def _alarm_of(
     untried = last <= context.now - UNTRIED and not all(calls.trouble in NO_KEYS for calls in failing)
     stopped = _stopped_by(context, failing)
     where = {None: " with several accounts", "": ""}.get(account, f" with account {account}")
-    words = {calls: _WORDS[calls.operation] for calls in failing}
-    effects, names = (dict.fromkeys(each) for each in zip(*words.values(), strict=True))
+    texts = {calls: _WORDS[calls.operation] for calls in failing}
+    effects, names = (dict.fromkeys(each) for each in zip(*texts.values(), strict=True))
     what, tries = ", and ".join(effects), " and ".join(names)
     failed = f"The last {count} {tries}{where} failed, the last at {moment_text(last)}; none was tried since"
     fails = f"{what[0].upper()}{what[1:]}{where}: {why} at least {count} times, the last {moment_text(last)}"
     refused_text = f"; {_customers(stopped)} could not pay" if stopped else ""
     examples = [
-        Example(f"{calls.count} {tries}{account_text(calls.account)}", problem=calls.words)
-        for calls, (_, tries) in words.items()
+        Example(f"{calls.count} {tries}{account_text(calls.account)}", problem=calls.error_text)
+        for calls, (_, tries) in texts.items()
     ]
     return Alarm(
         f"{failed if untried else fails}{refused_text}",
@@ -281,8 +281,8 @@ def _events(context: AlarmContext, where: Sequence[ColumnElement[bool]], what: s
     account = func.coalesce(of_payout, of_checkout, "")
     # Use a range, for which SQLite reads the index; with "is not NULL" it could read all events.
     rows = select(context.models.events, account.label("account")).where(c.next_attempt_at >= EPOCH, *where)
-    words = f"event is {what}", f"events are {what}"
-    return Waiting(rows, "occurred_at", words, _event_example, lambda _: remedies)
+    counted = f"event is {what}", f"events are {what}"
+    return Waiting(rows, "occurred_at", counted, _event_example, lambda _: remedies)
 
 
 def _event_example(row: Any) -> Example:

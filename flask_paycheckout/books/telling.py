@@ -32,14 +32,14 @@ def alarm_table(beside: Table) -> Table:
         # There is one row.
         Column("id", Integer, primary_key=True, autoincrement=False),
         # The alarms that were sent and are not over, as JSON, without examples, which may name persons.
-        Column("told", Text, nullable=False),
+        Column("sent", Text, nullable=False),
         # The time until which a process has the turn to call the function.
         Column("until", MOMENT, nullable=False),
         # The error of the shop's function, and the time of the first one since it last returned.
         Column("problem", Text),
         Column("problem_since", MOMENT),
         # The last time when the shop's function returned.
-        Column("last_told_at", MOMENT),
+        Column("last_sent_at", MOMENT),
         schema=beside.schema,
         keep_existing=True,
     )
@@ -57,7 +57,7 @@ class OwnerTelling:
     context: Callable[[], AlarmContext]
     url_of: Callable[[Alarm], str]
 
-    def tell(self) -> None:
+    def send(self) -> None:
         """Send the changes since the last successful call to the shop's function."""
         standing = {alarm.key: alarm for alarm in find_alarms(self.context()) if alarm.kind != _ITSELF}
         sent, problem = self._sent()
@@ -76,13 +76,13 @@ class OwnerTelling:
         values = {"until": now, "problem": problem, "problem_since": since}
         if problem is None and (began or over):
             sent_now = [replace(alarm, examples=()) for alarm in (*sent.values(), *began) if alarm not in over]
-            values |= {"told": msgspec.json.encode(sent_now).decode(), "last_told_at": now}
+            values |= {"sent": msgspec.json.encode(sent_now).decode(), "last_sent_at": now}
         with begin_limited(self.wiring.engine()) as connection:
             connection.execute(update(table).where(table.c.until == turn).values(values))
 
-    def last_told_at(self) -> datetime | None:
+    def last_sent_at(self) -> datetime | None:
         """The last time when the shop's function was called and returned; None before the first time."""
-        rows = read_rows(self.wiring.engine(), select(self.wiring.models.alarms.c.last_told_at))
+        rows = read_rows(self.wiring.engine(), select(self.wiring.models.alarms.c.last_sent_at))
         return as_utc(rows[0][0]) if rows and rows[0][0] else None
 
     def _call(self, began: list[Alarm], over: list[Alarm]) -> str | None:
@@ -101,7 +101,7 @@ class OwnerTelling:
     def _sent(self) -> tuple[dict[str, Alarm], str | None]:
         """The alarms that were sent, by key, and the error of the shop's function, if its last call failed."""
         c = self.wiring.models.alarms.c
-        for stored, problem in read_rows(self.wiring.engine(), select(c.told, c.problem)):
+        for stored, problem in read_rows(self.wiring.engine(), select(c.sent, c.problem)):
             return {alarm.key: alarm for alarm in msgspec.json.decode(stored, type=list[Alarm])}, problem
         return {}, None
 
@@ -110,7 +110,7 @@ class OwnerTelling:
         table, now = self.wiring.models.alarms, self.wiring.clock()
         until = now + _LEASE
         with begin_limited(self.wiring.engine()) as connection:
-            first = insert_in(connection, table).values(id=1, told="[]", until=now)
+            first = insert_in(connection, table).values(id=1, sent="[]", until=now)
             connection.execute(first.on_conflict_do_nothing())
             taken = update(table).where(table.c.until <= now).values(until=until)
             return until if connection.execute(taken).rowcount == 1 else None

@@ -30,7 +30,7 @@ def service_table(beside: Table) -> Table:
         Column("resumed_at", MOMENT),
         Column("last_answer_at", MOMENT),
         # The last failure's error message, for people.
-        Column("words", Text),
+        Column("error", Text),
         # The number of failures since `failing_since`; 0 when the series is over.
         Column("count", Integer, nullable=False, server_default="0"),
         schema=beside.schema,

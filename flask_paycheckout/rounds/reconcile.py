@@ -158,7 +158,7 @@ class Reconciler:
             report += _delivered(self.outbox.deliver([reminder]))
         tasks = [("refused keys", self.keys.run), ("audits of months", self.months.compare_some)]
         if self.wiring.callbacks.tell_owner is not None:
-            tasks.append(("tell_owner", self.telling.tell))
+            tasks.append(("tell_owner", self.telling.send))
         for name, task in tasks:
             try:
                 task()

@@ -82,7 +82,7 @@ _MINUTE = timedelta(minutes=1)
 ALL_TRIED = timedelta(minutes=15)
 """The time within which everything is retried during and after an outage; the longest pause is 10 minutes."""
 
-_MAX_WORDS = 500
+_MAX_TEXT = 500
 
 
 @dataclass(frozen=True)
@@ -106,7 +106,7 @@ class FailingCalls:
     count: int
     """A lower bound of the number of failures."""
 
-    words: str
+    error_text: str
     """The last failure's error message."""
 
     @property
@@ -134,7 +134,7 @@ class _Calls(msgspec.Struct):
     """The time of the first failure that is not written yet."""
 
     last_failure_at: datetime | None = None
-    words: str = ""
+    error_text: str = ""
     answered_at: datetime | None = None
     """The time of the last answer that is not written yet."""
 
@@ -177,13 +177,13 @@ class ServiceRecord:
         self.on_outcome(operation, account)
 
     def on_outcome(
-        self, operation: str, account: str, error: Exception | None = None, words: str | None = None
+        self, operation: str, account: str, error: Exception | None = None, error_text: str | None = None
     ) -> None:
         """Record the outcome of a call, in memory only; thread-safe.
 
-        :param words: the error message for people, without secrets; by default the error's own.
+        :param error_text: the error message for people, without secrets; by default the error's own.
         """
-        message = str(error) if words is None else words
+        message = str(error) if error_text is None else error_text
         if isinstance(error, AccountUnavailable):
             # No call was made, and none can be made for this account. This says nothing about the service or a token.
             self.on_failure((READS, Cause.KEYS), message, account)
@@ -193,24 +193,24 @@ class ServiceRecord:
         if error is not None:
             self.on_failure((operation, _cause(error)), message, account)
 
-    def on_failure(self, trouble: Trouble, words: str, account: str) -> None:
+    def on_failure(self, trouble: Trouble, error_text: str, account: str) -> None:
         """Record a failure, in memory only; thread-safe.
 
-        :param words: the error message for people, without secrets.
+        :param error_text: the error message for people, without secrets.
         """
         now, noted = self.wiring.clock(), self._here()
         with noted.noting:
             calls = noted.calls.setdefault((account, trouble), _Calls())
             calls.failures += 1
             calls.first_failure_at = calls.first_failure_at or now
-            calls.last_failure_at, calls.words = now, visible(words)[:_MAX_WORDS]
+            calls.last_failure_at, calls.error_text = now, visible(error_text)[:_MAX_TEXT]
 
-    def on_refusal(self, words: str, account: str) -> None:
+    def on_refusal(self, error_text: str, account: str) -> None:
         """Record that a web request was not allowed to make a call; an hour without a refusal ends the series."""
         last = self._here().calls.get((account, REFUSED_WEB_CALLS), _Calls()).last_failure_at
         if last is not None and last < self.wiring.clock() - UNTRIED:
             self.on_answer([REFUSED_WEB_CALLS], account)
-        self.on_failure(REFUSED_WEB_CALLS, words, account)
+        self.on_failure(REFUSED_WEB_CALLS, error_text, account)
 
     def on_answer(self, troubles: Iterable[Trouble], account: str) -> None:
         """Record an answer, which shows that these troubles are over; in memory only, and thread-safe."""
@@ -236,8 +236,8 @@ class ServiceRecord:
                     # An earlier answer must not end a series that is loaded later.
                     calls.answered_at = None
         except SQLAlchemyError as error:
-            text, words = "the record of failing calls could not be stored: %s", first_line(error)[:_MAX_WORDS]
-            self.wiring.log.warning("records of failing calls", text, words, extra=about(), error=error)
+            text, reason = "the record of failing calls could not be stored: %s", first_line(error)[:_MAX_TEXT]
+            self.wiring.log.warning("records of failing calls", text, reason, extra=about(), error=error)
         finally:
             noted.writing.release()
 
@@ -284,7 +284,7 @@ class ServiceRecord:
 
     def _store_failures(self, row: dict[str, str], noted: _Calls) -> None:
         c, began = self.wiring.models.services.c, noted.first_failure_at or self.wiring.clock()
-        values: dict[str, Any] = {"last_failure_at": noted.last_failure_at, "words": noted.words}
+        values: dict[str, Any] = {"last_failure_at": noted.last_failure_at, "error": noted.error_text}
         first = values | {"failing_since": began, "count": noted.failures}
         more = {
             "failing_since": case((c["count"] > 0, c.failing_since), else_=began),
@@ -322,7 +322,7 @@ def failing_calls(
             as_utc(row.last_failure_at),
             row.resumed_at and as_utc(row.resumed_at),
             row._mapping["count"],
-            row.words,
+            row.error,
         )
         for row in rows
     ]

@@ -46,8 +46,8 @@ def form(page: Callable[[str, Fault], Page]) -> Callable[[View], View]:
             for_writing(f"{act.__name__}({subject!r})")
             try:
                 return act(subject)
-            except Fault as told:
-                fault = told
+            except Fault as error:
+                fault = error
             except (PayoutConflict, PayoutRefused) as refused:
                 fault = Fault(f"Nothing was recorded: {refused}", 409)
             except RefundTooLarge as refused:

@@ -66,7 +66,7 @@ def _story(order_id: str, fault: Fault | None = None) -> Page:
         lines=list(ordered(described.lines if described else (), currency)),
         pay_link=pay_link,
         mail=pay_link and newest and mail_with(pay_link, order_id, newest.account, described, PAY_MAIL),
-        told=sorted([*story_of(story, described), *_sent(story, described)], key=itemgetter(0)),
+        happenings=sorted([*story_of(story, described), *_sent(story, described)], key=itemgetter(0)),
         problems=[(_problem_text(problem), problem_line(problem)) for problem in story.problems],
         money=money_of(story),
         accepting=accepting,

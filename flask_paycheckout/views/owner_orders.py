@@ -134,7 +134,7 @@ def _orders_page(*, with_figures: bool) -> Page | Response:
         tasks=tasks_of(alarms, orders),
         overviews=overviews(shop.engine(), shop.models, filters.account, filters.zone, today) if with_figures else None,
         is_told=is_told,
-        last_told_at=shop.owner_telling.last_told_at() if is_told else None,
+        last_sent_at=shop.owner_telling.last_sent_at() if is_told else None,
         counts={} if text else count_of_orders(shop.checkouts, filters.period),
         presets=_presets(today),
         asked=filters,

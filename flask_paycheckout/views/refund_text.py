@@ -322,8 +322,8 @@ def field_text(name: str, fault: Fault | None, currency: str, *, again: bool) ->
     :param again: whether the form is shown again, so that an account number must be typed once more.
     """
 
-    def told(text: str) -> str:
+    def translated(text: str) -> str:
         return gettext(text) % {"token": currency, "longest": max_length(name)}
 
     hint = _TYPE_AGAIN if name == "account_number" and again else ""
-    return told(_LABELS[name]), told(hint), told(_FAULTS[fault] if fault is not None else "")
+    return translated(_LABELS[name]), translated(hint), translated(_FAULTS[fault] if fault is not None else "")

@@ -134,7 +134,7 @@ def test_of_many_processes_one_tells(open_shop: OpenShop) -> None:
 
     def tell(shop: Shop) -> None:
         with shop.app.app_context():
-            shop.runtime.owner_telling.tell()
+            shop.runtime.owner_telling.send()
 
     with crowd(4) as processes:
         processes.does([partial(tell, shop) for shop in shops])
