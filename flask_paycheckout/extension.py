@@ -430,10 +430,10 @@ class PayCheckout:
     def order_statuses(self, order_ids: Iterable[str]) -> dict[str, str]:
         """The status of many orders by id, with one query for every 500 orders.
 
-        :raises TypeError: `order_ids` is a single string, or an id is not a string.
+        :raises TypeError: `order_ids` is a single value, or an id is not a string.
         :raises ValueError: an id is empty, too long, or holds control characters.
         """
-        if isinstance(order_ids, (str, bytes)):
+        if isinstance(order_ids, (str, bytes)) or not isinstance(order_ids, Iterable):
             raise TypeError(
                 f"order_ids must be several order ids, not one {type(order_ids).__name__};"
                 " for a single order call order_status(order_id)"

@@ -180,6 +180,8 @@ def batch(
     :raises TypeError: an item is of another kind, or its field has the wrong type; the text names it.
     :raises ValueError: there are no items, or an item cannot be sent; the text names it.
     """
+    if not isinstance(items, Iterable):
+        raise TypeError(f"{name} must be several {kind.__name__}, not one {type(items).__name__}")
     records = tuple(items)
     if not records:
         raise ValueError(f"{name} is empty")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 import sqlalchemy as sa
 from sqlalchemy import event, update
@@ -61,6 +63,8 @@ def test_nothing_is_flushed_for_an_order_status(shop: Shop) -> None:
         assert shop.paycheckout.order_status("o-1") == "unpaid"
 
 
-def test_one_string_is_not_taken_for_several_order_ids(shop: Shop) -> None:
-    with pytest.raises(TypeError, match=r"several order ids, not one str"):
-        shop.calls.order_statuses("o-1")
+def test_one_value_is_not_taken_for_several_order_ids(shop: Shop) -> None:
+    wrong: Any
+    for wrong in ("o-1", None):
+        with pytest.raises(TypeError, match=f"several order ids, not one {type(wrong).__name__}"):
+            shop.calls.order_statuses(wrong)

@@ -34,6 +34,9 @@ def test_a_wrong_item_is_named_and_nothing_is_sent(wrong: Any, kind: type[Except
     script = Script(success(BATCH))
     with pytest.raises(kind, match=fault) as caught:
         Shop(script).fiat_disbursements.create("USD", [item(), wrong])
+    alone: Any = item()
+    with pytest.raises(TypeError, match="items must be several FiatItem, not one FiatItem"):
+        Shop(script).fiat_disbursements.create("USD", alone)
     assert script.requests == []
     assert "canary" not in str(caught.value)
 
