@@ -95,9 +95,6 @@ class OwnerPage(NamedTuple):
     """The owner's page that lists the rows of an alarm, and says what to do about them."""
 
     endpoint: str
-    link_text: str
-    """The text of the link."""
-
     status: str | None = None
     """The state that the page is limited to."""
 

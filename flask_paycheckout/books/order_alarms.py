@@ -106,7 +106,7 @@ def _nobody_can_pay(context: AlarmContext, account: str, rows: list[OrderProblem
     return len(since) >= _SEVERAL and min(since) <= context.now - PATIENCE
 
 
-@alarm(Severity.TODAY, OwnerPage("books", "See what differs"))
+@alarm(Severity.TODAY, OwnerPage("books"))
 def differing_months(context: AlarmContext) -> Iterator[Alarm]:
     """Closed months with records that differ or could not be read, until a comparison finds none."""
     audits = context.models.audits

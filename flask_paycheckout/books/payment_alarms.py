@@ -127,7 +127,7 @@ def late_reads(context: AlarmContext) -> Waiting:
 # Decisions of people
 
 
-@alarm(Severity.TODAY, OwnerPage("orders", "See what is held", "held"))
+@alarm(Severity.TODAY, OwnerPage("orders", "held"))
 def held_payments(context: AlarmContext) -> Waiting:
     """Payments that wait for a decision."""
     return _checkouts(
@@ -182,7 +182,7 @@ def _arrived(paid: Amount | None, show: Show = plain_sum) -> str:
     return "an unknown amount arrived" if paid is None else f"{show(paid.amount, paid.currency)} arrived"
 
 
-@alarm(Severity.TODAY, OwnerPage("paybacks", "See what to pay back or keep"))
+@alarm(Severity.TODAY, OwnerPage("paybacks"))
 def money_to_pay_back(context: AlarmContext) -> Waiting:
     """Payments that paid no order, until the money is refunded or a person records that it is kept."""
 
@@ -209,7 +209,7 @@ def money_to_pay_back(context: AlarmContext) -> Waiting:
     )
 
 
-@alarm(Severity.TODAY, OwnerPage("paybacks", "See what is too much"))
+@alarm(Severity.TODAY, OwnerPage("paybacks"))
 def excess_payments(context: AlarmContext) -> Waiting:
     """Orders for which more arrived than they cost, until the excess is refunded, or recorded as kept."""
 
@@ -245,7 +245,7 @@ def _exceeds(context: AlarmContext) -> ColumnElement[bool]:
     return func.coalesce(context.checkouts.reason, "") == Reason.EXCESS
 
 
-@alarm(Severity.TODAY, OwnerPage("orders", "See what is part paid", "part"))
+@alarm(Severity.TODAY, OwnerPage("orders", "part"))
 def unfinished_parts(context: AlarmContext) -> Waiting:
     """Parts of orders whose rest nobody has paid for a week, until they are refunded or kept."""
     c = context.checkouts

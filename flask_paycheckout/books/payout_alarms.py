@@ -57,7 +57,7 @@ def _copies(context: AlarmContext) -> Sequence[Any]:
     return read_rows(context.engine, select(c.value, c.since).where(c.fact == ANOTHER))
 
 
-@alarm(Severity.TODAY, OwnerPage("payouts", "See what to approve", "waiting"))
+@alarm(Severity.TODAY, OwnerPage("payouts", "waiting"))
 def payouts_to_approve(context: AlarmContext) -> Waiting:
     """Payouts and refunds that wait for a person's approval."""
     return _payouts(
@@ -68,7 +68,7 @@ def payouts_to_approve(context: AlarmContext) -> Waiting:
     )
 
 
-@alarm(Severity.TODAY, OwnerPage("payouts", "See what waits for its receiver", "claimable"))
+@alarm(Severity.TODAY, OwnerPage("payouts", "claimable"))
 def unclaimed_refunds(context: AlarmContext) -> Waiting:
     """Payouts and refunds whose receiver has not named a destination; a note in the first week."""
     c = context.payouts
@@ -158,7 +158,7 @@ def payouts_not_followed(context: AlarmContext) -> Waiting:
     )
 
 
-@alarm(Severity.TODAY, OwnerPage("payouts", "See what is on its way", "sent"))
+@alarm(Severity.TODAY, OwnerPage("payouts", "sent"))
 def slow_transfers(context: AlarmContext) -> Waiting:
     """Bank transfers that the service has neither completed nor failed for a week."""
     c = context.payouts
@@ -195,7 +195,7 @@ def _pays_earlier(context: AlarmContext) -> ColumnElement[bool]:
     return and_(c.status == PayoutStatus.SENT, c.earlier.is_not(None), *reported)
 
 
-@alarm(Severity.TODAY, OwnerPage("payouts", "See what is unknown", "unknown"))
+@alarm(Severity.TODAY, OwnerPage("payouts", "unknown"))
 def unknown_payouts(context: AlarmContext) -> Waiting:
     """Payouts for which nobody here knows whether they were sent."""
     return _payouts(
@@ -210,7 +210,7 @@ def unknown_payouts(context: AlarmContext) -> Waiting:
     )
 
 
-@alarm(Severity.TODAY, OwnerPage("payouts", "See what failed", "failed"))
+@alarm(Severity.TODAY, OwnerPage("payouts", "failed"))
 def failed_payouts(context: AlarmContext) -> Waiting:
     """Payouts that failed, until they are retried, replaced or given up."""
     return _payouts(

@@ -128,7 +128,7 @@ def webhook_address(shop: Runtime, *, masked: bool = False) -> str:
 
 def owner_url(alarm: Alarm) -> str:
     """Absolute URL of the owner's page about an alarm, else of the first page; "" if pages or address are missing."""
-    page = alarm.page or OwnerPage("overview", "")
+    page = alarm.page or OwnerPage("overview")
     status = {} if page.status is None else {"status": page.status}
     try:
         name = current_app.extensions.get(OWNER, OWNER)
