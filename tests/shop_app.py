@@ -52,10 +52,12 @@ def create_shop(transport: httpx.BaseTransport | None = None, **config: Any) -> 
     if app.config.get("ACCOUNTS") == 2:
         gets_two_accounts(paycheckout, keys_of_second(None, app.config["PAYCHECKOUT_CLIENT_ID"]))
 
+    # Built once, so that the benchmarks measure the extension and not this receiver.
+    effects = db.metadata.tables["effect"].insert()
+
     @order_paid.connect_via(app)
     def ship(app: Flask, *, order_id: str, **facts: object) -> None:
-        row = {"who": "ship", "order_id": order_id}
-        db.session.execute(db.metadata.tables["effect"].insert().values(row))
+        db.session.execute(effects, {"who": "ship", "order_id": order_id})
 
     if app.config.get("ATOMIC"):
         paycheckout.atomic(ship)
