@@ -64,8 +64,6 @@ class Cause(StrEnum):
     """The service refuses the content of each request."""
 
 
-CAUSES = tuple(Cause)
-
 Trouble = tuple[str, Cause]
 """An operation and the cause of its failures."""
 
@@ -82,6 +80,7 @@ _MINUTE = timedelta(minutes=1)
 ALL_TRIED = timedelta(minutes=15)
 """The time within which everything is retried during and after an outage; the longest pause is 10 minutes."""
 
+_CAUSES = tuple(Cause)
 _MAX_TEXT = 500
 
 
@@ -188,7 +187,7 @@ class ServiceRecord:
             # No call was made, and none can be made for this account. This says nothing about the service or a token.
             self.on_failure((READS, Cause.KEYS), message, account)
             return
-        passed = CAUSES if error is None else CAUSES[: CAUSES.index(_cause(error))]
+        passed = _CAUSES if error is None else _CAUSES[: _CAUSES.index(_cause(error))]
         self.on_answer([(operation, cause) for cause in passed], account)
         if error is not None:
             self.on_failure((operation, _cause(error)), message, account)
