@@ -114,7 +114,7 @@ class ShopTransaction(Guard):
 
         :raises RuntimeError: the function ended or broke the transaction.
         """
-        begun = self.session.get_transaction() or self.session.begin()
+        begun = self.session.get_transaction()
         answer = self.call(function, *arguments)
         if self.session.get_transaction() is not begun:
             raise BrokenTransaction(ENDED)
@@ -149,8 +149,9 @@ class ShopTransactions:
         It takes a connection when the shop makes its first query, so a function without queries costs nothing here.
         """
         with self.sessions.own() as session:
-            # A session of the shop's own class may have made queries already.
+            # A session of the shop's own class may have made queries already, or begin no transaction by itself.
             session.rollback()
+            session.begin()
             try:
                 with self.waits.limited() as patience:
                     session.info[GUARD] = opened = ShopTransaction(self, session, patience)

@@ -150,3 +150,10 @@ def test_a_session_that_cannot_be_had_anew_is_refused_with_what_to_do(open_shop:
         assert mine in shop.db.session
         session.close()
     assert notes(shop.runtime.engine()) == []
+
+
+def test_a_session_that_begins_no_transaction_by_itself_records_payments(open_shop: OpenShop) -> None:
+    shop = open_shop(prepare=add_note, session_options={"autobegin": False})
+    with order_paid.connected_to(lambda app, **facts: adds(shop, "paid"), sender=shop.app):
+        assert shop.settles(shop.starts(), "completed").status == "paid"
+    assert notes(shop.engine) == ["paid"]
