@@ -86,14 +86,15 @@ class Payouts(StateTable[PayoutMixin]):
     def refund_states(self, order_id: str) -> Sequence[RefundState]:
         """The refunds of an order, grouped by payment, status and amount.
 
-        Cancelled refunds are left out, and unsent refunds of a payment that was taken back. The number of groups does
-        not grow with the number of refunds of one amount.
+        Cancelled and replaced refunds are left out, and unsent refunds of a payment that was taken back. The number of
+        groups does not grow with the number of refunds of one amount.
         """
         c, payments = self.table.c, self.models.checkouts.c
         columns = payments.checkout_id, c.status, c.currency, c.amount
         live = (
             c.kind == PayoutKind.REFUND,
             c.status != PayoutStatus.CANCELLED,
+            c.state != PayoutState.REPLACED,
             payments.payment_completed_at.is_not(None) | c.state.not_in(NOT_SENT),
         )
         joined = self.table.join(self.models.checkouts, payments.checkout_id == c.refund_of)

@@ -6,6 +6,7 @@ import re
 
 import pytest
 
+from flask_paycheckout import ByHand
 from tests.payouts.shop import refunds, stands
 from tests.scripted import Shop
 from tests.views.owner import text_of
@@ -44,6 +45,15 @@ def test_the_status_page_tells_refunds_and_the_json_does_not(
     assert re.findall(r"Refund ([a-z ]+ \$[0-9.]+)", text_of(page)) == rows
     assert "/refunds/" not in page.text
     assert opens(shop, suffix="/status").get_json() == {"status": "paid", "final": True, "pollAfter": 0}
+
+
+def test_a_failed_refund_that_another_has_replaced_is_not_promised_any_more(shop: Shop) -> None:
+    checkout_id = shop.has_paid()
+    failed = refunds(shop, checkout_id, "5").reference
+    stands(shop, failed, status="failed")
+    refunds(shop, checkout_id, "5", to=ByHand(), replaces=failed)
+    page = text_of(opens(shop))
+    assert ("Refund refunded $5.00" in page, "delayed" in page) == (True, False)
 
 
 def test_who_paid_twice_is_told_so_and_what_becomes_of_the_second_payment(shop: Shop) -> None:
