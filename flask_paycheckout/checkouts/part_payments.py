@@ -29,6 +29,11 @@ from flask_paycheckout.totals import Pay, Total
 from flask_paycheckout.wiring import Wiring
 from flask_paycheckout.wiring.logs import about
 
+_ANOTHER_CURRENCY = (
+    "no payment can complete the order: it costs {} now, and parts were paid in {}. Return a Pay in that currency from"
+    " order_total, or refund or keep the parts"
+)
+
 
 class _NotReached(Exception):
     """The parts do not reach the total, so the transaction that asked for it is rolled back."""
@@ -91,6 +96,8 @@ class PartPayments:
         def decide(transaction: ShopTransaction, payments_now: Callable[[], OrderPayments]) -> Move:
             total, payments = self.totals.total(transaction, part), payments_now()
             excess = payments.excess(total)
+            if total is not None and excess is None and part.payback is None:
+                raise OrderTotalFailed(ValueError(_ANOTHER_CURRENCY.format(total, payments.currency)))
             unpaid = payments.newest_part == newest and not payments.is_paid
             if excess is None or excess < 0 or not (unpaid and isinstance(total, (Pay, Free))):
                 raise _NotReached

@@ -191,6 +191,21 @@ def test_parts_of_an_order_whose_total_the_shop_cannot_say_are_reported(shop: Sh
     assert "unsettled-payments" in urgent(shop)
 
 
+@pytest.mark.parametrize("total", [Pay("90", "EUR", parts=True), Receive("90", "USD", pay_in="USD")])
+def test_parts_of_an_order_that_no_payment_can_complete_are_reported(shop: Shop, total: Any) -> None:
+    part = pays(shop, "60").checkout_id
+    shop.totals["o-1"] = total
+    shop.reconciles(hours=1)
+    assert "parts were paid in USD" in shop.attempt(part).problem
+    assert "unsettled-payments" in urgent(shop)
+    if isinstance(total, Receive):
+        shop.totals["o-1"] = TOTAL
+    else:
+        shop.calls.keep(part, by="Ada", why="sold by hand")
+    shop.reconciles(hours=1)
+    assert (shop.attempt(part).problem, "unsettled-payments" in urgent(shop)) == (None, False)
+
+
 def test_order_total_may_ask_what_is_left_of_another_order_by_its_newest_total(shop: Shop) -> None:
     pays(shop, "60")
     shop.costs("90", parts=True)
