@@ -43,7 +43,7 @@ def test_a_change_counts_from_the_next_call_on_until_it_is_taken_back(make_sandb
     [
         ({"http_status": "mirror", "nothing": "on"}, "nothing"),
         ({"signature": "off", "http_status": "sometimes"}, "http_status"),
-        ([], "The"),
+        ([], "body"),
     ],
 )
 def test_what_does_not_exist_is_refused_and_nothing_is_changed(tester: Tester, sent: Any, field: str) -> None:
