@@ -115,7 +115,9 @@ def test_a_service_that_answers_refuses_nobody_and_one_that_hangs_slows_nobody_w
     assert len(slowed) <= MOST_PROCESSES, f"{slowed}: a process may have all its threads taken once, until it knows"
     assert {status for *_, status in during} == {503}
     assert durations[len(durations) // 2] < at_once, "told at once"
-    assert max(taken for _, taken, _ in during) < WEB_TIMEOUT + at_once, "never longer than the web request's own time"
+    # Other tests may keep the machine busy; without the limit, a request would wait for the client's own timeout.
+    longest = max(taken for _, taken, _ in during)
+    assert longest < WEB_TIMEOUT + 2 * at_once, "never longer than the web request's own time"
     assert recovered <= 15
 
 

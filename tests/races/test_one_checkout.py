@@ -23,10 +23,16 @@ def shop(shop: Shop) -> Iterator[Shop]:
         yield shop
 
 
+def hears_of(shop: Shop, checkout_id: str) -> int:
+    """The answer to a webhook, which its sender repeats where a busy machine lets it wait too long for a lock."""
+    answers = (shop.hears_of(checkout_id) for _ in range(10))
+    return next((status for status in answers if status != 503), 503)
+
+
 def ways_to_the_news(shop: Shop, order_id: str, checkout_id: str) -> list[Callable[[], object]]:
     """The four ways in which a payment is found; each returns the status that its caller sees."""
     return [
-        lambda: shop.hears_of(checkout_id),
+        lambda: hears_of(shop, checkout_id),
         lambda: opens(shop, order_id, "/status").status_code,
         lambda: shop.reconciles().failed,
         lambda: shop.settles(checkout_id).status,
