@@ -63,8 +63,10 @@ class ToBank:
     email: str | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
-        # Hide the number before anything can fail, so that no traceback with local variables shows it.
-        object.__setattr__(self, "account_number", pasted(_string(self, "account_number")))
+        # No traceback with local variables shows the number: one of a wrong type is in no variable, others are hidden.
+        if not isinstance(self.account_number, str):
+            raise TypeError(f"account_number must be a string, not {type(self.account_number).__name__}")
+        object.__setattr__(self, "account_number", pasted(self.account_number))
         for name in ("account_name", "bank_code", "bank_name"):
             _set_text(self, name)
         for name in ("name", "email"):
@@ -219,17 +221,13 @@ def _set_text(to: object, name: str) -> None:
     :raises TypeError: it is not a string.
     :raises ValueError: it is empty, too long, or contains control characters.
     """
-    text = drawn(_string(to, name))
-    if not text or len(text) > MAX_TEXT or not is_one_line(text):
-        raise ValueError(f"{name} must have 1 to {MAX_TEXT} characters, in one line without control characters")
-    object.__setattr__(to, name, text)
-
-
-def _string(to: object, name: str) -> str:
     value = getattr(to, name)
     if not isinstance(value, str):
         raise TypeError(f"{name} must be a string, not {type(value).__name__}")
-    return value
+    text = drawn(value)
+    if not text or len(text) > MAX_TEXT or not is_one_line(text):
+        raise ValueError(f"{name} must have 1 to {MAX_TEXT} characters, in one line without control characters")
+    object.__setattr__(to, name, text)
 
 
 # The stored form
