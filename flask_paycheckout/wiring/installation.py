@@ -89,6 +89,6 @@ def installation_key(connection: Connection, facts: Table) -> bytes:
 def _stored_once(connection: Connection, facts: Table, fact: str, value: str, since: datetime | None = None) -> str:
     """Store a fact, unless it is stored already; returns the stored value."""
     inserting = insert_in(connection, facts).values(fact=fact, value=value, since=since)
-    connection.execute(inserting.on_conflict_do_nothing())
-    stored: str = connection.execute(select(facts.c.value).where(facts.c.fact == fact)).scalar_one()
+    keeping = inserting.on_conflict_do_update(index_elements=["fact"], set_={"value": facts.c.value})
+    stored: str = connection.execute(keeping.returning(facts.c.value)).scalar_one()
     return stored
