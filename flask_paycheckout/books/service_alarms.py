@@ -51,6 +51,7 @@ _LOG_IN = (
     " or, for that, log in once: flask paycheckout payouts send --login"
 )
 DOCTOR = "What is wrong, and what to do: flask paycheckout doctor"
+_OUTAGE = tuple((operation, Cause.SERVICE) for operation in (START, CLAIM, PAYOUT, READS))
 _REFUSED_STARTS = START, Cause.CONTENT
 # The troubles because of which customers cannot pay.
 _UNPAYABLE = (START, Cause.SERVICE), (READS, Cause.SERVICE), *NO_KEYS, _REFUSED_STARTS, REFUSED_WEB_CALLS
@@ -89,8 +90,7 @@ def read_only_database(context: AlarmContext) -> Iterator[Alarm]:
 @alarm(Severity.NOW)
 def failing_service(context: AlarmContext) -> Iterator[Alarm]:
     """A service that does not answer, or fails; a single alarm for all affected calls and accounts."""
-    fails = ((operation, Cause.SERVICE) for operation in (START, CLAIM, PAYOUT, READS))
-    for failing in _by_account(context, "the service failed", *fails, several=2):
+    for failing in _by_account(context, "the service failed", *_OUTAGE, several=2):
         yield replace(failing, of="")
 
 
