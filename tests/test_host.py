@@ -112,7 +112,7 @@ class Staff:
 
 
 class Numbered:
-    """A base class with a primary key of another name than ours."""
+    """A base class whose primary key has another name than ours."""
 
     uid: Mapped[str] = mapped_column(primary_key=True, default="1")
 

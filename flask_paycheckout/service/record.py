@@ -52,7 +52,7 @@ UNTRIED = timedelta(hours=1)
 
 
 class Cause(StrEnum):
-    """The causes of failures, in the order in which a call passes them."""
+    """The causes of failures, in the order in which a call can meet them."""
 
     SERVICE = "service"
     """The service does not answer, or fails."""

@@ -165,7 +165,7 @@ def _prepare_sqlite(connection: sqlite3.Connection, record: object) -> None:
 
 
 def _begin_immediate(connection: Connection) -> None:
-    # A shop's own listener of all engines of the process may have begun it.
+    # A shop's listener on the class `Engine` may have begun the transaction.
     if not connection.connection.driver_connection.in_transaction:  # type: ignore[union-attr]
         connection.connection.cursor().execute("BEGIN IMMEDIATE")
 
