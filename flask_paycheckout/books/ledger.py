@@ -128,6 +128,9 @@ class Bookings:
             lines = [_returned(LineKind.PAYMENT_RETURNED, next(arrival_lines(LineKind.HELD, before)))]
         elif was is None:
             lines = list(arrival_lines(now_is, after))
+            if before["payment_paid_amount"] is not None:
+                # It was booked before the service took it back, and so was its fee.
+                lines = list(self._without_booked_fees(connection, after["checkout_id"], lines))
         else:
             lines = [opposite(next(arrival_lines(was, before))), next(arrival_lines(now_is, after))]
         self._store(connection, lines, after["revision"], after, now)
@@ -148,15 +151,27 @@ class Bookings:
             is_again = before["disbursement_id"] or before["service_reference"] != after["service_reference"]
             if after["fee"] is not None and is_again:
                 # It was carried out after all. If it was booked before it came back, its fee was booked, too.
-                c = self.models.bookings.c
-                booked = connection.execute(select(c.fee).where(c.subject == after["service_reference"]))
-                fee = reduce(EXACT.subtract, (_fee_of(row._mapping) for row in booked), fee)
+                fee = EXACT.subtract(fee, self._booked_fee(connection, after["service_reference"], after["currency"]))
             lines = [payout_line(now_is, {**after, "fee": fee}, self.fees)]
         elif was is not None and now_is is None:
             lines = [_returned_payout(was, after)]
         elif was is not None:
             lines = list(self._corrected(was, before, after))
         self._store(connection, lines, after["changes"], after, now)
+
+    def _without_booked_fees(self, connection: Connection, subject: str, lines: list[Values]) -> Iterator[Values]:
+        for line in lines:
+            if fee := _fee_of(line):
+                fee = EXACT.subtract(fee, self._booked_fee(connection, subject, line["currency"]))
+                line |= {"fee": f"{fee:f}", "net": f"{EXACT.subtract(Decimal(line['gross']), fee):f}"}
+            if fee or line["kind"] is not LineKind.FEE:
+                yield line
+
+    def _booked_fee(self, connection: Connection, subject: str, currency: str) -> Decimal:
+        """The sum of the fees in the lines of a payment or payout in this currency."""
+        c = self.models.bookings.c
+        booked = connection.execute(select(c.fee).where(c.subject == subject, c.currency == currency))
+        return reduce(EXACT.add, (_fee_of(row._mapping) for row in booked), _NOTHING)
 
     def _corrected(self, kind: LineKind, before: Row, after: Row) -> Iterator[Values]:
         if before["amount"] != after["amount"]:
@@ -276,8 +291,8 @@ def _payment_fee(payment: Payment) -> tuple[Decimal | None, Amount | None]:
     return none_here, Amount(fee.amount, fee.currency)
 
 
-def _fee_of(payout: Row) -> Decimal:
-    return Decimal(payout["fee"] or 0)
+def _fee_of(row: Row) -> Decimal:
+    return Decimal(row["fee"] or 0)
 
 
 def _counted(payout: Row) -> Amount | None:

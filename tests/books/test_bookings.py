@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -32,6 +33,24 @@ def test_held_money_is_booked_apart_and_becomes_a_payment_when_it_is_accepted(sh
     assert [line.kind for line in shop.calls.books("2026-02-01")] == ["held", "payment"]
     assert len(shop.calls.books(end=shop.clock.now.date(), account="")) == 2
     assert shop.calls.books(account="north") == []
+
+
+@pytest.mark.parametrize(("fee", "more"), [(IN_USD, []), (IN_EUR, ["fee 0 0.37 -0.37 None"])])
+def test_the_fee_of_a_payment_that_comes_after_all_is_booked_once(
+    shop: Shop, fee: dict[str, Any], more: list[str]
+) -> None:
+    checkout_id = shop.has_deposit("completed", **fee)
+    shop.settles(checkout_id)
+    first, *others = books(shop)
+    assert others == more
+    for status in ("failed", "completed"):
+        shop.service.says(checkout_id, status, **fee)
+        shop.waits(minutes=1)
+        shop.hears_of(checkout_id)
+    again = books(shop)[-1]
+    assert len(books(shop)) == 3 + len(more)
+    assert (first.split()[1], sum(line.fee or 0 for line in shop.calls.books())) == (again.split()[1], Decimal("0.37"))
+    assert "differs 0" in shop.runs("audit").output
 
 
 def test_rejected_and_second_payments_stay_held(shop: Shop) -> None:
