@@ -78,9 +78,10 @@ class LimitedDay:
         self._sent = sent
         return True
 
-    def forget(self, payout: PayoutMixin) -> None:
-        """Subtract a payout, because its money did not leave the account."""
-        self._sent = EXACT.subtract(self._sent, Decimal(payout.asked_amount or payout.exact_amount))
+    def correct(self, payout: PayoutMixin, *, left: bool) -> None:
+        """Subtract a payout whose money did not leave the account, or add it again if the money left after all."""
+        amount = Decimal(payout.asked_amount or payout.exact_amount)
+        self._sent = EXACT.add(self._sent, amount if left else EXACT.minus(amount))
 
     def store(self) -> None:
         """Store the sum."""

@@ -48,6 +48,8 @@ _MAX_ROUNDS = 3
 _LAPSES = frozenset({PayoutEvidence.CANCELLED, PayoutEvidence.EXPIRED})
 # Evidence from the service that no money left.
 _FAILURES = frozenset({PayoutEvidence.FAILED, PayoutEvidence.MISSED})
+# Evidence that the service pays a payout that had failed.
+_PAID = frozenset({PayoutEvidence.FOUND, PayoutEvidence.AMENDED})
 
 
 class PayoutMove(msgspec.Struct, frozen=True):
@@ -237,15 +239,19 @@ class PayoutMoves:
         return EXACT.subtract(after, before)
 
     def _count_of_day(self, connection: Connection, payout: PayoutMixin, move: PayoutMove, to: PayoutState) -> None:
-        """Subtract a payout from the sum of its day if the service says that it failed, or it is cancelled unsent."""
+        """Subtract a payout from the sum of its day if the service says that it failed, or it is cancelled unsent.
+
+        Add it again if the service pays it after all.
+        """
         failed = move.evidence in _FAILURES and to == PayoutState.FAILED
         unsent = move.evidence is PayoutEvidence.CANCELLED and payout.doubt is None
-        if payout.counted_on is None or not (failed or unsent):
+        after_all = move.evidence in _PAID and payout.status in RELEASING and payout.doubt != Doubt.DENIED
+        if payout.counted_on is None or not (failed or unsent or after_all):
             return
         date, _, account = payout.counted_on.partition(" ")
         key = {"account": account, "currency": payout.currency, "day": date}
         day = LimitedDay(connection, self.payouts.models.days, key, Decimal(0))
-        day.forget(payout)
+        day.correct(payout, left=after_all)
         day.store()
 
 

@@ -16,6 +16,7 @@ from tests.payouts.claiming import Customer
 from tests.payouts.conftest import CONFIG
 from tests.payouts.paying import FIAT, WALLET, Payer
 from tests.payouts.shop import TOKEN, decides, pays_out, refunds, sends as sends_payouts, stands, statuses
+from tests.payouts.test_paid_after_all import fails, pays_after_all
 from tests.scripted import SAME_SITE, refusal
 from tests.views.owner import opens_view, payout_page, sends
 
@@ -87,6 +88,21 @@ def test_retries_of_one_day_count_once(limited: Payer) -> None:
     limited.owes("p-3", "1.00")
     limited.sends()
     assert (limited.status("p-2"), limited.status("p-3")) == ("sent", "waiting")
+
+
+def test_what_is_paid_after_all_counts_again_until_it_fails_again(limited: Payer) -> None:
+    limited.owes("p-1", "150.00")
+    fails(limited, "p-1")
+    pays_after_all(limited, "p-1", "pending")
+    limited.sends(minutes=5)
+    limited.owes("p-2", "100.00")
+    limited.sends()
+    assert (limited.status("p-1"), limited.status("p-2")) == ("sent", "waiting")
+    limited.ends("p-1", "failed")
+    for name in ("p-3", "p-4", "p-5"):
+        limited.owes(name, "100.00")
+    limited.sends()
+    assert [limited.status(each) for each in ("p-3", "p-4", "p-5")] == ["sent", "sent", "waiting"]
 
 
 @pytest.mark.parametrize(("may_have_left", "second"), [(False, "sent"), (True, "waiting")])
