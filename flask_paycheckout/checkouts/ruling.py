@@ -229,7 +229,7 @@ class Reading(msgspec.Struct):
     """The deposit's status as the service wrote it."""
 
     status: str | None = None
-    """The deposit's status in lower case; None without a deposit."""
+    """The deposit's status in lower case, as long as its column; None without a deposit."""
 
     money: dict[str, Any] = {}
     """The columns for the money of a completed deposit; empty without a deposit."""
@@ -244,7 +244,7 @@ class Reading(msgspec.Struct):
         if self.deposit is not None:
             self.sent = self.deposit.to_dict()
             self.money, self.reported = payment_columns(self.sent, self.now), self.sent["status"]
-            self.status = self.reported.lower()
+            self.status = self.reported.lower()[:64]
         self.method = self.money.get("payment_method") or self.checkout.payment_method
         if self.checkout.payment_completed_at is not None:
             self.read_first = arrived_of(self.checkout.payment, self.checkout.total_kind)
@@ -311,14 +311,14 @@ class Reading(msgspec.Struct):
             return "the service reports another amount than the one that had arrived: ask it why"
         if checkout.payment_paid_amount is not None and status != COMPLETED:
             paid = f"{checkout.payment_paid_amount} {checkout.payment_paid_currency}"
-            is_now = "is not found" if status is None else f"has the status {status[:64]!r}"
+            is_now = "is not found" if status is None else f"has the status {status!r}"
             return f"the deposit was completed ({paid} paid), and {is_now} now: ask the service why"
         if status is None:
             late = checkout.webhooks > 0 and self.cause.at > checkout.created_at + PAGE_GONE
             return "a webhook announced a payment that the service does not find" if late else None
         if status not in (COMPLETED, _PENDING, *self.closed_statuses):
             return (
-                f"the service reports the deposit status {status[:64]!r}, which no rule knows: it counts as not"
+                f"the service reports the deposit status {status!r}, which no rule knows: it counts as not"
                 " completed. If it ends a payment, add it to PAYCHECKOUT_CLOSED_DEPOSIT_STATUSES"
             )
         return None
@@ -332,7 +332,7 @@ class Reading(msgspec.Struct):
             columns["payment_completed_at"] = None
         columns["not_found_since"] = None if self.deposit is not None else checkout.not_found_since or self.cause.at
         if self.status is not None:
-            columns["deposit_status"] = self.status[:64]
+            columns["deposit_status"] = self.status
             if self.status == COMPLETED:
                 # Store the money even if the move fails, because it must always be visible that it has arrived.
                 columns |= self.money | {"payment_completed_at": checkout.payment_completed_at or now}
