@@ -306,7 +306,7 @@ class Reading(msgspec.Struct):
         """A warning about this read for people, although it is applied."""
         checkout, status = self.checkout, self.status
         if self.is_in_doubt:
-            return None
+            return checkout.problem
         if status == COMPLETED and (checkout.came_otherwise or self.comes_otherwise):
             return "the service reports another amount than the one that had arrived: ask it why"
         if checkout.payment_paid_amount is not None and status != COMPLETED:

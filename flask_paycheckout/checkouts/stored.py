@@ -28,7 +28,7 @@ from sqlalchemy import (
     update,
 )
 
-from flask_paycheckout.checkouts.checkout_model import KEPT, CheckoutMixin
+from flask_paycheckout.checkouts.checkout_model import ANOTHER_AMOUNT, KEPT, CheckoutMixin
 from flask_paycheckout.checkouts.payments import PAYMENT_COLUMNS, Payment, payment_of
 from flask_paycheckout.checkouts.ruling import OrderPayments
 from flask_paycheckout.checkouts.schedule import HOURLY
@@ -207,7 +207,9 @@ class Checkouts(StateTable[CheckoutMixin]):
         is_part = c.status == Status.PART.value, c.payment_completed_at.is_not(None)
         parts = update(self.table).where(c.order_id == order_id, *is_part)
         no_failure = {"problem": None, "problem_since": None, "failed_reads": 0}
-        connection.execute(parts.values({"next_read_at": at} | no_failure | failure))
+        connection.execute(parts.values(next_read_at=at))
+        # An alarm shows the problem of a part that arrived as another amount until a person has handled it.
+        connection.execute(parts.where(c.payback.is_distinct_from(ANOTHER_AMOUNT)).values(no_failure | failure))
 
     # Planned reads
 
@@ -423,13 +425,15 @@ def change_excess(connection: Connection, checkouts: Table, order_id: str, gone:
     """Subtract money that left an order with parts from its excess; negative for money that came back."""
     c = checkouts.c
     paid = c.paid_order_id == order_id, c.excess.is_not(None)
-    row = connection.execute(select(c.excess, c.reason, c.payback).where(*paid)).one_or_none()
+    columns = c.excess, c.reason, c.payback, c.payment_completed_at
+    row = connection.execute(select(*columns).where(*paid)).one_or_none()
     if row is None:
         return
     excess = EXACT.subtract(Decimal(row.excess), gone)
     values: dict[str, Any] = {"excess": f"{excess:f}"}
     if excess > 0:
         values["reason"] = Reason.EXCESS
-    if row.payback != KEPT and Reason.EXCESS in (row.reason, values.get("reason")):
+    is_told = row.payment_completed_at is None or row.payback in (KEPT, ANOTHER_AMOUNT)
+    if not is_told and Reason.EXCESS in (row.reason, values.get("reason")):
         values["payback"] = None if excess > 0 else "refunded"
     connection.execute(update(checkouts).where(*paid).values(values))

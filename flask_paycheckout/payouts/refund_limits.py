@@ -82,7 +82,8 @@ class RefundLimits:
             raise RefundTooLarge(checkout.checkout_id, amount, left.amount, left.currency)
         refunded = EXACT.add(Decimal(checkout.refunded_amount or 0), amount)
         values: dict[str, Any] = {"refunded_amount": f"{refunded:f}" if refunded else None}
-        if whole_units(EXACT.subtract(payment.arrived.amount, refunded), left.currency) <= 0:
+        covers_all = whole_units(EXACT.subtract(payment.arrived.amount, refunded), left.currency) <= 0
+        if covers_all and not checkout.came_otherwise:
             values["payback"] = REFUNDED
         elif checkout.payback == REFUNDED:
             values["payback"] = None

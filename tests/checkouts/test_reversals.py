@@ -11,7 +11,7 @@ from flask_paycheckout.testing import Signals
 from tests.alarming import alarms_of, examples, urgent
 from tests.conftest import OpenShop
 from tests.payouts.claiming import FORM, Customer
-from tests.payouts.shop import refunds
+from tests.payouts.shop import decides, refunds
 from tests.scripted import Shop, number
 from tests.views.owner import opens_view, order_page, text_of
 from tests.views.pages import heading, opens
@@ -199,6 +199,23 @@ def test_an_amount_that_the_service_changes_later_is_told_until_a_person_has_dea
     assert urgent(shop) == set()
 
 
+@pytest.mark.parametrize("state", ["paid", "part"])
+def test_nothing_but_a_decision_ends_the_alarm_of_a_changed_amount(shop: Shop, state: str) -> None:
+    shop.costs("100", parts=True)
+    first, last = (shop.settles(shop.has_arrived(each)).checkout_id for each in ("60", "40"))
+    changed = first if state == "part" else last
+    shop.service.says(changed, "completed", inputAmount=number("20"))
+    shop.waits(minutes=1)
+    shop.hears_of(changed)
+    decides(shop, "cancel", refunds(shop, changed).reference)
+    shop.reconciles(hours=1)
+    del shop.service.deposits[changed]
+    shop.hears_of(changed)
+    assert "reversed-payments" in urgent(shop)
+    shop.calls.keep(changed, by="Ada", why="the rest came in cash")
+    assert "reversed-payments" not in urgent(shop)
+
+
 def test_a_person_ends_the_alarm_of_money_that_is_gone(shop: Shop) -> None:
     checkout_id = shop.has_paid()
     takes_back(shop, checkout_id)
@@ -258,17 +275,18 @@ def test_a_part_of_a_paid_order_that_comes_again_as_another_amount_is_told_until
     assert "differs 0" in shop.runs("audit").output
 
 
-def test_an_excess_that_is_gone_is_no_excess(shop: Shop) -> None:
+@pytest.mark.parametrize(("which", "amount"), [(0, "50"), (1, "10")], ids=["a part", "the one that paid the order"])
+def test_an_excess_that_is_gone_is_no_excess(shop: Shop, which: int, amount: str) -> None:
     shop.costs("100", parts=True)
-    first, _ = (shop.settles(shop.has_arrived(each)) for each in ("50", "10"))
+    parts = [shop.settles(shop.has_arrived(each)).checkout_id for each in ("50", "10")]
     shop.costs("55", parts=True)
     shop.reconciles()
     assert "excess-payments" in urgent(shop)
-    takes_back(shop, first.checkout_id)
+    takes_back(shop, parts[which])
     assert {"reversed-payments", "excess-payments"} & urgent(shop) == {"reversed-payments"}
-    shop.service.says(first.checkout_id, "completed", inputAmount=number("50"))
+    shop.service.says(parts[which], "completed", inputAmount=number(amount))
     shop.waits(minutes=1)
-    shop.hears_of(first.checkout_id)
+    shop.hears_of(parts[which])
     assert {"reversed-payments", "excess-payments"} & urgent(shop) == {"excess-payments"}
 
 
