@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 from sqlalchemy import Connection, RowMapping, Table, select, update
 
-from flask_paycheckout.checkouts.checkout_model import CheckoutMixin
+from flask_paycheckout.checkouts.checkout_model import ANOTHER_AMOUNT, CheckoutMixin
 from flask_paycheckout.checkouts.states import OPEN, Status
 from flask_paycheckout.checkouts.stored import change_excess
 from flask_paycheckout.database.models import Models
@@ -83,7 +83,7 @@ class RefundLimits:
         refunded = EXACT.add(Decimal(checkout.refunded_amount or 0), amount)
         values: dict[str, Any] = {"refunded_amount": f"{refunded:f}" if refunded else None}
         covers_all = whole_units(EXACT.subtract(payment.arrived.amount, refunded), left.currency) <= 0
-        if covers_all and not checkout.came_otherwise:
+        if covers_all and checkout.payback != ANOTHER_AMOUNT:
             values["payback"] = REFUNDED
         elif checkout.payback == REFUNDED:
             values["payback"] = None
