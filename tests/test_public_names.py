@@ -93,6 +93,7 @@ def test_type_checkers_read_the_names_that_programs_import(package: ModuleType) 
     assert typed == set(vars(package)["__all__"])
 
 
+@pytest.mark.slow("programs")
 def test_compiled_modules_alone_give_every_name(tmp_path: Path) -> None:
     """The archive of a frozen program has neither sources nor stubs."""
     archive = tmp_path / "program.zip"
@@ -132,6 +133,7 @@ def test_nothing_is_loaded_before_it_is_used(statement: str, loaded: set[str]) -
     assert set(ran.stdout.split()) == loaded
 
 
+@pytest.mark.slow("programs")
 def test_a_web_process_loads_neither_commands_nor_pages_that_it_lacks() -> None:
     code = (
         "import sys; from flask_sqlalchemy import SQLAlchemy; from flask_paycheckout import PayCheckout;"

@@ -111,6 +111,7 @@ def test_signals_of_payouts_are_kept_with_their_references(paycheckout_signals: 
     assert (signal.reference, signal.order_id, signal.checkout_id) == ("maker-1", "o-1", "chk-1")
 
 
+@pytest.mark.slow("runs of pytest")
 def test_after_the_test_nothing_listens_any_more(pytester: pytest.Pytester) -> None:
     pytester.makepyfile(
         """

@@ -150,6 +150,7 @@ with Session(create_engine("sqlite://")) as session:
 """
 
 
+@pytest.mark.slow("programs")
 def test_other_engines_and_sessions_of_the_process_are_left_alone() -> None:
     root = Path(flask_paycheckout.__file__).parent.parent
     ran = subprocess.run([sys.executable, "-c", ALONE], cwd=root, capture_output=True, text=True, check=True)

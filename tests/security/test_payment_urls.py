@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 
+import pytest
 from playwright.sync_api import sync_playwright
 from sqlalchemy import update
 from werkzeug.test import TestResponse
@@ -107,6 +108,7 @@ def origins_in_chromium(urls: list[str]) -> list[str]:
     return origins
 
 
+@pytest.mark.slow("a browser")
 def test_a_browser_goes_where_the_check_saw_it_go(open_shop: OpenShop) -> None:
     """The check must parse URLs like browsers, or it guards nothing."""
     listed = sent_to(open_shop("listed", **LISTED), (*GOOD, *TRICKS))
