@@ -64,7 +64,7 @@ def test_a_visit_reads_three_attempts_at_most_and_asks_the_database_little(shop:
     assert len(seen) <= 3
 
 
-def test_what_waits_to_be_told_of_earlier_pages_is_superseded_together(shop: Shop) -> None:
+def test_waiting_events_of_earlier_pages_are_superseded_together(shop: Shop) -> None:
     def tell(app: Flask, *, checkout: CheckoutMixin, **facts: object) -> None:
         if checkout.status == "pending":
             raise RuntimeError("the mail server is away")
@@ -90,7 +90,7 @@ def test_an_order_without_a_long_history_is_one_statement(shop: Shop) -> None:
 
 
 @pytest.mark.parametrize("status", ["paid", "held", "pending"])
-def test_what_an_old_attempt_brought_decides_though_it_is_not_read(shop: Shop, status: str) -> None:
+def test_money_of_an_old_attempt_decides_though_the_attempt_is_not_read(shop: Shop, status: str) -> None:
     has_attempts(shop, 10)
     shop.changes("chk-old-0", status=status, next_read_at=None)
     assert opens(shop, suffix="/status").get_json()["status"] == status
@@ -146,7 +146,7 @@ def test_a_customer_of_an_order_with_too_many_pages_is_told_kindly(shop: Shop) -
     assert shop.service.created[1:] == []
 
 
-def test_what_the_service_refused_is_not_asked_again_for_a_while(shop: Shop) -> None:
+def test_a_refused_call_is_not_repeated_for_a_while(shop: Shop) -> None:
     shop.service.instead_of_created = [refusal(400, "Amount too small")]
     with pytest.raises(Invalid, match="Amount too small"):
         shop.starts()

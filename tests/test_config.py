@@ -121,7 +121,7 @@ def test_refused_at_init_app_by_key_fault_and_remedy(key: str, value: Any, fault
 
 @pytest.mark.parametrize("empty", [None, ""], ids=["missing", "empty"])
 @pytest.mark.parametrize("key", ["BASE_URL", "CLIENT_ID", "CLIENT_SECRET"])
-def test_what_is_required_is_missed_by_name(key: str, empty: object) -> None:
+def test_a_missing_setting_is_named(key: str, empty: object) -> None:
     with pytest.raises(ConfigurationError, match=rf"^PAYCHECKOUT_{key} is not set\. .*flask paycheckout sandbox"):
         load_settings((SETTINGS | {f"PAYCHECKOUT_{key}": empty}).get, relaxed=True)
 

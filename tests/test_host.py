@@ -90,7 +90,7 @@ def without_escapes() -> Flask:
     ],
     ids=["host_matching", "delimiters", "no escapes", "MySQL", "MariaDB", "old SQLite"],
 )
-def test_what_init_app_can_know_is_refused_there(app: Callable[[], Flask], message: str) -> None:
+def test_a_fault_that_init_app_can_know_is_refused_there(app: Callable[[], Flask], message: str) -> None:
     flask_app = app()
     with pytest.raises(ConfigurationError, match=message):
         PayCheckout().init_app(flask_app, SQLAlchemy(flask_app))
@@ -169,7 +169,7 @@ def with_delimiters_of_its_own(shop: Shop) -> Iterator[None]:
     ],
     ids=["connection", "connection of a server", "old PostgreSQL", "delimiters"],
 )
-def test_what_the_first_use_can_know_is_refused_there_and_by_doctor(
+def test_a_fault_that_the_first_use_can_know_is_refused_there_and_by_doctor(
     open_shop: OpenShop, world: Callable[[Shop], Any], message: str
 ) -> None:
     shop = open_shop()

@@ -57,7 +57,7 @@ SAID = "--by Ada --why x"
         ("payouts proof maker-1 x.pdf", 1, "Only a completed bank transfer has one"),
     ],
 )
-def test_what_is_refused_is_told_in_a_sentence(shop: Shop, command: str, exit_code: int, message: str) -> None:
+def test_a_refused_command_is_explained_in_a_sentence(shop: Shop, command: str, exit_code: int, message: str) -> None:
     """The shop has a held, a new and a paid checkout, and a payout that waits for approval."""
     shop.costs("12.50", "o-3")
     shop.has_held("o-1")

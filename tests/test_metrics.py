@@ -84,7 +84,9 @@ def test_without_a_token_there_is_no_view(shop: Shop) -> None:
     "header",
     [None, "", "Bearer", "Bearer ", f"Bearer {TOKEN}x", f"Bearer {TOKEN[:-1]}", f"Basic {TOKEN}", "Bearer \xe9"],
 )
-def test_who_has_no_token_sees_nothing_and_costs_the_database_nothing(measured: Shop, header: str | None) -> None:
+def test_a_scraper_without_the_token_sees_nothing_and_costs_the_database_nothing(
+    measured: Shop, header: str | None
+) -> None:
     with statements(measured) as seen:
         answer = measured.browser.get(PATH, headers={} if header is None else {"Authorization": header})
     assert (answer.status_code, answer.headers["WWW-Authenticate"]) == (401, "Bearer")

@@ -145,7 +145,7 @@ def test_a_person_who_logs_in_sends_and_the_token_is_not_stored(poor: Payer) -> 
     assert facts == {"sent": 1, "completed": 0, "failed": 0, "unknown": 0, "left": 0, "failed_calls": 0}
 
 
-def test_what_fails_is_told_by_the_exit_code(payer: Payer) -> None:
+def test_a_failed_payout_is_told_by_the_exit_code(payer: Payer) -> None:
     payer.owes(to=ToRecipient("rec-404"))
     ran = runs(payer.shop, "payouts", "send")
     assert (ran.exit_code, payer.status()) == (1, "failed")
@@ -204,7 +204,7 @@ def test_a_mark_before_three_digits_is_refused_whatever_the_currency(shop: Shop,
     assert payouts(shop) == []
 
 
-def test_what_needs_a_link_is_not_stored_where_no_link_can_be_made(open_shop: OpenShop) -> None:
+def test_a_payout_that_needs_a_link_is_not_stored_where_no_link_can_be_made(open_shop: OpenShop) -> None:
     """Who sees an error tries again."""
     shop = open_shop(TESTING=False, TRUSTED_HOSTS=["shop.example"], PAYCHECKOUT_PUBLIC_URL=None)
     checkout_id = shop.has_paid()

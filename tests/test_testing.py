@@ -188,7 +188,7 @@ def test_reconciling_that_finds_no_end_is_told(paycheckout_sandbox: Sandbox) -> 
         paycheckout_sandbox.reconcile(busy)
 
 
-def test_what_the_service_was_asked_to_pay_out_is_told_exactly_oldest_first(paycheckout_sandbox: Sandbox) -> None:
+def test_the_requested_disbursements_are_listed_exactly_oldest_first(paycheckout_sandbox: Sandbox) -> None:
     service = client(paycheckout_sandbox)
     assert paycheckout_sandbox.payouts == []
     supplier = next(service.recipients.iterate(currency="USD"))
@@ -326,7 +326,7 @@ def test_switches_change_and_a_snapshot_brings_the_sandbox_back(
     [lambda: freeze_time(STOPPED), lambda: time_machine.travel(STOPPED, tick=False)],
     ids=["freezegun", "travel"],
 )
-def test_where_time_stands_still_calls_are_signed_by_the_sandboxs_clock(
+def test_calls_in_standing_time_are_signed_by_the_sandboxs_clock(
     paycheckout: PayCheckout, paycheckout_sandbox: Sandbox, stops: Callable[[], AbstractContextManager[Any]]
 ) -> None:
     # A merchant's tests use the machine's time.
@@ -400,7 +400,7 @@ def test_a_shop_on_a_socket_gets_its_webhooks(paycheckout_sandbox_server: Sandbo
     assert [webhook["orderId"] for webhook in got] == paid
 
 
-def test_what_answers_no_http_at_the_shops_address_is_told(paycheckout_sandbox: Sandbox) -> None:
+def test_a_server_without_http_at_the_shops_address_is_reported(paycheckout_sandbox: Sandbox) -> None:
     with closing(RawServer(says(b"SSH-2.0\r\n"))) as server:
         paycheckout_sandbox.deliver_to(server.base_url)
         paycheckout_sandbox.control("POST", "trigger", event="paid")
@@ -408,7 +408,7 @@ def test_what_answers_no_http_at_the_shops_address_is_told(paycheckout_sandbox: 
     assert "no HTTP answer" in (attempt["error"] or "")
 
 
-def test_what_was_asked_is_expected_and_what_came_is_named(paycheckout_sandbox: Sandbox) -> None:
+def test_expect_returns_the_calls_and_names_them_when_it_fails(paycheckout_sandbox: Sandbox) -> None:
     shop = client(paycheckout_sandbox)
     checkout_id = shop.checkouts.create(Pay("12.50", "USD")).id
     for _ in range(2):

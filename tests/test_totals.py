@@ -166,5 +166,5 @@ def test_a_typed_amount_that_may_mean_another_one_is_refused(typed: str) -> None
 
 
 @pytest.mark.parametrize("amount", ["1.250", "0.125", "1250.125", "12.50", "3"])
-def test_what_is_shown_to_be_typed_is_read_as_the_same_amount(amount: str) -> None:
+def test_an_amount_shown_for_typing_is_read_as_the_same_amount(amount: str) -> None:
     assert Decimal(typed_amount(amount_to_type(Decimal(amount)))) == Decimal(amount)

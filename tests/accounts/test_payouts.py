@@ -104,13 +104,13 @@ def test_the_function_of_a_seller_that_fails_is_not_taken_for_the_setting(owing:
     assert example.endswith("no access token: the function that gives it raised ZeroDivisionError")
 
 
-def test_one_that_is_gone_or_has_no_token_waits_and_stops_no_other(owing: Sellers) -> None:
+def test_a_payout_of_a_gone_account_or_without_a_token_waits_and_stops_no_other(owing: Sellers) -> None:
     del owing.client_ids["ada"]
     assert sends(owing.shop).sent == 1
     assert statuses(owing) == {"ada": "ready", "bo": "sent", "": "ready"}
 
 
-def test_what_was_sent_with_the_token_of_the_settings_is_found_and_read_with_their_keys(
+def test_a_payout_sent_with_the_token_of_the_settings_is_found_and_read_with_their_keys(
     owing: Sellers, service: SigningService
 ) -> None:
     """This also holds once the account has its own token: a payout with a lost answer may have been sent."""
@@ -125,7 +125,7 @@ def test_what_was_sent_with_the_token_of_the_settings_is_found_and_read_with_the
     assert len(service.paid_out) == 3
 
 
-def test_one_that_may_have_been_sent_is_sent_again_with_the_same_keys_only(
+def test_a_payout_that_may_have_been_sent_is_sent_again_with_the_same_keys_only(
     owing: Sellers, service: SigningService
 ) -> None:
     """Other keys cannot find the payout, so it is unknown until the first keys are back."""
@@ -197,7 +197,7 @@ def test_a_call_that_hangs_is_followed_by_a_pause_ten_times_as_long(clock: Clock
     assert pauses.accounts() == set()
 
 
-def test_one_that_another_account_may_have_paid_says_so_once_that_has_no_token(owing: Sellers) -> None:
+def test_a_payout_that_another_account_may_have_paid_names_it_once_it_lacks_a_token(owing: Sellers) -> None:
     owing.tokens["ada"] = SETTINGS
     stands(owing.shop, "of-ada", doubt="lost", paid_by="ada", client_id="id-ada")
     sends(owing.shop, "token-of-the-platform")
@@ -240,7 +240,7 @@ def test_an_outage_of_reads_is_one_alarm_whoever_pays(open_shop: OpenShop, servi
 
 
 @pytest.mark.parametrize("reported", [None, "79.00"])
-def test_what_the_service_has_reported_counts_when_a_seller_has_left(owing: Sellers, reported: str | None) -> None:
+def test_reported_money_counts_when_a_seller_has_left(owing: Sellers, reported: str | None) -> None:
     sends(owing.shop)
     stands(owing.shop, "of-bo", reported_amount=reported)
     del owing.client_ids["bo"]
@@ -266,7 +266,7 @@ def test_a_person_says_what_became_of_the_payout_whose_seller_left_before_its_an
     assert decides(owing.shop, "cancel", "of-bo")
 
 
-def test_what_is_unknown_for_want_of_keys_is_looked_up_once_they_are_back(owing: Sellers) -> None:
+def test_a_payout_that_is_unknown_for_want_of_keys_is_looked_up_once_they_are_back(owing: Sellers) -> None:
     """A payout that the service has is marked as sent then; a person decides about the other one."""
     keys, references = dict(owing.client_ids), ("of-ada", "of-bo")
     stands(owing.shop, "of-bo", status="waiting")

@@ -92,7 +92,7 @@ def test_a_deposit_that_is_gone_is_missing_at_the_service(shop: Shop) -> None:
     assert "BASE_URL and the keys" in shop.runs("audit").stdout
 
 
-def test_what_is_no_answer_proves_nothing(shop: Shop) -> None:
+def test_an_unreadable_answer_proves_nothing(shop: Shop) -> None:
     other, gateway, broken = paid(shop, 3)
     shop.service.says(other, "completed", depositId="chk-404")
     shop.service.fails(gateway, refusal(404, "Cannot GET /v1/deposit"))

@@ -30,7 +30,7 @@ def test_a_transfer_that_the_service_never_had_is_missing_there(payer: Payer, st
     assert "missing at the service: disbursement" in payer.shop.runs("audit").stdout
 
 
-def test_what_people_corrected_hours_later_is_borne_out(payer: Payer) -> None:
+def test_a_correction_hours_later_is_confirmed_by_the_service(payer: Payer) -> None:
     for reference in ("p-1", "p-2"):
         payer.owes(reference)
     payer.sends()
@@ -119,7 +119,7 @@ def test_the_first_try_of_a_payout_that_was_tried_again_must_have_failed(payer: 
     assert "It may be paid twice" in ran.stdout
 
 
-def test_what_failed_and_was_given_up_agrees_until_the_service_pays_it(payer: Payer) -> None:
+def test_a_failed_payout_that_was_given_up_agrees_until_the_service_pays_it(payer: Payer) -> None:
     payer.owes("p-1")
     payer.sends()
     payer.ends(status="failed")
@@ -130,7 +130,7 @@ def test_what_failed_and_was_given_up_agrees_until_the_service_pays_it(payer: Pa
 
 
 @pytest.mark.parametrize("then", ["nothing", "cancelled", "replaced", "erased", "retried", "retried, cancelled"])
-def test_what_a_person_found_to_have_come_back_agrees_whatever_becomes_of_it(payer: Payer, then: str) -> None:
+def test_a_payout_that_a_person_found_returned_agrees_whatever_becomes_of_it(payer: Payer, then: str) -> None:
     refund = refunds(payer.shop, payer.is_paid(), to=ADA).reference
     payer.sends()
     payer.ends(refund)
@@ -158,7 +158,7 @@ def test_a_persons_word_is_about_one_try_that_the_service_has_not_ended_since(pa
     assert "The service pays it, or has paid it." in payer.shop.runs("audit").stdout
 
 
-def test_what_was_paid_past_the_shop_is_missing_here(payer: Payer) -> None:
+def test_a_disbursement_of_another_program_is_missing_here(payer: Payer) -> None:
     strangers(payer, 3)
     ran = payer.shop.runs("audit")
     assert ran.stdout.count("missing here: disbursement ") == 3
@@ -206,7 +206,7 @@ def test_payouts_belong_to_the_period_in_which_they_were_sent(payer: Payer) -> N
     assert found("--from", before.isoformat()) == ["None", "p-2"]
 
 
-def test_what_a_person_gave_back_by_hand_is_not_looked_for_at_the_service(shop: Shop) -> None:
+def test_a_refund_by_hand_is_not_looked_for_at_the_service(shop: Shop) -> None:
     (checkout_id,) = paid(shop, 1)
     refunds(shop, checkout_id, "2.50", to=ByHand())
     code, findings = audits(shop)

@@ -81,7 +81,7 @@ def test_a_row_that_moves_between_the_two_reads_is_read_again_before_it_is_named
     assert {finding["here"]["status"] for finding in findings} == {"paid", "abandoned"}
 
 
-def test_what_differs_is_looked_at_again_some_moments_later(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_difference_is_checked_again_some_moments_later(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
     """A customer has paid, and the webhook arrives a little later."""
     missed = shop.has_deposit("completed")
     monkeypatch.setattr(rechecks, "_CALM", 2.0)

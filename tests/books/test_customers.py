@@ -62,7 +62,7 @@ def bank(name: str) -> ToBank:
         *("Persian", "Hindi", "emoji", "Latin", "blanks that are joined"),
     ],
 )
-def test_what_scripts_and_keyboards_put_between_signs_is_shown_as_it_was_typed(
+def test_invisible_signs_of_scripts_and_keyboards_are_shown_as_they_were_typed(
     shop: Shop, typed: str, shown: str
 ) -> None:
     """Runs of blanks would push the next text out of sight, and joiners in Latin text make two names look alike."""
@@ -101,7 +101,7 @@ def test_a_name_with_and_without_its_joiners_is_one_name(shop: Shop) -> None:
 
 
 @pytest.mark.parametrize(("name", "words"), [("INES  Carvalho", "the same name"), ("Yuri Dahl", "another name")])
-def test_whoever_approves_is_told_whether_payee_and_customer_have_one_name(
+def test_an_approver_is_told_whether_payee_and_customer_have_one_name(
     shop: Shop, asked_ids: list[list[str]], name: str, words: str
 ) -> None:
     refund = refunds(shop, shop.has_paid(), "5.00", to=bank(name))
@@ -168,7 +168,7 @@ WRONG_ANSWERS = {
 
 
 @pytest.mark.parametrize(("function", "fails", "told"), WRONG_ANSWERS.values(), ids=WRONG_ANSWERS)
-def test_one_that_fails_is_an_alarm_until_it_works(
+def test_a_describing_function_that_fails_is_an_alarm_until_it_works(
     shop: Shop, asked_ids: list[list[str]], function: str, fails: Any, told: str
 ) -> None:
     shop.has_paid()

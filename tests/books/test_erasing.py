@@ -258,7 +258,7 @@ def test_a_refund_that_decided_a_held_payment_leaves_no_reason_there(payer: Paye
     assert history[0]["total"], "entries of other times stay as they are"
 
 
-def test_what_is_not_stored_is_not_found_and_leaves_no_deed(shop: Shop) -> None:
+def test_an_unknown_subject_is_not_found_and_leaves_no_deed(shop: Shop) -> None:
     with shop.app.app_context():
         for arguments in ({"order_id": "o-404"}, {"reference": "o-404"}):
             erased = shop.paycheckout.erase(**arguments, by="Di", why="she asked")
@@ -309,7 +309,7 @@ def test_the_command_counts_before_it_erases(story: Payer) -> None:
     assert json.loads(done.stdout) == json.loads(dry.stdout) | {"dry_run": False}
 
 
-def test_what_the_service_said_of_a_customers_form_goes_too(shop: Shop) -> None:
+def test_the_services_words_about_a_customers_form_are_erased_too(shop: Shop) -> None:
     customer = refunded(shop)
     shop.service.instead_of_created = [refusal(400, "email zoe@example.com is on no list")]
     assert customer.sends().status_code == 422

@@ -59,7 +59,7 @@ def test_an_accepted_payment_is_never_said_to_agree(shop: Shop) -> None:
     assert "agrees with the order's total" not in str(story)
 
 
-def test_what_arrived_is_told(shop: Shop) -> None:
+def test_the_money_that_arrived_is_explained(shop: Shop) -> None:
     checkout_id = shop.starts()
     assert explains(shop).attempts[0].payment is None
     fee = {"amount": number("0.37"), "percentage": number("2.9"), "currency": "USD"}
@@ -90,7 +90,7 @@ STRANGE: dict[str, tuple[dict[str, Any], str]] = {
 
 
 @pytest.mark.parametrize("name", STRANGE)
-def test_what_another_program_wrote_is_told_and_hides_nothing(shop: Shop, name: str) -> None:
+def test_a_row_of_another_program_is_explained_and_hides_nothing(shop: Shop, name: str) -> None:
     values, line = STRANGE[name]
     shop.starts("o-1")
     shop.executes(update(shop.runtime.models.checkouts).values(values))

@@ -178,7 +178,7 @@ def test_json_lines(shop: Shop) -> None:
         (["--account", "nobody"], "account 'nobody' is unknown"),
     ],
 )
-def test_what_cannot_be_exported_is_refused_in_words(shop: Shop, arguments: list[str], words: str) -> None:
+def test_wrong_arguments_of_an_export_are_refused_in_words(shop: Shop, arguments: list[str], words: str) -> None:
     refused = runs(shop, "export", *arguments)
     assert (refused.exit_code, refused.stdout) == (2, "")
     assert words in " ".join(refused.stderr.split())

@@ -82,7 +82,7 @@ def test_one_account_has_its_own_figures(shop: Shop) -> None:
     assert figures(shop, *JANUARY, account="south") == {}
 
 
-def test_what_another_program_wrote_counts_nothing(shop: Shop) -> None:
+def test_a_row_of_another_program_counts_nothing(shop: Shop) -> None:
     shop.has_paid()
     for amount in ("5,0", "NaN", None):
         books(shop, 1, reference=str(amount), kind="payment", gross=amount)

@@ -139,7 +139,7 @@ def test_the_command_compares_a_month_again_and_ends_its_alarm(shop: Shop) -> No
     assert shop.runs("audit", "--month", "2026-02").exit_code == 2, "it is not over"
 
 
-def test_what_the_service_says_now_is_applied_before_it_is_called_a_difference(shop: Shop) -> None:
+def test_the_services_present_answer_is_applied_before_it_is_called_a_difference(shop: Shop) -> None:
     """A deposit is completed when it is no longer read."""
     missed = shop.abandons(shop.starts("o-1")).checkout_id
     shop.changes(missed, next_read_at=None)

@@ -85,7 +85,7 @@ def test_a_second_payment_of_a_paid_order_is_found_among_what_is_held(shop: Shop
     assert names(page(shop, Status.REJECTED)) == ["o-1"]
 
 
-def test_what_is_no_place_is_the_first_page(shop: Shop) -> None:
+def test_an_invalid_position_leads_to_the_first_page(shop: Shop) -> None:
     has_many(shop, "a", "b", "c")
     nonsense = ["1-x", "1" * 40, "9" * 18 + "-1", "٣"]
     assert {tuple(names(page(shop, None, place))) for place in [*nonsense, "1-1"]} == {("c", "b")}

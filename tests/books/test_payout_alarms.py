@@ -133,7 +133,7 @@ def test_a_refund_that_nobody_claims_is_listed_and_needs_a_person_after_a_week(w
     named_by_both(shop, "waits for its receiver", reference=reference)
 
 
-def test_a_slow_transfer_is_told_after_a_week_and_since_when_it_is_slow_and_without_news(well: Payer) -> None:
+def test_a_slow_transfer_is_reported_after_a_week_and_since_when_it_is_slow_and_without_news(well: Payer) -> None:
     well.owes(to=BANK)
     minutes_pass(well, 10)
     assert runs(well.shop, "report")[0] == 0

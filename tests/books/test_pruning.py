@@ -60,7 +60,7 @@ def counts(pruned: Pruned) -> tuple[int, ...]:
     return astuple(pruned)[2:]
 
 
-def test_what_ended_goes_and_the_money_stays(shop: Shop) -> None:
+def test_ended_rows_are_deleted_and_the_bookings_stay(shop: Shop) -> None:
     paid, abandoned = shop.has_paid("o-1"), abandons(shop, "o-2")
     pays_out(shop, order_id="o-1")
     shop.clock.now += AGES

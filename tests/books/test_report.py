@@ -75,7 +75,7 @@ def test_lists_are_bounded_and_say_what_they_leave_out(shop: Shop) -> None:
     assert "  ... and 140 more\n" in text_of(shop)
 
 
-def test_what_arrived_is_compared_with_what_was_asked_for_on_the_same_side(shop: Shop) -> None:
+def test_the_arrived_amount_is_compared_with_the_due_amount_of_the_same_side(shop: Shop) -> None:
     shop.totals["o-1"] = Receive("10", "EUR", pay_in="USD")
     arrived = {"inputAmount": number("12"), "outputAmount": number("9"), "outputCurrency": "EUR"}
     shop.settles(shop.has_deposit("completed", "o-1", **arrived))
@@ -96,7 +96,7 @@ def test_of_money_that_is_partly_refunded_the_rest_is_to_pay_back(shop: Shop) ->
     assert "; 0.40 USD of it are left" in money
 
 
-def test_a_part_whose_rest_nobody_pays_is_told_after_a_week(shop: Shop) -> None:
+def test_a_part_whose_rest_nobody_pays_is_reported_after_a_week(shop: Shop) -> None:
     shop.costs("12.50", parts=True)
     shop.settles(shop.has_arrived("5"))
     shop.waits(days=6)

@@ -53,7 +53,7 @@ def test_an_alarm_is_told_once_when_it_begins_and_once_when_it_is_over(shop: Sho
     assert shop.attempt(held_id).status == "paid"
 
 
-def test_what_is_told_names_the_trouble_its_remedy_and_the_owners_page(shop: Shop) -> None:
+def test_an_alarm_that_is_sent_names_the_trouble_its_remedy_and_the_owners_page(shop: Shop) -> None:
     opens_view(shop)
     got: list[Alarm] = []
     shop.paycheckout.tell_owner(lambda began, over: got.extend([*began, *over]))

@@ -66,7 +66,7 @@ def ring_of(stop: Locator) -> str:
     return str(stop.evaluate("stop => (stop.focus({focusVisible: true}), getComputedStyle(stop).outline)"))
 
 
-def test_what_a_dark_screen_shows_is_printed_dark_on_white(
+def test_a_page_of_a_dark_screen_is_printed_dark_on_white(
     owner: tuple[Shop, str], new_page: Callable[..., Page]
 ) -> None:
     page, (shop, address) = new_page(color_scheme="dark"), owner

@@ -18,7 +18,7 @@ def reads_twice(shop: Shop, checkout_id: str) -> None:
             shop.settles(checkout_id)
 
 
-def test_what_another_client_id_does_not_find_is_no_evidence_and_is_reported(open_shop: OpenShop) -> None:
+def test_a_deposit_that_another_client_id_does_not_find_is_no_evidence_and_is_reported(open_shop: OpenShop) -> None:
     first = open_shop(PAYCHECKOUT_CLIENT_ID="client-a")
     checkout_id = first.starts()
     assert first.attempt(checkout_id).client_id == "client-a"
@@ -31,7 +31,7 @@ def test_what_another_client_id_does_not_find_is_no_evidence_and_is_reported(ope
     assert other.settles(checkout_id, says="completed").status == "paid", "what it finds is evidence all the same"
 
 
-def test_one_that_nobody_was_seen_to_pay_is_watched_as_long_as_an_abandoned_one(open_shop: OpenShop) -> None:
+def test_a_checkout_without_a_sign_of_money_is_watched_as_long_as_an_abandoned_one(open_shop: OpenShop) -> None:
     """Otherwise each cart that was open when the keys changed would raise an alarm for ever."""
     checkout_id = open_shop(PAYCHECKOUT_CLIENT_ID="client-a").starts()
     other = open_shop(PAYCHECKOUT_CLIENT_ID="client-b")
@@ -84,7 +84,7 @@ def test_a_webhook_about_a_checkout_that_was_never_found_is_reported(shop: Shop)
     assert "a webhook announced a payment that the service does not find" in report.output
 
 
-def test_what_nobody_watches_any_more_is_neither_read_nor_reported(open_shop: OpenShop) -> None:
+def test_a_checkout_that_is_no_longer_watched_is_neither_read_nor_reported(open_shop: OpenShop) -> None:
     first = open_shop(PAYCHECKOUT_CLIENT_ID="client-a")
     checkout_id = first.starts()
     first.abandons(checkout_id)

@@ -72,7 +72,7 @@ def test_a_person_accepts_a_part(shop: Shop, signals: Signals) -> None:
 
 
 @pytest.mark.on_each_database
-def test_who_hears_of_an_excess_sees_what_the_receivers_of_the_payment_wrote(open_shop: OpenShop) -> None:
+def test_a_receiver_of_an_excess_sees_the_rows_that_the_receivers_of_the_payment_wrote(open_shop: OpenShop) -> None:
     def own(db: SQLAlchemy) -> None:
         type("Payment", (CheckoutMixin, db.Model), {"note": mapped_column(String(20))})
 
@@ -95,7 +95,7 @@ def test_who_hears_of_an_excess_sees_what_the_receivers_of_the_payment_wrote(ope
 
 
 @pytest.mark.parametrize("accepted", [{}, {"refund_excess": True}], ids=["kept", "given back"])
-def test_what_came_too_much_for_an_order_without_parts(shop: Shop, accepted: dict[str, Any]) -> None:
+def test_the_excess_of_an_order_without_parts(shop: Shop, accepted: dict[str, Any]) -> None:
     shop.costs("100")
     held_id = pays(shop, "112.50").checkout_id
     assert shop.resolves(held_id, True, **accepted).status == "paid"

@@ -100,7 +100,7 @@ def test_code_of_the_shop_gets_its_own_error(shop: Shop) -> None:
 
 
 @pytest.mark.parametrize("registered", ["order_total", "account_of", "account"])
-def test_what_an_order_costs_and_whose_it_is_does_not_depend_on_a_request(shop: Shop, registered: str) -> None:
+def test_total_and_account_of_an_order_do_not_depend_on_a_request(shop: Shop, registered: str) -> None:
     """Otherwise a webhook or reconcile could get another answer than the visitor."""
     seen: list[bool] = []
 
@@ -267,7 +267,7 @@ def test_a_customer_whom_the_limit_of_web_requests_refuses_could_not_pay(shop: S
 
 @pytest.mark.on_each_database
 @pytest.mark.parametrize("ends", ["starts", "an earlier page pays", "cancelled", "a week", "erased"])
-def test_who_could_not_pay_is_told_until(shop: Shop, ends: str) -> None:
+def test_a_customer_who_could_not_pay_is_reported_until(shop: Shop, ends: str) -> None:
     earlier = shop.has_deposit("pending")
     shop.costs("20", parts=True)
     is_down(shop, "o-1", "o-2")
@@ -301,7 +301,7 @@ def test_presses_of_one_order_cost_one_row_and_a_statement_a_minute(shop: Shop) 
 
 
 @pytest.mark.on_each_database
-def test_who_could_not_pay_hides_no_other_problem(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_customer_who_could_not_pay_hides_no_other_problem(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("flask_paycheckout.checkouts.order_problems._MOST", 1)
     refuses(shop)
     shop.waits(minutes=1)
@@ -310,7 +310,7 @@ def test_who_could_not_pay_hides_no_other_problem(shop: Shop, monkeypatch: pytes
     assert urgent(shop) == {"refused-amounts"}
 
 
-def test_a_single_failure_is_told_after_an_hour_in_which_more_may_make_an_outage_of_it(shop: Shop) -> None:
+def test_a_single_failure_is_reported_after_an_hour_in_which_more_may_make_an_outage_of_it(shop: Shop) -> None:
     fails_to_pay(shop)
     shop.waits(minutes=59)
     assert urgent(shop) == set()

@@ -56,7 +56,7 @@ def test_a_limit_bounds_the_checkouts_that_are_read(shop: Shop) -> None:
     assert [shop.reconciles(limit).checked for limit in (0, 2, None)] == [0, 2, 1]
 
 
-def test_what_fails_is_counted_and_stops_nothing(shop: Shop, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_failed_read_is_counted_and_stops_nothing(shop: Shop, caplog: pytest.LogCaptureFixture) -> None:
     unread, refused, fine = stores_many(shop, 3)
 
     @order_paid.connect_via(shop.app)
@@ -255,7 +255,7 @@ def test_a_host_whose_clock_is_ahead_keeps_no_read_from_the_others(
     assert [shop.attempt(each).status for each in (checkout_id, pending)] == ["paid", "paid"]
 
 
-def test_what_a_clock_that_was_ahead_has_abandoned_is_read_when_it_is_right_again(shop: Shop) -> None:
+def test_a_checkout_that_a_fast_clock_abandoned_is_read_when_the_clock_is_right_again(shop: Shop) -> None:
     checkout_id = shop.starts()
     shop.waits(days=1)
     for _ in range(2):

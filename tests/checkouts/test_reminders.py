@@ -82,7 +82,7 @@ ENDS = [is_paid, is_on_its_way, is_held, is_refunded, is_not_wanted]
 
 
 @pytest.mark.parametrize("ends", ENDS)
-def test_what_cannot_or_need_not_be_paid_is_not_reminded(
+def test_an_order_that_cannot_or_need_not_be_paid_gets_no_reminder(
     shop: Shop, signals: Signals, ends: Callable[[Shop, str], None]
 ) -> None:
     ends(shop, shop.starts())
@@ -132,7 +132,7 @@ def test_a_request_that_nobody_began_to_pay_is_reminded_of(shop: Shop) -> None:
 # The newest deposit is read first
 
 
-def test_who_has_paid_meanwhile_is_not_reminded(shop: Shop, signals: Signals) -> None:
+def test_a_customer_who_has_paid_meanwhile_gets_no_reminder(shop: Shop, signals: Signals) -> None:
     """The webhook was lost, and the next read is planned for later."""
     checkout_id = shop.starts()
     shop.abandons(checkout_id)

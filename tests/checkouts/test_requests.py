@@ -124,7 +124,7 @@ def expires(shop: Shop, reference: str) -> None:
 
 
 @pytest.mark.parametrize("ends", [expires, withdraws])
-def test_what_has_ended_is_not_payable_and_money_that_still_comes_is_held(
+def test_an_ended_request_is_not_payable_and_its_late_money_is_held(
     shop: Shop, ends: Callable[[Shop, str], object]
 ) -> None:
     request = asks(shop, expires=timedelta(days=2))
@@ -198,7 +198,7 @@ def test_a_title_has_the_blanks_of_the_keyboard_it_was_typed_with(open_shop: Ope
     ],
     ids=lambda value: "-".join(value) if isinstance(value, dict) else "",
 )
-def test_what_cannot_be_used_is_refused_by_name(
+def test_an_argument_of_a_request_that_cannot_be_used_is_refused_by_name(
     shop: Shop, arguments: dict[str, Any], error: type[Exception], message: str
 ) -> None:
     with pytest.raises(error, match=message):

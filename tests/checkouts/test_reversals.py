@@ -46,7 +46,7 @@ def lines(shop: Shop) -> list[tuple[str, str]]:
 @pytest.mark.parametrize(
     ("state", "says"), [("part", "failed"), ("paid", "pending"), ("held", "charged back"), ("rejected", "failed")]
 )
-def test_money_that_is_taken_back_is_told_and_booked_and_the_state_stays(
+def test_money_that_is_taken_back_is_reported_and_booked_and_the_state_stays(
     shop: Shop, signals: Signals, state: str, says: str
 ) -> None:
     checkout_id = has_money(shop, state)
@@ -154,7 +154,7 @@ def test_a_read_that_fails_is_tried_until_the_service_answers(shop: Shop, signal
     assert (signals.names[-1], urgent(shop)) == ("payment_reversed", {"reversed-payments"})
 
 
-def test_what_comes_after_all_is_booked_again_and_ends_the_alarm(shop: Shop, signals: Signals) -> None:
+def test_money_that_comes_after_all_is_booked_again_and_ends_the_alarm(shop: Shop, signals: Signals) -> None:
     checkout_id = shop.has_paid()
     takes_back(shop, checkout_id)
     takes_back(shop, checkout_id, "completed")
@@ -165,7 +165,7 @@ def test_what_comes_after_all_is_booked_again_and_ends_the_alarm(shop: Shop, sig
     assert refunds(shop, checkout_id).amount == shop.attempt(checkout_id).payment.paid.amount
 
 
-def test_another_amount_that_comes_in_its_place_is_told_until_a_person_has_dealt_with_it(shop: Shop) -> None:
+def test_another_amount_that_comes_in_its_place_is_reported_until_a_person_has_dealt_with_it(shop: Shop) -> None:
     opens_view(shop)
     checkout_id = shop.has_paid()
     takes_back(shop, checkout_id, "processing")
@@ -183,7 +183,7 @@ def test_another_amount_that_comes_in_its_place_is_told_until_a_person_has_dealt
     assert "differs 0" in shop.runs("audit").output
 
 
-def test_an_amount_that_the_service_changes_later_is_told_until_a_person_has_dealt_with_it(shop: Shop) -> None:
+def test_an_amount_that_the_service_changes_later_is_reported_until_a_person_has_dealt_with_it(shop: Shop) -> None:
     """The books keep what was read first."""
     checkout_id = shop.has_paid()
     refunds(shop, checkout_id, "4", to=ByHand())
@@ -243,7 +243,7 @@ def test_a_part_that_is_taken_back_is_left_to_pay_again(shop: Shop) -> None:
 
 
 @pytest.mark.parametrize("others", [(), ("30",)])
-def test_a_part_that_is_taken_back_is_told_until_it_comes_after_all(shop: Shop, others: tuple[str, ...]) -> None:
+def test_a_part_that_is_taken_back_is_reported_until_it_comes_after_all(shop: Shop, others: tuple[str, ...]) -> None:
     """The calls of `order_total` are about the other parts."""
     shop.costs("100", parts=True)
     first, *_ = (shop.settles(shop.has_arrived(each)) for each in ("60", *others))
@@ -258,7 +258,9 @@ def test_a_part_that_is_taken_back_is_told_until_it_comes_after_all(shop: Shop, 
     assert shop.attempt(first.checkout_id).next_read_at is not None
 
 
-def test_a_part_of_a_paid_order_that_comes_again_as_another_amount_is_told_until_it_is_dealt_with(shop: Shop) -> None:
+def test_a_part_of_a_paid_order_that_comes_again_as_another_amount_is_reported_until_it_is_dealt_with(
+    shop: Shop,
+) -> None:
     opens_view(shop)
     shop.costs("100", parts=True)
     first, last = (shop.settles(shop.has_arrived(each)) for each in ("60", "40"))

@@ -235,7 +235,9 @@ NO_EVIDENCE = [
 
 
 @pytest.mark.parametrize(("before", "answer"), NO_EVIDENCE)
-def test_what_is_no_evidence_never_changes_a_state(shop: Shop, signals: Signals, before: str, answer: Answer) -> None:
+def test_an_answer_without_evidence_never_changes_a_state(
+    shop: Shop, signals: Signals, before: str, answer: Answer
+) -> None:
     checkout_id = in_state(shop, before)
     earlier = list(signals.names)
     shop.waits(days=2)

@@ -68,7 +68,7 @@ ODD: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("odd", ODD)
-def test_what_cannot_be_read_never_stands_in_the_way_of_the_money(shop: Shop, odd: str) -> None:
+def test_an_unreadable_field_never_blocks_the_money(shop: Shop, odd: str) -> None:
     shop.totals["o-1"] = Receive("12.13", "USD", pay_in="EUR")
     checkout_id = shop.has_deposit("completed", **ODD[odd])
     assert shop.settles(checkout_id).status == "paid"

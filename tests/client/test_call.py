@@ -38,7 +38,7 @@ def test_an_unknown_write_is_sent_once_and_may_move_money() -> None:
     "path",
     ["x", "/a b", "/a?b=c", "/a/../b", "//a", "/é"],
 )
-def test_what_could_go_elsewhere_is_not_sent(path: str) -> None:
+def test_a_path_that_could_lead_elsewhere_is_not_requested(path: str) -> None:
     script = Script(success({}))
     with pytest.raises(ValueError, match="must"):
         Shop(script).call("GET", path)

@@ -38,7 +38,7 @@ def crowded(serve: Serve) -> RawServer:
     return serve(answer)
 
 
-def test_what_a_busy_moment_left_is_used_again_until_the_service_ends_it(crowded: RawServer) -> None:
+def test_connections_of_a_busy_moment_are_used_again_until_the_service_ends_them(crowded: RawServer) -> None:
     with client_of(crowded) as client:
         reads_at_once(client)
         reads_at_once(client)
@@ -52,7 +52,7 @@ def test_what_a_busy_moment_left_is_used_again_until_the_service_ends_it(crowded
 
 
 @of_either_client
-def test_what_must_not_be_sent_twice_gets_a_new_connection(serve: Serve, client_of: Any) -> None:
+def test_a_call_that_must_not_be_sent_twice_gets_a_new_connection(serve: Serve, client_of: Any) -> None:
     server = serve(answers)
     with client_of(server) as client:
         for _ in range(2):

@@ -33,7 +33,7 @@ def read(**changed: Any) -> Deposit:
         ({"activityHistory": [1, {"activity": "a"}, None]}, "activity_history", (Activity("a"),)),
     ],
 )
-def test_what_a_malformed_field_reads_as(changed: dict[str, Any], field: str, value: object) -> None:
+def test_the_value_of_a_malformed_field(changed: dict[str, Any], field: str, value: object) -> None:
     assert getattr(read(**changed), field) == value
 
 

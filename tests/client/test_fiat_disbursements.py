@@ -93,6 +93,6 @@ def test_without_a_pdf_the_envelope_decides(status: int, kind: str) -> None:
         (pdf(success({}), "application/json"), "the answer is no PDF"),
     ],
 )
-def test_what_is_no_pdf_is_no_report(answer: httpx.Response, fault: str) -> None:
+def test_a_body_that_is_no_pdf_is_no_report(answer: httpx.Response, fault: str) -> None:
     with pytest.raises(TransportFailed, match=fault):
         Shop(Script(answer), count=0).fiat_disbursements.report("d1")

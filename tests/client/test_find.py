@@ -58,7 +58,7 @@ def test_no_page_is_read_once_all_are_found(array: bool) -> None:
     array=st.booleans(),
     data=st.data(),
 )
-def test_whatever_was_there_at_the_beginning_is_found(
+def test_each_record_that_was_there_at_the_beginning_is_found(
     total: int, most: int, added: list[int], array: bool, data: st.DataObject
 ) -> None:
     numbers = data.draw(st.lists(st.integers(0, total - 1), unique=True))

@@ -382,7 +382,7 @@ def test_no_method_is_missing_here() -> None:
 
 
 @every(CALLS)
-def test_what_goes_on_the_wire(call: Call) -> None:
+def test_the_request_of_each_operation(call: Call) -> None:
     script = Script(call.answer)
     call.on(Shop(script))
     (request,) = script.requests

@@ -16,7 +16,7 @@ def test_an_account_number_is_a_string_whatever_it_was(wire: object, read: str |
     assert repr(recipient).count("1234567890") == 0
 
 
-def test_what_cannot_be_sent_is_named() -> None:
+def test_a_field_that_cannot_be_sent_is_named() -> None:
     script = Script(success(RECIPIENT))
     with pytest.raises(ValueError, match=r"bank\.currency is missing"):
         Shop(script).recipients.create(**PERSON, bank=BankDetails(account_name="Bo", country="US"))

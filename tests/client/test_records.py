@@ -99,7 +99,7 @@ def test_a_record_that_is_none_is_not_left_out_in_silence(lost: object, plain: b
         Shop(Script(body), count=0).fiat_disbursements.list()
 
 
-def test_what_is_no_page_is_refused() -> None:
+def test_an_answer_that_is_no_page_is_refused() -> None:
     body = b'{"statusCode":200,"data":{"docs":[],"docs":[],"page":1}}'
     with pytest.raises(TransportFailed, match="without its data"):
         Shop(Script(body), count=0).recipients.list()

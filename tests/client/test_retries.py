@@ -82,5 +82,5 @@ def test_attempts_share_one_budget() -> None:
         ("9" * 41, None),
     ],
 )
-def test_what_retry_after_asks_for(header: str | None, seconds: float | None) -> None:
+def test_the_wait_that_retry_after_asks_for(header: str | None, seconds: float | None) -> None:
     assert seconds_to_wait(header, NOW) == seconds

@@ -27,7 +27,7 @@ def sent(form: str) -> tuple[dict[str, str], bytes, float]:
 
 
 @pytest.mark.parametrize("form", ["body", "timestamp_and_body"])
-def test_what_the_sandbox_signs_holds_and_nothing_else(form: Any) -> None:
+def test_only_the_sandboxs_own_signature_holds(form: Any) -> None:
     headers, body, now = sent(form)
     lower = {name.lower(): value for name, value in headers.items()}
 

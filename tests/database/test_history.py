@@ -13,7 +13,7 @@ NOW = datetime(2026, 1, 1, 12, 0, 0, 123456, tzinfo=UTC)
 
 
 @pytest.mark.parametrize("fact", ["two\nlines", "\u2028", "\x1c\x85", "\x00", "\ud800", '"}', "é"])
-def test_whatever_a_fact_holds_it_stays_one_line(fact: str) -> None:
+def test_a_fact_with_any_text_stays_one_line(fact: str) -> None:
     text = line(NOW, Entry.RESOLVED, why=fact)
     assert text.isascii()
     assert [entry["why"] for entry in lines(text * 2)] == [fact, fact]

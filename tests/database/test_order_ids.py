@@ -36,7 +36,7 @@ def refusals(shop: Shop, order_id: object, kind: type[Exception]) -> set[str]:
 
 
 @pytest.mark.on_each_database
-def test_what_is_no_string_is_refused_alike_by_every_call(shop: Shop) -> None:
+def test_an_id_that_is_no_string_is_refused_alike_by_every_call(shop: Shop) -> None:
     for order_id in NO_STRINGS:
         remedy = "a number is written as str(number), in a template number|string"
         expected = f"order_id must be a string, not {type(order_id).__name__}; {remedy}"
@@ -44,7 +44,7 @@ def test_what_is_no_string_is_refused_alike_by_every_call(shop: Shop) -> None:
 
 
 @pytest.mark.on_each_database
-def test_what_cannot_be_stored_or_shown_is_refused_alike_by_every_call(
+def test_an_id_that_cannot_be_stored_or_shown_is_refused_alike_by_every_call(
     shop: Shop, caplog: pytest.LogCaptureFixture
 ) -> None:
     for order_id in NO_IDS:

@@ -117,7 +117,7 @@ def test_an_atomic_receiver_runs_after_the_move_as_others_do(shop: Shop) -> None
     assert effects(shop) == 1
 
 
-def test_what_a_receiver_loses_with_its_transaction_is_no_delivery(
+def test_writes_that_a_receiver_lost_with_its_transaction_are_no_delivery(
     open_shop: OpenShop, tmp_path: Path, postgres_database: str
 ) -> None:
     """PostgreSQL rolls back at the COMMIT after an error that the receiver suppressed."""

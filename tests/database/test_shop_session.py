@@ -109,7 +109,7 @@ def test_a_start_inside_half_done_work_is_refused_and_commits_nothing(ledger: Sh
 @pytest.mark.parametrize(
     ("call", "work"), [("resolve", flushes), ("reconcile", flushes), *(("settle", work) for work in WRITTEN)]
 )
-def test_what_would_wait_for_ourselves_is_refused_at_once(ledger: Shop, call: str, work: Work) -> None:
+def test_a_call_that_would_wait_for_its_own_transaction_is_refused_at_once(ledger: Shop, call: str, work: Work) -> None:
     """SQLite has one writer: without the refusal, the call would end in "database is locked" seconds later."""
     checkout_id = ledger.has_held()
     calls: dict[str, Callable[[], object]] = {

@@ -23,7 +23,7 @@ def _scenes() -> Iterator[Any]:
 
 
 @pytest.mark.parametrize("scene", list(_scenes()))
-def test_what_a_page_shows_runs(scene: Scene, request: pytest.FixtureRequest) -> None:
+def test_the_commands_and_snippets_of_each_page_run(scene: Scene, request: pytest.FixtureRequest) -> None:
     run = SCENARIOS.get(scene.scenario or "")
     assert run is not None, f"{scene.page}: no scenario of tests/docs/scenarios runs\n{scene.blocks[0].text}"
     fixtures = [name for name in inspect.signature(run).parameters if name != "scene"]

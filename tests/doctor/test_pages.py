@@ -55,7 +55,7 @@ def fails(shop: Shop) -> None:
         (lambda shop: "Back in five minutes", "webhook", "is never called", "maintenance"),
     ],
 )
-def test_what_the_shop_does_before_each_route(
+def test_the_shops_functions_before_each_route(
     shop: Shop, hook: Callable[[Shop], Any], subject: str, text: str, remedy: str, testing: bool
 ) -> None:
     shop.app.testing = testing

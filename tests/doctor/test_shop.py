@@ -73,7 +73,7 @@ SERVICE = {
 
 
 @pytest.mark.parametrize(("answer", "level", "text"), SERVICE.values(), ids=SERVICE)
-def test_what_the_service_says_to_a_signed_read(shop: Shop, answer: httpx.Response, level: str, text: str) -> None:
+def test_the_services_answer_to_a_signed_read(shop: Shop, answer: httpx.Response, level: str, text: str) -> None:
     answers(shop, answer)
     check = worst(shop, "credentials")
     assert (check.level, text in check.found) == (level, True)

@@ -283,7 +283,7 @@ def from_a_query(shop: Shop, order_id: str) -> None:
 
 @pytest.mark.parametrize("write", [in_a_savepoint, from_a_query])
 @pytest.mark.parametrize("atomic", [True, False], ids=["atomic", "plain"])
-def test_what_a_savepoint_or_a_query_writes_goes_back_with_its_receiver(
+def test_writes_in_a_savepoint_or_query_are_rolled_back_with_their_receiver(
     shop: Shop, write: Callable[[Shop, str], None], atomic: bool
 ) -> None:
     """Python's SQLite driver begins no transaction before such a statement."""

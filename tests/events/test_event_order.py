@@ -139,7 +139,7 @@ def test_an_abandonment_that_the_payment_overtook_is_told_to_nobody(shop: Shop, 
     assert "not delivered" not in shop.runs("report").output
 
 
-def test_that_a_payment_is_pending_is_not_told_once_it_is_decided(shop: Shop, connected: Connect) -> None:
+def test_a_pending_signal_is_superseded_once_the_payment_is_decided(shop: Shop, connected: Connect) -> None:
     (shaky,) = connected("shaky")
     shaky.failing = {"order_pending"}
     checkout_id = shop.has_deposit("pending")
@@ -149,7 +149,7 @@ def test_that_a_payment_is_pending_is_not_told_once_it_is_decided(shop: Shop, co
     assert event(shop, "order_pending").superseded_at is not None
 
 
-def test_what_is_overtaken_while_its_receiver_works_is_not_committed(shop: Shop, connected: Connect) -> None:
+def test_an_event_that_is_overtaken_while_its_receiver_works_is_not_committed(shop: Shop, connected: Connect) -> None:
     """The last check is in the receiver's own transaction, together with the mark."""
     slow, after = connected("slow", "after")
 

@@ -84,7 +84,7 @@ class Called:
     [generator, async_generator, partial(generator), Called(), None],
     ids=["generator", "async", "partial", "object", "a decorator returned none"],
 )
-def test_what_would_run_nothing_is_refused_by_name_where_it_is_given(shop: Shop, function: Any) -> None:
+def test_a_function_that_would_run_nothing_is_refused_by_name_where_it_is_given(shop: Shop, function: Any) -> None:
     givers: list[Callable[[Any], object]] = [
         order_paid.connect,
         order_paid.connect_via(shop.app),
@@ -104,7 +104,7 @@ async def nothing() -> None: ...
 
 
 @pytest.mark.parametrize("result", [generator, async_generator, nothing], ids=lambda kind: str(kind.__name__))
-def test_what_a_function_returns_to_be_awaited_or_walked_is_a_failure(shop: Shop, result: Callable[[], Any]) -> None:
+def test_a_function_that_returns_an_awaitable_or_iterator_has_failed(shop: Shop, result: Callable[[], Any]) -> None:
     returns = lambda *arguments, **told: result()  # noqa: E731 - as a merchant writes it
     checkout_id = shop.has_deposit("completed")
     with order_paid.connected_to(returns, shop.app):

@@ -90,7 +90,7 @@ def logged(receiver: Callable[..., Any]) -> Callable[..., Any]:
     return wrapper
 
 
-def test_what_is_decorated_alike_is_not_taken_for_the_same(signal: Signal) -> None:
+def test_functions_with_the_same_decorator_are_different_receivers(signal: Signal) -> None:
     """Each wrapper has the same code. One is connected at import, the other one later."""
     kept = signal.connect(logged(lambda app, **facts: "ship"))
     make_app_with_extension()
@@ -145,7 +145,7 @@ def test_a_receiver_of_one_app_stays_as_long_as_the_app_and_no_longer(signal: Si
     assert len(list(signal.receivers_for(apps[0]))) == 1
 
 
-def test_who_connects_for_a_while_displaces_nobody_and_is_not_displaced(signal: Signal) -> None:
+def test_a_receiver_that_is_connected_for_a_while_displaces_none_and_is_not_displaced(signal: Signal) -> None:
     def maker() -> Callable[..., None]:
         return lambda app, **facts: None
 

@@ -79,7 +79,7 @@ def test_an_order_that_changes_at_any_moment_of_its_payment(
     assert every_interleaving(engine, begin, check, preemptions=1) > 2
 
 
-def test_who_ships_and_who_books_look_at_what_was_paid(shop: Flask, payments: Payments) -> None:
+def test_shipping_and_bookkeeping_use_the_paid_amount(shop: Flask, payments: Payments) -> None:
     """If a shop forgets a lock, its receivers refuse, and `report` names them."""
     order_id = payments.buys(first_snow=1)
     with shop.app_context():

@@ -33,7 +33,9 @@ FORMS = {
 
 
 @pytest.mark.parametrize(("name", "email"), FORMS.values(), ids=FORMS)
-def test_what_would_be_other_words_in_a_letter_is_refused(shop: Flask, shopper: Shopper, name: str, email: str) -> None:
+def test_a_name_that_would_add_words_to_a_letter_is_refused(
+    shop: Flask, shopper: Shopper, name: str, email: str
+) -> None:
     shopper.takes(first_snow=1)
     began = time.process_time()
     assert shopper.sends("/orders/new", name=name, email=email).status_code in {400, 422}

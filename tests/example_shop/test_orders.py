@@ -37,7 +37,7 @@ def number_of(shopper: Shopper) -> str:
         return f"/orders/{session['placed'][-1]}"
 
 
-def test_who_has_the_same_session_did_not_place_the_order(shop: Flask, shopper: Shopper) -> None:
+def test_another_person_with_the_same_session_did_not_place_the_order(shop: Flask, shopper: Shopper) -> None:
     """An attacker may have planted or stolen the session: the refund's link is for the browser with the form only."""
     shopper.takes(first_snow=1)
     shopper.sees("/orders/new")

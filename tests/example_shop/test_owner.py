@@ -87,7 +87,7 @@ def tries_from(owner: Owner, address: str, password: str = GUESS) -> int:
     return owner.logs_in(password).status_code
 
 
-def test_who_guesses_the_password_waits(shop: Flask, owner: Owner) -> None:
+def test_a_person_who_guesses_the_password_waits(shop: Flask, owner: Owner) -> None:
     stranger = Owner(shop)
     with time_machine.travel(datetime(2026, 1, 1, tzinfo=UTC), tick=False) as now:
         for number in range(MOST):

@@ -88,7 +88,7 @@ def test_money_is_refunded_once_with_a_reason_and_by_the_owner(shop: Flask, owne
     assert len(refunds(shop)) == 1
 
 
-def test_who_only_knows_the_orders_number_gets_no_link_to_its_refund(
+def test_a_visitor_who_only_knows_the_orders_number_gets_no_link_to_its_refund(
     shop: Flask, owner: Owner, payments: Payments
 ) -> None:
     order_id = payments.buys(first_snow=1)
@@ -133,7 +133,7 @@ def test_a_refund_that_takes_the_place_of_a_failed_one_is_told_alone(
     assert "Say where it goes" in page
 
 
-def test_what_is_refunded_before_it_was_packed_is_not_sent_any_more(
+def test_an_order_that_is_refunded_before_it_was_packed_is_not_sent(
     make_shop: Callable[..., Flask], warehouse: responses.RequestsMock, paycheckout_sandbox: Sandbox
 ) -> None:
     shop = make_shop(WAREHOUSE_URL=WAREHOUSE)

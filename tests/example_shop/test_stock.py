@@ -138,7 +138,7 @@ def catches_more(owner: Owner, payments: Payments) -> None:
     payments.passes(60)
 
 
-def test_who_is_paid_for_and_sold_out_waits_for_the_next_catch(
+def test_a_paid_order_that_is_sold_out_waits_for_the_next_catch(
     shop: Flask, shopper: Shopper, owner: Owner, payments: Payments
 ) -> None:
     """A late payment is accepted after another customer bought the jar: no jar is oversold, and no order is lost."""
@@ -150,7 +150,7 @@ def test_who_is_paid_for_and_sold_out_waits_for_the_next_catch(
     assert "Paid, but sold out" not in owner.sees("/owner/")
 
 
-def test_who_was_sold_out_and_got_the_money_back_gets_no_jar(
+def test_a_sold_out_order_that_was_refunded_gets_no_jar(
     shop: Flask, shopper: Shopper, owner: Owner, payments: Payments
 ) -> None:
     leave_only(shop, 1)

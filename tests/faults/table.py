@@ -68,7 +68,7 @@ FAULTS: dict[str, Planted] = {
         ),
     ),
     "the webhook's own words are believed": (
-        "views/test_webhook.py::test_what_the_webhook_itself_says_is_not_evidence",
+        "views/test_webhook.py::test_the_webhooks_own_content_is_not_evidence",
         Before(
             "views.webhook:webhook",
             "receive",
@@ -80,7 +80,7 @@ FAULTS: dict[str, Planted] = {
         ),
     ),
     "a webhook that could not be stored is answered with 200": (
-        "views/test_webhook.py::test_what_could_not_be_stored_is_a_503_and_comes_again",
+        "views/test_webhook.py::test_a_webhook_that_could_not_be_stored_is_a_503_and_comes_again",
         Swap("views.webhook:webhook", "503", "200"),
     ),
     "webhooks of one process have no cool-down of their own": (
@@ -88,23 +88,23 @@ FAULTS: dict[str, Planted] = {
         Swap("checkouts.webhooks:Webhooks._may_read", "lately.begin(checkout.checkout_id, now)", "True"),
     ),
     "who asked for a payout approves it": (
-        "payouts/test_duties.py::test_who_asked_for_a_payout_cannot_approve_it_by_any_door",
+        "payouts/test_duties.py::test_the_requester_of_a_payout_cannot_approve_it_by_any_door",
         Swap("payouts.decisions:PayoutDecisions.barred", "(deeds, requests, returns)", "(deeds, returns)"),
     ),
     "who reports that a payout came back approves that it is sent again": (
-        "payouts/test_duties.py::test_who_reports_that_a_payout_came_back_cannot_approve_that_it_is_sent_again[token]",
+        "payouts/test_duties.py::test_a_person_who_reports_a_returned_payout_cannot_approve_its_next_try[token]",
         Swap("payouts.decisions:PayoutDecisions.barred", "_BARRING", "()"),
     ),
     "what was sent is tried again without another approval": (
-        "payouts/test_duties.py::test_who_reports_that_a_payout_came_back_cannot_approve_that_it_is_sent_again[token]",
+        "payouts/test_duties.py::test_a_person_who_reports_a_returned_payout_cannot_approve_its_next_try[token]",
         Swap("payouts.decisions:PayoutDecisions._decide", "_TO_APPROVE.get(meaning, meaning)", "meaning"),
     ),
     "a second try of a day does not count against its limit": (
-        "payouts/test_duties.py::test_who_reports_that_a_payout_came_back_cannot_approve_that_it_is_sent_again[bank]",
+        "payouts/test_duties.py::test_a_person_who_reports_a_returned_payout_cannot_approve_its_next_try[bank]",
         Swap("payouts.daily_limit:LimitedDay.admits", "payout.counted_on == self.mark", "payout.earlier"),
     ),
     "an item of a refused batch has failed by its own refusal": (
-        "payouts/test_tries.py::test_what_a_refused_batch_has_sent_is_found_however_late_the_list_shows_it[30]",
+        "payouts/test_tries.py::test_a_payout_that_a_refused_batch_sent_is_found_however_late_the_list_shows_it[30]",
         Swap("payouts.results:PayoutResults.missed", "payout.doubt is None", "True"),
     ),
     "a refusal after a person's word fails a payout": (
@@ -112,11 +112,11 @@ FAULTS: dict[str, Planted] = {
         Swap("payouts.decisions:PayoutDecisions._values", "Doubt.DENIED", "None"),
     ),
     "a payout exceeds the daily limit": (
-        "payouts/test_daily_limit.py::test_what_would_exceed_it_waits_for_the_next_day",
+        "payouts/test_daily_limit.py::test_a_payout_that_would_exceed_the_limit_waits_for_the_next_day",
         Swap("payouts.daily_limit:LimitedDay.admits", "sent > self.limit", "False"),
     ),
     "one look-up that misses a payout is enough to send it again": (
-        "payouts/test_paid_once.py::test_what_two_look_ups_a_minute_apart_have_missed_is_sent_under_its_own_reference",
+        "payouts/test_paid_once.py::test_a_payout_that_two_lookups_a_minute_apart_missed_is_sent_under_its_own_reference",
         Swap(
             "payouts.results:PayoutResults.missed", "payout.doubt is None and payout.state != PayoutState.LOST", "True"
         ),

@@ -129,7 +129,7 @@ def test_a_connection_may_break_at_every_byte(serve: Serve) -> None:
 
 
 @of_either_client
-def test_what_follows_an_answer_is_never_the_answer_to_the_next_call(serve: Serve, client_of: Any) -> None:
+def test_bytes_after_an_answer_are_never_the_answer_to_the_next_call(serve: Serve, client_of: Any) -> None:
     forged = http(BODY.replace(b'"chk-1"', b'"forged"'))
     server = serve(says(WHOLE + forged))
     with client_of(server) as client:

@@ -59,7 +59,7 @@ def test_a_hostile_id_is_one_segment(serve: Serve) -> None:
 
 
 @pytest.mark.parametrize("id_", REFUSED.values(), ids=REFUSED)
-def test_what_is_no_segment_is_never_sent(serve: Serve, id_: str) -> None:
+def test_an_id_that_is_no_path_segment_is_never_sent(serve: Serve, id_: str) -> None:
     server = serve(says(http(refusal(400))))
     with client_of(server) as client, pytest.raises(ValueError, match=r"id|encode") as caught:
         client.recipients.delete(id_)

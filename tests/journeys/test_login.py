@@ -61,7 +61,7 @@ def test_a_person_logs_in(options: tuple[str, ...], shop: Shop, paycheckout_sand
     [({"password": "wrong-password"}, "/v1/auth/login"), ({"otp": "000000"}, "/v1/auth/verify-login")],
     ids=["password", "one-time password"],
 )
-def test_what_is_wrong_is_said_in_a_sentence(
+def test_a_failed_login_is_explained_in_a_sentence(
     typed: dict[str, str], path: str, shop: Shop, paycheckout_sandbox: Sandbox
 ) -> None:
     result = logs_in(shop, paycheckout_sandbox, "login", "--email", EMAIL, **typed)

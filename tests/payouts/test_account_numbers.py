@@ -30,7 +30,7 @@ def test_an_iban_is_taken_with_any_blanks_and_the_word_before_it(typed: str) -> 
 
 
 @pytest.mark.parametrize("typed", ["IBAN DE88 3704 0044 0532 0130 00", "DE88\u00a03704 0044 0532 0130 00"])
-def test_what_is_judged_is_what_was_meant(typed: str) -> None:
+def test_an_account_number_is_judged_as_it_was_meant(typed: str) -> None:
     assert read_form("EUR", {"account_number": typed}).faults["account_number"] is Fault.NO_IBAN
 
 

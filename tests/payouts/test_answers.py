@@ -80,7 +80,7 @@ def test_an_answer_is_compared_as_far_as_it_shows_the_payout_and_another_one_is_
         assert payout.due_at is None
 
 
-def test_what_a_person_says_was_not_sent_is_not_taken_for_sent_when_its_next_sender_dies(
+def test_a_payout_resolved_as_not_sent_is_not_taken_for_sent_when_its_next_sender_dies(
     payer: Payer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     payer.owes(to=WALLET)

@@ -30,7 +30,9 @@ def asked(sandbox: Sandbox) -> int:
     return sum(each["target"].endswith("payment-method") for each in sandbox.requests)
 
 
-def test_who_pays_somebody_chooses_a_bank_of_the_services_list(shop: Shop, paycheckout_sandbox: Sandbox) -> None:
+def test_a_person_who_pays_somebody_chooses_a_bank_of_the_services_list(
+    shop: Shop, paycheckout_sandbox: Sandbox
+) -> None:
     for _ in range(3):
         page = opens(shop, "/pay").text
     assert '<option value="us_harbor_savings"' in page

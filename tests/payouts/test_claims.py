@@ -38,7 +38,7 @@ def destination(refund: Any) -> Any:
 
 
 @pytest.mark.on_each_database
-def test_whoever_makes_a_claim_the_shop_is_given_its_link_once_unless_that_is_over_by_then(shop: Shop) -> None:
+def test_the_shop_is_given_the_link_of_each_claim_once_unless_the_claim_is_over_by_then(shop: Shop) -> None:
     urls: list[str] = []
     opens_view(shop)
 
@@ -157,7 +157,7 @@ def test_a_claim_that_a_decision_overtakes_changes_nothing_and_says_so(shop: Sho
 
 
 @pytest.mark.parametrize("becomes", ["failed", "unknown"])
-def test_what_was_approved_once_is_not_changed_while_it_waits_for_another_approval(
+def test_an_approved_destination_is_not_changed_while_it_waits_for_another_approval(
     open_shop: OpenShop, becomes: str
 ) -> None:
     shop = open_shop(PAYCHECKOUT_APPROVE_BY_ANOTHER=True)

@@ -33,7 +33,7 @@ def sent(payer: Payer) -> Decimal:
     return sum((payout.amount for payout in payer.at_service), Decimal(0))
 
 
-def test_what_would_exceed_it_waits_for_the_next_day(limited: Payer) -> None:
+def test_a_payout_that_would_exceed_the_limit_waits_for_the_next_day(limited: Payer) -> None:
     for number in range(5):
         limited.owes(f"p-{number}", "100.00")
     limited.owes("token", "900", to=WALLET)
@@ -46,7 +46,7 @@ def test_what_would_exceed_it_waits_for_the_next_day(limited: Payer) -> None:
     assert limited.payout("p-2").problem is None
 
 
-def test_one_that_no_day_has_room_for_is_one_trouble(limited: Payer) -> None:
+def test_a_payout_above_the_limit_of_any_day_is_one_trouble(limited: Payer) -> None:
     limited.owes("p-1", "300.00")
     since = set()
     for _ in range(3):
@@ -90,7 +90,7 @@ def test_retries_of_one_day_count_once(limited: Payer) -> None:
     assert (limited.status("p-2"), limited.status("p-3")) == ("sent", "waiting")
 
 
-def test_what_is_paid_after_all_counts_again_until_it_fails_again(limited: Payer) -> None:
+def test_a_payout_that_is_paid_after_all_counts_again_until_it_fails_again(limited: Payer) -> None:
     limited.owes("p-1", "150.00")
     fails(limited, "p-1")
     pays_after_all(limited, "p-1", "pending")
@@ -106,7 +106,7 @@ def test_what_is_paid_after_all_counts_again_until_it_fails_again(limited: Payer
 
 
 @pytest.mark.parametrize(("may_have_left", "second"), [(False, "sent"), (True, "waiting")])
-def test_what_was_cancelled_counts_if_it_may_have_left_before(limited: Payer, may_have_left: bool, second: str) -> None:
+def test_a_cancelled_payout_counts_if_it_may_have_left_before(limited: Payer, may_have_left: bool, second: str) -> None:
     limited.owes("p-1", "200.00")
     limited.sandbox.fault(FIAT, "error", statusCode=401)
     limited.sends()

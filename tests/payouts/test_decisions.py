@@ -101,7 +101,7 @@ def test_a_destination_that_the_service_writes_otherwise_is_accepted_by_a_person
     assert (payer.status(), payer.payout().amount) == ("completed", Decimal(80))
 
 
-def test_what_may_have_been_paid_is_not_cancelled(shop: Shop) -> None:
+def test_a_payout_that_may_have_been_paid_is_not_cancelled(shop: Shop) -> None:
     pays_out(shop)
     stands(shop, "maker-1", doubt="lost")
     with pytest.raises(TransitionRefused, match="takes only once"):
@@ -140,7 +140,7 @@ def test_a_persons_not_sent_holds_when_the_keys_that_sent_it_are_gone(open_shop:
     assert (payout(shop).status, len(books.paid)) == ("sent", 1)
 
 
-def test_what_was_sent_with_other_keys_is_looked_up_apart(open_shop: OpenShop, books: Books) -> None:
+def test_payouts_sent_with_other_keys_are_looked_up_apart(open_shop: OpenShop, books: Books) -> None:
     shop, keys = open_shop("keys", **CONFIG), {"client_secret": "secret"}
     shop.paycheckout.account(lambda name: Account(**keys, access_token="secret-token"))
     for client_id in ("before", "since"):
@@ -156,7 +156,7 @@ def test_what_was_sent_with_other_keys_is_looked_up_apart(open_shop: OpenShop, b
     assert [payout(shop, one).status for one in ("before", "since")] == ["unknown", "sent"]
 
 
-def test_what_was_certainly_not_sent_is_sent_with_the_new_keys(open_shop: OpenShop, books: Books) -> None:
+def test_a_payout_that_was_certainly_not_sent_is_sent_with_the_new_keys(open_shop: OpenShop, books: Books) -> None:
     shop, keys = open_shop("keys", **CONFIG), {"client_secret": "secret", "client_id": "before"}
     shop.paycheckout.account(lambda name: Account(**keys, access_token="secret-token"))
     pays_out(shop, account="seller")

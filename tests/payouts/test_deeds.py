@@ -96,7 +96,7 @@ def test_a_look_that_cannot_be_recorded_hides_no_page(shop: Shop, caplog: pytest
     assert "who viewed maker-1 was not recorded" in caplog.text
 
 
-def test_whatever_shows_a_person_records_its_viewer(shop: Shop) -> None:
+def test_each_page_with_personal_data_records_its_viewer(shop: Shop) -> None:
     """Pages and commands without personal data, such as alarms about a payout, record no viewer."""
     opens_view(shop, lambda: "Cy")
     customer = refunded(shop)
@@ -119,7 +119,7 @@ def test_whatever_shows_a_person_records_its_viewer(shop: Shop) -> None:
     ]
 
 
-def test_who_is_shown_the_link_of_a_claim_is_recorded(open_shop: OpenShop) -> None:
+def test_the_viewer_of_a_claim_link_is_recorded(open_shop: OpenShop) -> None:
     shop = open_shop(PAYCHECKOUT_APPROVE_BY_ANOTHER=True)
     opens_view(shop, lambda: "Cy")
     result = shop.runs("refund", shop.has_paid(), "--amount", "2", "--by", "Ada", "--why", "broke", "--json")
@@ -162,7 +162,7 @@ def test_a_deed_that_is_rolled_back_was_never_done(shop: Shop) -> None:
     assert deeds(shop) == []
 
 
-def test_what_a_receiver_does_during_a_command_is_a_call(shop: Shop) -> None:
+def test_a_receivers_deed_during_a_command_is_a_call(shop: Shop) -> None:
     checkout_id = shop.has_held()
 
     @payment_resolved.connect

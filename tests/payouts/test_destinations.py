@@ -34,7 +34,7 @@ def test_a_bank_account_is_refused_by_field_fault_and_remedy(changed: dict[str, 
 
 
 @pytest.mark.parametrize("name", BANK)
-def test_what_is_no_string_is_no_part_of_a_bank_account(name: str) -> None:
+def test_a_value_that_is_no_string_is_no_part_of_a_bank_account(name: str) -> None:
     for missing in (None, 40001234):
         with pytest.raises(TypeError, match=f"{name} must be a string, not {type(missing).__name__}"):
             ToBank(**BANK | {name: missing})

@@ -37,7 +37,7 @@ def strict(open_shop: OpenShop) -> Shop:
     return open_shop(PAYCHECKOUT_APPROVE_BY_ANOTHER=True)
 
 
-def test_who_asked_for_a_payout_cannot_approve_it_by_any_door(strict: Shop) -> None:
+def test_the_requester_of_a_payout_cannot_approve_it_by_any_door(strict: Shop) -> None:
     pays_out(strict, approve=True, by=" Ada")
     assert payout(strict, "maker-1").asked_by == "Ada"
     for name in ("Ada", "aDA ", "\u200bADA\t"):
@@ -64,7 +64,7 @@ def one_hand(open_shop: OpenShop, books: Books) -> Shop:
 
 
 @pytest.mark.parametrize("to", [MAKER, WALLET], ids=["bank", "token"])
-def test_who_reports_that_a_payout_came_back_cannot_approve_that_it_is_sent_again(
+def test_a_person_who_reports_a_returned_payout_cannot_approve_its_next_try(
     one_hand: Shop, books: Books, to: Any
 ) -> None:
     """The person who requested it cannot either; another person can, and the daily limit counts both tries."""
@@ -87,7 +87,7 @@ def test_who_reports_that_a_payout_came_back_cannot_approve_that_it_is_sent_agai
 
 
 @pytest.mark.parametrize("given_up", [False, True], ids=["replaced", "given up"])
-def test_who_reports_that_a_refund_came_back_cannot_approve_another_one_in_its_place(
+def test_a_person_who_reports_a_returned_refund_cannot_approve_another_one_in_its_place(
     one_hand: Shop, given_up: bool
 ) -> None:
     opens_view(one_hand, lambda: "Bo")
@@ -123,7 +123,7 @@ def test_a_token_payout_that_one_person_sends_again_is_told_until_it_is_compared
 
 
 @pytest.mark.parametrize("given_up", [False, True], ids=["replaced", "given up"])
-def test_a_refund_in_tokens_in_place_of_one_that_came_back_is_told_until_it_is_compared_with_the_chain(
+def test_a_refund_in_tokens_in_place_of_one_that_came_back_is_reported_until_it_is_compared_with_the_chain(
     open_shop: OpenShop, books: Books, given_up: bool
 ) -> None:
     shop = open_shop(**CONFIG)
@@ -143,7 +143,7 @@ def test_a_refund_in_tokens_in_place_of_one_that_came_back_is_told_until_it_is_c
     assert (payout(shop, second.reference).status, "repeated-transfers" in alarms_of(shop)) == ("completed", False)
 
 
-def test_who_reports_the_return_of_tokens_does_not_say_alone_that_they_were_paid_once(
+def test_a_person_who_reports_returned_tokens_cannot_confirm_alone_that_they_were_paid_once(
     one_hand: Shop, books: Books
 ) -> None:
     pays_out(one_hand, amount="10", to=WALLET, approve=False, by="Ada")
@@ -164,7 +164,7 @@ def test_who_reports_the_return_of_tokens_does_not_say_alone_that_they_were_paid
     assert "Compare it with the chain" not in one_hand.runs("audit").output
 
 
-def test_who_has_a_payout_tried_again_cannot_approve_that(one_hand: Shop) -> None:
+def test_a_person_who_has_a_payout_tried_again_cannot_approve_that(one_hand: Shop) -> None:
     pays_out(one_hand, amount="60", approve=True, by="Ada")
     assert decides(one_hand, "approve", "maker-1", by="Bo")
     stands(one_hand, "maker-1", status="failed", paid_by="")
@@ -174,7 +174,7 @@ def test_who_has_a_payout_tried_again_cannot_approve_that(one_hand: Shop) -> Non
     assert decides(one_hand, "approve", "maker-1", by="Cy")
 
 
-def test_what_the_service_refused_or_failed_is_tried_again_with_the_approval_that_it_needs(
+def test_a_refused_or_failed_payout_is_tried_again_with_the_approval_that_it_needs(
     one_hand: Shop, books: Books
 ) -> None:
     """A refused payout was never sent, so it needs no new approval."""
@@ -189,7 +189,7 @@ def test_what_the_service_refused_or_failed_is_tried_again_with_the_approval_tha
         assert payout(one_hand, reference).status == status
 
 
-def test_who_was_shown_the_link_of_a_claim_cannot_approve_it(strict: Shop) -> None:
+def test_a_person_who_was_shown_the_link_of_a_claim_cannot_approve_it(strict: Shop) -> None:
     ran = strict.runs("refund", strict.has_paid(), "--amount", "2", "--by", "Ada", "--why", "broke", "--json")
     customer = Customer(strict, json.loads(ran.stdout)["reference"])
     strict.calls.claim_url(customer.reference, by="Di ")
@@ -226,7 +226,7 @@ def test_the_receiver_of_a_payout_says_where_it_goes_and_a_person_approves_that(
     assert receiver.sends().status_code == 409
 
 
-def test_what_nobody_claims_in_time_is_cancelled_and_what_was_claimed_stays(shop: Shop) -> None:
+def test_an_unclaimed_payout_is_cancelled_in_time_and_a_claimed_one_stays(shop: Shop) -> None:
     for reference in ("late", "opened", "claimed", "posted"):
         promised(shop, reference, expires=timedelta(days=1))
     promised(shop, "open")

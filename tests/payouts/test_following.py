@@ -68,7 +68,7 @@ def test_a_read_that_fails_backs_off_and_says_so(payer: Payer) -> None:
     assert payer.payout().problem is None
 
 
-def test_what_a_person_saw_sent_is_found_by_its_reference_and_followed_or_they_were_wrong(payer: Payer) -> None:
+def test_a_payout_that_a_person_saw_sent_is_found_by_its_reference_or_they_were_wrong(payer: Payer) -> None:
     for reference in ("seen", "wrong"):
         payer.owes(reference)
         payer.stands(reference, status="unknown", taken_at=payer.sandbox.now, due_at=None)
@@ -102,7 +102,7 @@ def test_a_service_that_is_down_is_not_asked_for_every_payout(payer: Payer) -> N
     assert sum(calls.values()) <= 24, "each is tried again twice"
 
 
-def test_one_that_failed_has_failed_also_where_the_service_writes_its_amount_otherwise(payer: Payer) -> None:
+def test_a_failed_payout_has_failed_also_if_the_service_writes_its_amount_otherwise(payer: Payer) -> None:
     payer.owes()
     payer.sends()
     payer.stands(amount="81.00")

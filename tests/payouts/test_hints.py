@@ -67,7 +67,7 @@ def test_a_webhook_about_no_known_payment_finds_what_came_back_and_its_limit_is_
     assert refunds(payer.shop, checkout_id, to=ADA).replaces == refund.reference
 
 
-def test_what_stays_completed_is_read_again_now_and_then_whoever_posts(payer: Payer) -> None:
+def test_a_completed_payout_is_seldom_read_again_whoever_posts(payer: Payer) -> None:
     payer.owes()
     payer.sends()
     payer.ends()
@@ -98,7 +98,7 @@ def test_the_comparison_of_a_month_finds_what_came_back_without_a_webhook(open_p
     assert "differing-months" not in " ".join(alarms_of(payer.shop))
 
 
-def test_what_fails_or_was_not_sent_keeps_its_time(payer: Payer) -> None:
+def test_a_failing_or_unsent_payout_keeps_its_next_time(payer: Payer) -> None:
     """The due time of an unclaimed payout is its expiry, which a stranger must not bring forward."""
     for reference in ("fails", "unclaimed"):
         payer.owes(reference)

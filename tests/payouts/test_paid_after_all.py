@@ -32,7 +32,7 @@ def pays_after_all(payer: Payer, reference: str, status: Any = "completed", *, d
 @pytest.mark.on_each_database
 @pytest.mark.parametrize("given_up", [False, True], ids=["replaced", "given up"])
 @pytest.mark.parametrize("to", [BANK, ByHand()], ids=["bank", "by hand"])
-def test_a_replaced_refund_that_is_paid_after_the_other_one_is_told_until_a_person_has_looked(
+def test_a_replaced_refund_that_is_paid_after_the_other_one_is_reported_until_a_person_has_looked(
     payer: Payer, to: Any, given_up: bool
 ) -> None:
     checkout_id = payer.is_paid()
@@ -74,7 +74,7 @@ def tried_again(payer: Payer, *, refund: bool) -> str:
 
 @pytest.mark.parametrize("refund", [False, True], ids=["payout", "refund"])
 @pytest.mark.parametrize("sent", [True, False, None], ids=["both paid", "one came back", "fails again"])
-def test_an_earlier_try_that_is_paid_besides_a_completed_one_is_told_until_a_person_has_looked(
+def test_an_earlier_try_that_is_paid_besides_a_completed_one_is_reported_until_a_person_has_looked(
     payer: Payer, sent: bool | None, refund: bool
 ) -> None:
     first = tried_again(payer, refund=refund)

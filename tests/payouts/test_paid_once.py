@@ -26,7 +26,9 @@ def test_a_payout_is_claimed_and_committed_before_the_call(shop: Shop, books: Bo
     assert (seen, len(books.paid)) == ([{"sending": 3}], 3)
 
 
-def test_what_two_look_ups_a_minute_apart_have_missed_is_sent_under_its_own_reference(shop: Shop, books: Books) -> None:
+def test_a_payout_that_two_lookups_a_minute_apart_missed_is_sent_under_its_own_reference(
+    shop: Shop, books: Books
+) -> None:
     reference = pays_out(shop).service_reference
     books.instead = [NO_ANSWER]
     sends(shop)

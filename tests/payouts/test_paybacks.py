@@ -25,7 +25,7 @@ def waiting(shop: Shop) -> list[str]:
     return [line.split()[0] for line in examples(shop, "money-to-pay-back")]
 
 
-def test_what_became_of_it_is_recorded_with_who_and_why(shop: Shop) -> None:
+def test_the_end_of_money_to_pay_back_is_recorded_with_person_and_reason(shop: Shop) -> None:
     rejected = shop.has_rejected("o-1")
     second = has_second("o-2", shop)
     shop.resolves(second, accept=True)
@@ -77,7 +77,7 @@ def test_refunds_that_cover_it_take_it_off_the_list_and_nobody_can_keep_it(shop:
     assert keeps(shop, checkout_id).payback == "kept"
 
 
-def test_what_the_bank_gave_back_is_listed_again_beside_what_was_given_by_hand(shop: Shop, books: Books) -> None:
+def test_a_returned_refund_is_listed_again_beside_one_by_hand(shop: Shop, books: Books) -> None:
     rejected = shop.has_held()
     refund = refunds(shop, rejected, "0.40", to=BANK)
     sends(shop)

@@ -88,7 +88,7 @@ def test_bad_input_is_refused_and_nothing_is_stored(shop: Shop, arguments: dict[
     assert (payouts(shop), shop.attempt(checkout_id).refunded_amount) == ([], None)
 
 
-def test_where_nothing_arrived_there_is_nothing_to_refund(shop: Shop) -> None:
+def test_a_payment_that_never_arrived_cannot_be_refunded(shop: Shop) -> None:
     open_one = shop.has_deposit("pending")
     for checkout_id, error in ((open_one, NothingToRefund), ("never", UnknownCheckout)):
         with pytest.raises(error):
@@ -158,7 +158,7 @@ def test_a_refund_is_not_paid_on_top_of_a_payment_that_was_taken_back(shop: Shop
     assert payout(shop, refund.reference).status == "sent"
 
 
-def test_what_is_left_is_refunded_with_no_more_decimals_than_the_currency_has(shop: Shop) -> None:
+def test_the_balance_is_refunded_with_no_more_decimals_than_the_currency_has(shop: Shop) -> None:
     checkout_id = shop.has_arrived("12.505")
     shop.settles(checkout_id)
     assert refunds(shop, checkout_id).amount == Decimal("12.50")

@@ -30,7 +30,7 @@ def test_it_exists_exactly_if_the_shop_commits(shop: Shop) -> None:
 
 
 @pytest.mark.on_each_database
-def test_what_is_asked_for_in_a_savepoint_exists_exactly_if_the_shop_commits(shop: Shop) -> None:
+def test_a_payout_requested_in_a_savepoint_exists_exactly_if_the_shop_commits(shop: Shop) -> None:
     """Python's SQLite driver would commit a savepoint at its release."""
     with shop.app.app_context():
         session, ada = shop.db.session, ToRecipient("rec_1")

@@ -49,7 +49,7 @@ def test_batches_are_of_one_currency_and_tokens_go_alone(open_payer: OpenPayer) 
 
 
 @pytest.mark.parametrize(("operation", "status_code"), [(FIAT, 401), (CRYPTO, 429)])
-def test_what_was_certainly_not_carried_out_is_sent_later_under_its_reference(
+def test_a_call_that_was_certainly_not_carried_out_is_sent_later_under_its_reference(
     payer: Payer, operation: str, status_code: int
 ) -> None:
     payer.owes(to=ADA if operation == FIAT else WALLET)
@@ -92,7 +92,7 @@ def test_no_connection_is_certainly_not_carried_out(payer: Payer) -> None:
 # Refused
 
 
-def test_one_that_a_host_whose_clock_is_ahead_was_asked_for_is_sent_at_once(open_shop: OpenShop, books: Books) -> None:
+def test_a_payout_requested_on_a_host_with_a_fast_clock_is_sent_at_once(open_shop: OpenShop, books: Books) -> None:
     pays_out(open_shop(ahead=7200))
     assert sends(open_shop(), "unit-token").sent == 1
     assert len(books.paid) == 1
@@ -180,7 +180,9 @@ def test_a_function_that_has_no_token_now_sends_nothing(
     ],
     ids=["sealed", "cut off", "token"],
 )
-def test_what_cannot_be_sent_stops_nobody_else(payer: Payer, to: Any, columns: dict[str, str], problem: str) -> None:
+def test_a_payout_that_cannot_be_sent_stops_no_other(
+    payer: Payer, to: Any, columns: dict[str, str], problem: str
+) -> None:
     """Another program has changed the row."""
     payer.owes("bad", to=to)
     payer.owes("fine")
@@ -200,7 +202,7 @@ def test_one_in_a_currency_that_is_none_any_more_stops_no_other(payer: Payer) ->
     assert (payer.status("old"), payer.status("fine")) == ("failed", "sent")
 
 
-def test_one_that_another_account_must_pay_stops_no_other_of_its_own(open_shop: OpenShop, books: Books) -> None:
+def test_a_payout_that_another_account_must_pay_stops_no_other_of_its_own(open_shop: OpenShop, books: Books) -> None:
     shop = open_shop()
     shop.paycheckout.account(lambda name: Account("client", "secret", access_token="secret-token"))
     for reference in ("p-1", "p-2"):

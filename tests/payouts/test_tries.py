@@ -62,7 +62,7 @@ def test_a_refusal_after_a_persons_not_sent_is_unknown_again_and_may_be_cancelle
     assert books.paid == []
 
 
-def test_what_a_late_list_hides_from_both_look_ups_is_paid_once(shop: Shop, books: Books) -> None:
+def test_a_payout_that_a_late_list_hides_from_both_lookups_is_paid_once(shop: Shop, books: Books) -> None:
     pays_out(shop)
     books.lost, books.instead_of_reads = 1, late_list(3)
     sends(shop)
@@ -90,7 +90,7 @@ def test_an_answer_that_comes_after_a_person_resolved_it_is_kept_for_people(shop
 
 
 @pytest.mark.parametrize("lag", [0, 2, 30])
-def test_what_a_refused_batch_has_sent_is_found_however_late_the_list_shows_it(
+def test_a_payout_that_a_refused_batch_sent_is_found_however_late_the_list_shows_it(
     shop: Shop, books: Books, lag: int
 ) -> None:
     """The service accepts a part of the batch before it refuses the rest."""

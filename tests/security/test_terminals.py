@@ -73,6 +73,6 @@ def test_an_access_token_that_no_header_takes_is_not_printed(open_shop: OpenShop
     assert "quiet" not in text
 
 
-def test_what_any_language_prints_stays_as_it_is_and_half_a_surrogate_pair_stops_nothing() -> None:
+def test_text_of_any_language_is_printed_unchanged_and_half_a_surrogate_pair_stops_nothing() -> None:
     plain = "Zoë Quist, 12.50 € 訂單 😀 a\u0301"
     assert visible(f"{plain}\ud800") == rf"{plain}\ud800"

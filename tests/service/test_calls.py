@@ -185,7 +185,7 @@ def test_no_more_requests_of_a_process_wait_than_may(open_shop: OpenShop, slots:
         assert shop.attempt(checkout_id).webhooks == 1
 
 
-def test_what_a_receiver_does_with_the_answer_needs_no_slot(open_shop: OpenShop) -> None:
+def test_a_receiver_that_uses_the_answer_needs_no_slot(open_shop: OpenShop) -> None:
     shop = open_shop(PAYCHECKOUT_WEB_CALLS=1)
     with shop.app.test_request_context(), shop.runtime.service.permit(CREATE) as permit:
         permit.ask(lambda client: client.checkouts.create(Pay("12.50", "USD")))

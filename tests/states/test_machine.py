@@ -35,10 +35,10 @@ def run(host: str, drawn: int, runs: int, steps: int) -> None:
         run_state_machine_as_test(Run, settings=bounds)
 
 
-def test_what_must_be_true_is_true_after_every_step(host: str, pytestconfig: pytest.Config) -> None:
+def test_the_invariants_hold_after_every_step(host: str, pytestconfig: pytest.Config) -> None:
     run(host, seed_of(pytestconfig), EVERY_CHANGE, 40)
 
 
 @pytest.mark.soak
-def test_what_must_be_true_is_true_in_a_long_run(host: str, pytestconfig: pytest.Config) -> None:
+def test_the_invariants_hold_in_a_long_run(host: str, pytestconfig: pytest.Config) -> None:
     run(host, seed_of(pytestconfig), soak_count(SOAK), 100)

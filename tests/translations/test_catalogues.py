@@ -38,7 +38,7 @@ def test_the_first_language_that_is_spoken_is_chosen(tags: list[str], language: 
     assert choose(tags) == Language(language, tag)
 
 
-def test_who_reads_none_of_what_is_offered_gets_its_first() -> None:
+def test_a_reader_of_none_of_the_offered_languages_gets_the_first_one() -> None:
     assert choose(["en", "fr"], ["ja", "de"]) == Language("ja", "ja")
     assert choose(["en", "de"], ["ja", "de"]) == Language("de", "de")
 

@@ -68,7 +68,7 @@ def test_a_shop_without_these_settings_has_no_empty_places_for_them(shop: Shop) 
         ("CONTACT", "ada@ink.example?cc=eve@x.example", "neither an e-mail address nor the address of a page"),
     ],
 )
-def test_what_a_page_could_not_show_is_refused(open_shop: OpenShop, key: str, value: str, message: str) -> None:
+def test_a_setting_that_no_page_could_show_is_refused(open_shop: OpenShop, key: str, value: str, message: str) -> None:
     with pytest.raises(ConfigurationError, match=message):
         open_shop(**{f"PAYCHECKOUT_{key}": value})
 

@@ -48,7 +48,7 @@ def test_a_page_is_in_the_browsers_language_while_the_shops_locale_cannot_be_fou
 
 
 @pytest.mark.parametrize("method", ["GET", "POST"])
-def test_what_nobody_handles_is_a_page_and_a_problem_of_ours(
+def test_an_unhandled_error_is_a_page_and_a_problem_of_ours(
     live: Shop, caplog: pytest.LogCaptureFixture, method: str
 ) -> None:
     caplog.set_level(logging.DEBUG)

@@ -58,7 +58,7 @@ def test_no_digit_is_lost_however_long_the_amount(shop: Shop, pytestconfig: pyte
         assert Decimal(digits.replace(point, ".")) == amount, (amount, currency, tag, text)
 
 
-def test_what_was_paid_back_is_told_exactly_whatever_decimal_context_the_shop_works_in(shop: Shop) -> None:
+def test_the_refunded_amount_is_exact_in_any_decimal_context_of_the_shop(shop: Shop) -> None:
     checkout_id = shop.has_paid()
     for _ in range(2):
         refunds(shop, checkout_id, "6.17", to=ByHand())
@@ -66,7 +66,7 @@ def test_what_was_paid_back_is_told_exactly_whatever_decimal_context_the_shop_wo
         assert "Refund refunded $12.34" in text_of(opens(shop))
 
 
-def test_where_the_shop_fixes_what_it_receives_the_fee_is_named(shop: Shop) -> None:
+def test_the_fee_is_named_if_the_shop_fixes_the_received_amount(shop: Shop) -> None:
     shop.totals["o-1"] = Receive("12.50", "USD", pay_in="USD")
     page = text_of(opens(shop))
     assert "To pay, plus the fee of your payment method $12.50" in page

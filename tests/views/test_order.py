@@ -101,7 +101,7 @@ def test_the_way_back_to_the_payment_page_leads_there_where_the_shop_adds_to_eac
     assert shop.browser.get(html.unescape(link[1])).location == shop.attempts()[0].url
 
 
-def test_who_chose_a_method_and_sent_nothing_may_pay_again_once_the_page_is_over(shop: Shop) -> None:
+def test_a_customer_who_chose_a_method_and_sent_nothing_may_pay_again_once_the_page_is_over(shop: Shop) -> None:
     reach(shop, "pending")
     shop.waits(minutes=15)
     page = opens(shop).text

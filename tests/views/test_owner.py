@@ -23,7 +23,7 @@ from tests.views.pages import names
 # Access
 
 
-def test_whatever_is_unknown_is_answered_by_the_shops_own_page(desk: Shop) -> None:
+def test_an_unknown_address_is_answered_by_the_shops_own_page(desk: Shop) -> None:
     """A bare error page would have no links."""
     desk.app.register_error_handler(404, lambda error: (f"Back to the shop. {error.description}", 404))
     answers = {
@@ -124,7 +124,7 @@ def test_no_order_id_turns_the_direction_of_the_text_around_it(desk: Shop) -> No
         assert ("1\\u202e2" in page, "\u202e" in page) == (True, False), path
 
 
-def test_what_failed_in_a_receiver_is_named_without_its_words(desk: Shop) -> None:
+def test_a_failed_receiver_is_named_without_its_error_text(desk: Shop) -> None:
     def ship(app: object, **facts: Any) -> None:
         raise RuntimeError("no parcel for +1 555 0199")
 

@@ -112,7 +112,7 @@ def test_a_form_is_good_for_the_person_it_was_made_for_only(desk: Shop) -> None:
     assert desk.attempt(checkout_id).status == "held"
 
 
-def test_whoever_comes_second_sees_who_decided(desk: Shop) -> None:
+def test_the_second_person_sees_who_decided(desk: Shop) -> None:
     checkout_id = desk.has_held()
     token = form_token(desk)
     desk.resolves(checkout_id, accept=False, by="Bob")

@@ -33,7 +33,7 @@ def waiting(page: str) -> list[str]:
     ]
 
 
-def test_what_a_person_decides_is_a_line_with_a_button_that_leads_to_its_end(desk: Shop) -> None:
+def test_each_decision_is_a_line_with_a_button_that_leads_to_its_end(desk: Shop) -> None:
     desk.has_held()
     page = opens(desk).text
     (line,) = [each for each in waiting(page) if "Order o-1" in each]
@@ -143,13 +143,13 @@ def test_a_decision_is_told_in_a_sentence_when_its_reason_was_erased(desk: Shop)
     assert ("Ada rejected the held payment" in page, "Zoë" in page, "{" in page) == (True, False, False)
 
 
-def test_who_may_not_decide_sees_a_count_and_no_button(shop: Shop) -> None:
+def test_a_person_who_may_not_decide_sees_a_count_and_no_button(shop: Shop) -> None:
     opens_view(shop, lambda: Person("Bo", may=frozenset({"look"})))
     shop.has_held()
     assert "today: 1 payment waits for a decision. Show" in waiting(opens(shop).text)
 
 
-def test_who_asked_for_a_refund_is_told_that_it_waits_for_somebody_else(open_shop: OpenShop) -> None:
+def test_the_requester_of_a_refund_sees_that_it_waits_for_somebody_else(open_shop: OpenShop) -> None:
     shop = open_shop(PAYCHECKOUT_APPROVE_BY_ANOTHER=True)
     who = ["Ada"]
     opens_view(shop, lambda: who[0])

@@ -63,13 +63,13 @@ def test_a_receiver_may_be_asked_and_gets_a_link(desk: Shop) -> None:
         ({"account": "nobody"}, "nobody"),
     ],
 )
-def test_what_cannot_be_paid_is_said_and_nothing_is_made(desk: Shop, typed: dict[str, str], words: str) -> None:
+def test_an_impossible_payout_is_explained_and_nothing_is_made(desk: Shop, typed: dict[str, str], words: str) -> None:
     answer = pays(desk, form_of(desk), **typed)
     assert (answer.status_code, words.lower() in text_of(answer).lower()) == (400, True)
     assert payouts(desk) == []
 
 
-def test_who_may_not_pay_gets_neither_link_nor_form(shop: Shop) -> None:
+def test_a_person_who_may_not_pay_gets_neither_link_nor_form(shop: Shop) -> None:
     opens_view(shop, lambda: Person("Bo", may=frozenset({"look", "approve"})))
     assert "Pay somebody" not in opens(shop, "/payouts").text
     assert opens(shop, "/pay").status_code == 403

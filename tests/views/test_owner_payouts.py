@@ -267,7 +267,7 @@ def test_a_service_that_fails_is_told_and_no_transaction_is_open_meanwhile(desk:
     assert "<b>" not in answer.text
 
 
-def test_who_asked_for_a_refund_and_why_stands_above_the_buttons(desk: Shop) -> None:
+def test_requester_and_reason_of_a_refund_stand_above_the_buttons(desk: Shop) -> None:
     refund = refunds(desk, desk.has_paid(), to=MAKER, why="one jar broke")
     stands(desk, refund.reference, status="waiting", problem="it waits for the next day")
     page = text_of(payout_page(desk, refund.reference))

@@ -94,7 +94,7 @@ def test_nothing_is_left_once_a_refund_takes_all_that_can_be_paid(desk: Shop) ->
     assert "Refund it, or a part of it" not in page.text
 
 
-def test_who_paid_from_a_wallet_is_paid_back_to_one(wallet_desk: tuple[Shop, str]) -> None:
+def test_a_customer_who_paid_from_a_wallet_is_paid_back_to_one(wallet_desk: tuple[Shop, str]) -> None:
     shop, checkout_id = wallet_desk
     page = refund_page(shop, checkout_id)
     typed = {"amount": "5", "send_amount": "6,5", "send_currency": "usdc-polygon"}
@@ -153,7 +153,7 @@ def test_a_refund_to_a_wallet_proposes_the_token_and_the_share_of_it_that_was_pa
 @pytest.mark.parametrize(
     "crypto", [None, {}, {"token": "usdc-polygon"}, {"token": "USD", "amount": 5}, {"token": 5, "amount": "x"}, [7]]
 )
-def test_what_a_wallet_paid_is_not_guessed(desk: Shop, crypto: Any) -> None:
+def test_the_amount_that_a_wallet_paid_is_not_guessed(desk: Shop, crypto: Any) -> None:
     checkout_id = desk.has_deposit("completed", paymentCrypto=crypto)
     assert desk.settles(checkout_id).status == "paid"
     assert desk.attempt(checkout_id).payment.token is None
@@ -276,7 +276,7 @@ def test_a_refund_beside_one_that_failed_takes_its_place(desk: Shop) -> None:
     assert "replaces" not in form_of(refund_page(desk, checkout_id))[1]
 
 
-def test_who_refunds_the_payment_of_an_order_is_told_of_the_other_that_paid_none(desk: Shop) -> None:
+def test_a_person_who_refunds_a_payment_is_shown_the_other_one_that_paid_no_order(desk: Shop) -> None:
     second = has_second("o-1", desk)
     desk.resolves(second, accept=False)
     first = next(each for each in desk.attempts() if each.status == "paid").checkout_id

@@ -37,7 +37,7 @@ def test_a_reminder_is_told_when_the_shop_has_sent_it(open_shop: OpenShop) -> No
     assert "could not be sent" not in story(shop)
 
 
-def test_who_was_shown_the_link_of_a_refund_is_told(open_shop: OpenShop) -> None:
+def test_the_story_names_the_viewer_of_a_refunds_link(open_shop: OpenShop) -> None:
     shop = opens_view(open_shop(PAYCHECKOUT_APPROVE_BY_ANOTHER=True), lambda: "Bo")
     refund = refunds(shop, shop.has_paid())
     line = "Bo was shown the link on which the customer says where the money goes"
@@ -48,7 +48,7 @@ def test_who_was_shown_the_link_of_a_refund_is_told(open_shop: OpenShop) -> None
     assert line in text_of(opens(shop, "/payout", **page))
 
 
-def test_what_was_ordered_is_told_with_any_amount_that_the_shop_gives(open_shop: OpenShop) -> None:
+def test_the_ordered_lines_are_shown_with_any_amount_that_the_shop_gives(open_shop: OpenShop) -> None:
     shop = opens_view(open_shop())
     lines = [Line("Forest honey", Decimal("25.00"), 2), Line("Jar", "1.50"), Line("Label", 1), Line("Straw")]
     shop.paycheckout.describe_orders(lambda ids: {each: Described(lines=lines) for each in ids})

@@ -64,7 +64,7 @@ def test_a_person_does_only_what_it_may(shop: Shop) -> None:
                     assert wants == may or not any(part in link for link in links), (request, part)
 
 
-def test_who_may_not_look_sees_no_page_and_no_link_for_the_customer_without_refund(shop: Shop) -> None:
+def test_a_person_who_may_not_look_sees_no_page_and_no_customer_link_without_refund(shop: Shop) -> None:
     person: list[Any] = [Person("Bo", may=frozenset({"refund"}))]
     opens_view(shop, lambda: person[0])
     checkout_id = shop.has_paid()
@@ -77,7 +77,7 @@ def test_who_may_not_look_sees_no_page_and_no_link_for_the_customer_without_refu
     assert "refund-url" in opens(shop, f"/payout?reference={refund.reference}").text
 
 
-def test_who_may_not_refund_cannot_give_back_an_excess_by_deciding(shop: Shop) -> None:
+def test_a_person_who_may_not_refund_cannot_give_back_an_excess_by_deciding(shop: Shop) -> None:
     person = [Person("Bo")]
     opens_view(shop, lambda: person[0])
     checkout_id = shop.has_arrived("20.00")

@@ -119,7 +119,7 @@ def test_nothing_typed_is_shown_unescaped(shop: Shop) -> None:
             assert marks(answer.text) == marks(answers["plain"].text), text
 
 
-def test_what_only_the_service_knows_is_told_beside_the_form_without_the_number(shop: Shop) -> None:
+def test_the_services_refusal_is_shown_beside_the_form_without_the_number(shop: Shop) -> None:
     customer = refunded(shop)
     shop.service.instead_of_created = [refusal(400, f"<b>accountNumber {NUMBER} is unknown</b>")]
     answer = customer.sends()
@@ -178,7 +178,7 @@ def test_a_refund_in_another_currency_asks_for_what_that_needs_and_says_both_sum
         pytest.param("x" * 70, "x" * 70, id="as long as a bank takes"),
     ],
 )
-def test_what_an_approver_compares_is_what_an_approver_sees(shop: Shop, typed: str, stored: str | None) -> None:
+def test_an_approver_compares_the_text_that_is_stored(shop: Shop, typed: str, stored: str | None) -> None:
     customer = refunded(shop)
     assert customer.sends(account_name=typed, bank_name=typed).status_code == (422 if stored is None else 303)
     lines = (customer.refund.destination or "").split("\n")

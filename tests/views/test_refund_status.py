@@ -56,7 +56,7 @@ def test_a_failed_refund_that_another_has_replaced_is_not_promised_any_more(shop
     assert ("Refund refunded $5.00" in page, "delayed" in page) == (True, False)
 
 
-def test_who_paid_twice_is_told_so_and_what_becomes_of_the_second_payment(shop: Shop) -> None:
+def test_a_customer_who_paid_twice_is_told_what_becomes_of_the_second_payment(shop: Shop) -> None:
     second = shop.starts()
     shop.waits(minutes=15)
     shop.has_paid()
@@ -72,7 +72,7 @@ def test_who_paid_twice_is_told_so_and_what_becomes_of_the_second_payment(shop: 
     assert (heading(back.text), "Refund refunded $12.50" in text_of(back)) == ("Paid, thank you", True)
 
 
-def test_who_paid_twice_and_got_one_payment_back_is_partly_refunded(shop: Shop) -> None:
+def test_a_customer_who_paid_twice_and_got_one_payment_back_is_partly_refunded(shop: Shop) -> None:
     second = shop.starts()
     shop.waits(minutes=15)
     first = shop.has_paid()
@@ -94,7 +94,7 @@ def test_an_order_paid_in_parts_is_refunded_when_each_part_is(
     assert heading(opens(shop).text) == title
 
 
-def test_who_gets_back_the_only_part_is_told_that_and_can_pay_again(shop: Shop) -> None:
+def test_a_customer_with_a_refunded_only_part_is_told_so_and_can_pay_again(shop: Shop) -> None:
     refunds_of(shop, pays(shop, "60"), "completed", amount=None)
     page = opens(shop).text
     assert (heading(page), "Pay $100.00" in page) == ("Refunded", True)

@@ -70,7 +70,7 @@ def test_the_code_of_a_page_is_drawn_once(shop: Shop, monkeypatch: pytest.Monkey
 
 
 @pytest.mark.parametrize(("ends", "text"), [("expires", "The time to pay is over"), ("withdrawn", "withdrawn this")])
-def test_what_has_ended_says_so_and_cannot_be_paid_by_an_old_button(shop: Shop, ends: str, text: str) -> None:
+def test_an_ended_request_says_so_and_cannot_be_paid_by_an_old_button(shop: Shop, ends: str, text: str) -> None:
     request = asks(shop, expires=timedelta(days=1))
     button = form_of(shop, request.reference)
     if ends == "expires":

@@ -21,7 +21,7 @@ def hooks(shop: Shop, checkout_id: str, **more: object) -> TestResponse:
     return shop.browser.post(PATH, json={"orderId": checkout_id, **more})
 
 
-def test_what_the_webhook_itself_says_is_not_evidence(shop: Shop) -> None:
+def test_the_webhooks_own_content_is_not_evidence(shop: Shop) -> None:
     checkout_id = shop.has_deposit("pending")
     hooks(shop, checkout_id, status="completed", amount=12.5)
     assert shop.attempt(checkout_id).status == "pending"
@@ -53,7 +53,7 @@ def database_down(shop: Shop, error: Exception = AWAY) -> Iterator[None]:
     event.remove(engine, "before_cursor_execute", fail)
 
 
-def test_what_could_not_be_stored_is_a_503_and_comes_again(shop: Shop) -> None:
+def test_a_webhook_that_could_not_be_stored_is_a_503_and_comes_again(shop: Shop) -> None:
     checkout_id = shop.has_deposit("completed")
     with database_down(shop):
         answer = hooks(shop, checkout_id)

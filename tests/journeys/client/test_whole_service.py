@@ -46,7 +46,9 @@ def test_each_part_works_in_process_and_the_stories_leave_no_operation_out(set_u
 
 
 @pytest.mark.parametrize("unknowns", SETTINGS.values(), ids=list(SETTINGS))
-def test_whatever_the_interface_leaves_open_the_client_works(set_up: SetUp, unknowns: dict[str, str]) -> None:
+def test_the_client_works_with_each_choice_that_the_interface_leaves_open(
+    set_up: SetUp, unknowns: dict[str, str]
+) -> None:
     desk = set_up(**unknowns)
     for story in STORIES:
         story(desk)

@@ -11,7 +11,7 @@ from tests.sandbox.actors import Tester
 from tests.sandbox.auth.visitors import Visitor
 
 
-def test_what_was_registered_is_in_the_user_who_logs_in(visitor: Visitor) -> None:
+def test_the_registered_details_are_in_the_user_who_logs_in(visitor: Visitor) -> None:
     token = visitor.registers(country="Norway", countryCode="NO", nationalID="0101").data["verificationToken"]
     user = visitor.confirms(token, visitor.otp("new@example.com")).data["user"]
     assert user["name"] == user["legalFullName"] == "New Person"

@@ -26,7 +26,7 @@ AMOUNTS = (b"null", b"0", b"-5", b'"12.5"', b"true", b"[12]", b"NaN", b"1e400", 
     ],
     ids=lambda body: body[-40:].decode("latin-1"),
 )
-def test_what_is_no_checkout_is_refused_with_the_error_envelope(merchant: Merchant, body: bytes) -> None:
+def test_an_invalid_checkout_is_refused_with_the_error_envelope(merchant: Merchant, body: bytes) -> None:
     refused = merchant.asks_checkout_raw(body)
     assert (refused.http_status, refused.code, refused.body["error"]) == (400, 400, "Bad Request")
     assert set(refused.body) == {"statusCode", "error", "message"}

@@ -37,7 +37,7 @@ def terms(draw: st.DrawFn) -> Terms:
 
 @settings(deadline=None)
 @given(terms=terms(), units=st.integers(1, 10**15))
-def test_what_is_paid_is_what_is_left_and_the_fee(terms: Terms, units: int) -> None:
+def test_the_paid_amount_is_the_received_amount_and_the_fee(terms: Terms, units: int) -> None:
     method, received, rate = terms
     paid = units * unit_of(method.currency)
     quote = quote_paying(*terms, paid)

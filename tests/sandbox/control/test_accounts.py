@@ -76,7 +76,7 @@ PARTS: dict[str, tuple[Callable[[Payer], str], list[Callable[[Payer, str], Answe
 
 @pytest.mark.on_each_database
 @pytest.mark.parametrize("part", PARTS)
-def test_what_one_account_made_is_unknown_to_another_both_ways(
+def test_the_objects_of_one_account_are_unknown_to_another_both_ways(
     first: Payer, anna: Payer, tester: Tester, receiver: Receiver, part: str
 ) -> None:
     make, attempts = PARTS[part]

@@ -56,7 +56,7 @@ def test_picking_takes_the_first_usable_method_unless_named(merchant: Merchant, 
         assert picked["paymentMethod"] == method
 
 
-def test_what_the_state_of_a_checkout_does_not_allow_is_a_409(merchant: Merchant, tester: Tester) -> None:
+def test_an_action_that_the_state_of_a_checkout_does_not_allow_is_a_409(merchant: Merchant, tester: Tester) -> None:
     new, picked, paid = (merchant.makes_checkout() for _ in range(3))
     assert tester.picks(picked, "us_qr") == tester.picks(picked, "us_qr")
     tester.pays(paid)

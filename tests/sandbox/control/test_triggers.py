@@ -72,7 +72,7 @@ def test_a_refund_goes_out_once(tester: Tester) -> None:
         ({"event": "refund", "id": "nothing"}, (404, "checkout")),
     ],
 )
-def test_what_cannot_happen_is_refused_and_leaves_nothing(
+def test_a_trigger_that_cannot_happen_is_refused_and_leaves_nothing(
     tester: Tester, sent: dict[str, Any], refused: tuple[int, str]
 ) -> None:
     assert tester.refuses("POST", "trigger", sent) == refused

@@ -46,7 +46,7 @@ def test_a_change_counts_from_the_next_call_on_until_it_is_taken_back(make_sandb
         ([], "body"),
     ],
 )
-def test_what_does_not_exist_is_refused_and_nothing_is_changed(tester: Tester, sent: Any, field: str) -> None:
+def test_an_unknown_switch_or_value_is_refused_and_nothing_is_changed(tester: Tester, sent: Any, field: str) -> None:
     assert tester.refuses("POST", "unknowns", sent) == (400, field)
     assert all(value == start for value, start in values(tester.does("GET", "unknowns")).values())
 

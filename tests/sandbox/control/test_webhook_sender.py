@@ -96,7 +96,7 @@ def test_webhooks_about_one_order_are_sent_one_after_the_other() -> None:
         eventually(lambda: len(delivered(app)) == 3)
 
 
-def test_what_falls_due_by_time_alone_is_run() -> None:
+def test_a_webhook_that_falls_due_by_time_alone_is_sent() -> None:
     receiver = Receiver()
     receiver.answers = [500]
     with made(receiver) as app:

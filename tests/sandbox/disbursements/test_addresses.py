@@ -21,7 +21,7 @@ def test_addresses_of_accounts_are_taken() -> None:
 
 
 @pytest.mark.parametrize("address", [WALLET[:-1], WALLET + "0", WALLET[2:], WALLET + "\n", "0x" + "g" * 40, ACCOUNT])
-def test_what_is_no_evm_address_is_refused(address: str) -> None:
+def test_an_invalid_evm_address_is_refused(address: str) -> None:
     with pytest.raises(FieldError, match=r"^to must be an EVM address"):
         check_address("to", address, EVM)
 
@@ -35,6 +35,6 @@ def test_what_is_no_evm_address_is_refused(address: str) -> None:
         pytest.param("MA7QYNF7SOWQ3GLR2BGMZEHXAVIRZA4KVWLTJJFC7MGXUA74P7UJUAAAAAAAAAAAACJUR", id="spare-bits"),
     ],
 )
-def test_what_is_no_stellar_account_is_refused(address: str) -> None:
+def test_an_invalid_stellar_account_is_refused(address: str) -> None:
     with pytest.raises(FieldError, match=r"^to must be the address of a Stellar account"):
         check_address("to", address, STELLAR)

@@ -141,7 +141,7 @@ def test_amounts_keep_their_digits_and_an_answer_is_one_line_of_ascii(
     ],
     ids=lambda argument: argument if isinstance(argument, str) else "",
 )
-def test_what_goes_wrong_is_one_sentence_and_an_exit_code(
+def test_a_failing_command_prints_one_sentence_and_has_an_exit_code(
     address: str, capsys: pytest.CaptureFixture[str], arguments: list[str], code: int, message: str
 ) -> None:
     assert main(arguments) == code

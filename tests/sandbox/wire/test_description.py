@@ -53,7 +53,7 @@ def test_each_example_works_in_a_sandbox_that_just_started() -> None:
     assert again == once | {"createCryptoDisbursements"}
 
 
-def test_what_the_examples_name_is_in_no_list_before_it_is_asked_for(tester: Tester) -> None:
+def test_an_object_of_the_examples_is_in_no_list_before_it_is_asked_for(tester: Tester) -> None:
     assert tester.does("GET", "disbursements") == tester.does("GET", "events")["events"] == []
 
 

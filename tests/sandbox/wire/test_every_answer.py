@@ -48,7 +48,7 @@ def test_a_method_that_is_not_there_is_answered_with_those_that_are(make_sandbox
         ({"recipient_delete": "query"}, "/v1/recipient?id=5a6d00000000000000000101", "DELETE", 200),
     ],
 )
-def test_where_one_form_is_served_the_other_one_is_not_there(
+def test_only_one_form_of_a_path_is_served(
     make_sandbox: MakeSandbox, unknowns: dict[str, str], target: str, method: str, code: int
 ) -> None:
     app = make_sandbox(**unknowns)

@@ -37,7 +37,7 @@ def test_a_page_holds_its_items_and_names_its_neighbours(
     assert shown == dict(zip(names, expected, strict=True)) | beside
 
 
-def test_what_is_no_page_is_refused_by_name(merchant: Merchant) -> None:
+def test_an_invalid_page_is_refused_by_name(merchant: Merchant) -> None:
     no_numbers = ("0", "-1", "1.5", "%D9%A3", "9" * 5000)
     for name, values in {"limit": (*no_numbers, "1&limit=2"), "page": no_numbers, "sort": ("", "name")}.items():
         for value in values:
