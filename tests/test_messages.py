@@ -9,6 +9,8 @@ import sys
 from pathlib import Path
 
 import pytest
+import sqlalchemy as sa
+from sqlalchemy.exc import DBAPIError
 
 from tests.conftest import OpenShop
 from tests.docs.merchant import shop_source
@@ -27,6 +29,14 @@ def test_a_command_without_tables_leads_to_the_doctor(open_shop: OpenShop, comma
     assert "no such table" in ran.output
     assert ran.output.endswith("flask paycheckout doctor\n")
     assert "Traceback" not in ran.output
+
+
+@pytest.mark.on_each_database("pg8000")
+@pytest.mark.parametrize("change", ["DROP COLUMN found_by", "RENAME TO elsewhere"])
+def test_a_call_without_tables_or_columns_names_the_remedy(shop: Shop, change: str) -> None:
+    shop.executes(sa.text(f"ALTER TABLE paycheckout_checkout {change}"))
+    with shop.app.app_context(), pytest.raises(DBAPIError, match="Bring the tables up to date"):
+        shop.paycheckout.start("o-1")
 
 
 SAID = "--by Ada --why x"

@@ -22,7 +22,15 @@ from sqlalchemy.engine import ExceptionContext
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.orm import ORMExecuteState, Session, SessionTransaction
 
-from flask_paycheckout.database.database_errors import READ_ONLY, cut_row, is_lost_race, is_refused_row, trouble_of
+from flask_paycheckout.database.database_errors import (
+    MIGRATE,
+    READ_ONLY,
+    cut_row,
+    is_lost_race,
+    is_refused_row,
+    lacks_payment_table,
+    trouble_of,
+)
 
 # States of a transaction, by libpq's numbers: no transaction is open, or a statement in it failed.
 _IDLE, _IN_ERROR = 0, 3
@@ -387,6 +395,8 @@ def _on_error(context: ExceptionContext) -> None:
     if context.dialect.name == "postgresql" and trouble_of(error) is READ_ONLY:
         # A connection to a server that became a replica still works for reading, so the pool would keep it forever.
         context.is_disconnect = True
+    if lacks_payment_table(error):
+        error.add_detail(MIGRATE)
     if is_refused_row(error) and connection is not None and _OPTION in connection.get_execution_options():
         # Logs show this error as the cause of the shop function's error. A row of our tables contains the payment URL,
         # or a payout's destination.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import NamedTuple, TypeGuard
 
 from sqlalchemy.exc import (
@@ -19,6 +20,11 @@ from flask_paycheckout.text import first_line, reply_of
 _SERIALIZATION_FAILURE, _DEADLOCK_DETECTED = "40001", "40P01"
 # The class of SQLSTATEs for a row that violates a constraint.
 _REFUSED_ROW = "23"
+# An unknown table or column: the SQLSTATEs of PostgreSQL, and SQLite's messages, which share a code with other faults.
+_UNKNOWN_NAME = ("42P01", "42703")
+_UNKNOWN_TEXT = re.compile("no such (table|column)|has no column")
+
+MIGRATE = "Bring the tables up to date: flask db migrate and flask db upgrade, or db.create_all() in a new database."
 
 
 def is_lost_race(error: BaseException) -> bool:
@@ -41,6 +47,13 @@ def is_refused_row(error: BaseException) -> TypeGuard[DBAPIError]:
     if not isinstance(error, DBAPIError):
         return False
     return isinstance(error, IntegrityError) or _class_of(error) == _REFUSED_ROW
+
+
+def lacks_payment_table(error: BaseException) -> TypeGuard[DBAPIError]:
+    """Whether a table or column of a statement about payment tables does not exist."""
+    if not isinstance(error, DBAPIError) or "paycheckout_" not in str(error.statement):
+        return False
+    return _code_of(error) in _UNKNOWN_NAME or _UNKNOWN_TEXT.search(first_line(error)) is not None
 
 
 def cut_row(error: DBAPIError) -> None:

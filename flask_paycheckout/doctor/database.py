@@ -23,7 +23,7 @@ from sqlalchemy import (
 from sqlalchemy.exc import SQLAlchemyError
 
 from flask_paycheckout.database.connections import schema_of
-from flask_paycheckout.database.database_errors import database_text, trouble_of
+from flask_paycheckout.database.database_errors import MIGRATE, database_text, trouble_of
 from flask_paycheckout.database.models import Models
 from flask_paycheckout.doctor.checks import Check, Level, failure, ok, warning
 from flask_paycheckout.doctor.order_ids import check_order_ids
@@ -31,7 +31,6 @@ from flask_paycheckout.errors import ConfigurationError
 from flask_paycheckout.runtime import Runtime
 from flask_paycheckout.wiring.host import unsupported
 
-_MIGRATE = "Bring the tables up to date: flask db migrate and flask db upgrade, or db.create_all() in a new database."
 _TIMEOUT = 5000
 # A value for the trial write, for each column type of the tables.
 _FILLERS: dict[Any, Any] = {Integer: 0, String: "", DateTime: datetime(2000, 1, 1, tzinfo=UTC), Boolean: False}
@@ -75,7 +74,7 @@ def check_database(shop: Runtime) -> Iterator[Check]:
             yield from check_order_ids(connection, models)
             about = "writing"
             remedy = (
-                f"{_MIGRATE} Let the shop's database user insert into its tables; for SQLite, into the file's folder."
+                f"{MIGRATE} Let the shop's database user insert into its tables; for SQLite, into the file's folder."
             )
             yield _trial(connection, models)
     except SQLAlchemyError as error:
@@ -91,16 +90,16 @@ def _tables(connection: Connection, models: Models) -> Iterator[Check]:
     for table in models.tables:
         where = table.name, schema_of(table, connection)
         if not inspector.has_table(*where):
-            yield failure("tables", f"{table.name} does not exist", _MIGRATE)
+            yield failure("tables", f"{table.name} does not exist", MIGRATE)
             continue
         indexes: list[Any] = [*inspector.get_indexes(*where)]
         columns = {column["name"]: column["type"] for column in inspector.get_columns(*where)}
         unique = [*inspector.get_unique_constraints(*where), *(index for index in indexes if index["unique"])]
         faults = [*_column_faults(table, columns, connection.dialect.name), *_unique_faults(table, unique)]
-        yield from (failure("tables", f"{table.name}{fault}", _MIGRATE) for fault in faults)
+        yield from (failure("tables", f"{table.name}{fault}", MIGRATE) for fault in faults)
         missing = [" and ".join(names) for names in _lacking(table.indexes, indexes)]
         if missing:
-            yield warning("tables", f"{table.name} lacks the index of {', '.join(missing)}", _MIGRATE)
+            yield warning("tables", f"{table.name} lacks the index of {', '.join(missing)}", MIGRATE)
         if not (faults or missing):
             yield ok("tables", f"{table.name} is as the models say")
 
