@@ -6,7 +6,7 @@ import asyncio
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from flask_paycheckout.client.transport import CONNECTED, LIMITS, Body, NoCookies, httpx, pool_limits
+from flask_paycheckout.client.transport import CONNECTED, LIMITS, Body, NoCookies, given_transport, httpx, pool_limits
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Coroutine
@@ -70,7 +70,7 @@ class _Connections(httpx.AsyncBaseTransport):
     """
 
     def __init__(self, given: httpx.AsyncBaseTransport | None) -> None:
-        self._given = given
+        self._given = given_transport(given, "handle_async_request")
         # The event loop of the first request, to which the connections belong.
         self._loop: asyncio.AbstractEventLoop | None = None
         if given is None:

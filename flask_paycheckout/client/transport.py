@@ -11,7 +11,7 @@ The deadline covers neither the operating system's DNS lookup nor a single block
 from __future__ import annotations
 
 import time
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 # The only module that names the HTTP library; all others import it from here.
 try:
@@ -22,6 +22,8 @@ except ImportError:
 from collections.abc import Callable, Iterable
 from datetime import datetime
 from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
+
+T = TypeVar("T")
 
 LIMITS = "flask_paycheckout.limits"
 """The request extension with the request's `Limits`."""
@@ -48,6 +50,16 @@ class Limits(NamedTuple):
     def left(self) -> float:
         """The seconds until the deadline; at least 0.001, because 0 would mean not to wait at all."""
         return max(self.until - time.monotonic(), 0.001)
+
+
+def given_transport(transport: T, method: str) -> T:
+    """The transport that the caller gave, if any.
+
+    :raises TypeError: it lacks the method, as an asynchronous transport does for the blocking client.
+    """
+    if transport is None or callable(getattr(transport, method, None)):
+        return transport
+    raise TypeError(f"transport must be an httpx transport with {method}(), not {type(transport).__name__}")
 
 
 def pool_limits(most_kept: int | None) -> httpx.Limits:

@@ -25,7 +25,7 @@ from typing import Any, TypedDict, TypeVar, cast
 import msgspec
 
 from flask_paycheckout.client.errors import PaymentsError, RateLimited, ServiceFault, TransportFailed
-from flask_paycheckout.client.transport import CONNECTED, LIMITS, Body, NoCookies, httpx, pool_limits
+from flask_paycheckout.client.transport import CONNECTED, LIMITS, Body, NoCookies, given_transport, httpx, pool_limits
 from flask_paycheckout.per_process import PerProcess
 
 R = TypeVar("R")
@@ -106,7 +106,7 @@ class Connections(httpx.BaseTransport):
     def __init__(self, url: httpx.URL, given: httpx.BaseTransport | None) -> None:
         # Sockets must not be shared across a fork.
         self._pools = PerProcess(lambda: _Pools(url))
-        self._given = given
+        self._given = given_transport(given, "handle_request")
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
         """Send the request, and return the response with its whole body.

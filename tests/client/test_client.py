@@ -23,6 +23,7 @@ if TYPE_CHECKING:
         ({"access_token": f"{ACCESS_TOKEN}\r\nX: 1"}, ValueError, "access_token may hold"),
         ({"access_token": 5}, TypeError, "access_token must be a string, a function that returns one, or a signer"),
         ({"signer": 5}, TypeError, "signer must have a method sign"),
+        ({"transport": httpx.AsyncHTTPTransport()}, TypeError, "with handle_request.., not AsyncHTTPTransport"),
         ({"client_secret": b"canary"}, TypeError, "client_secret must be a string, not bytes"),
         ({"timeout": float("nan")}, ValueError, "timeout must be"),
         ({"timeout": 1e10}, ValueError, "timeout must be"),

@@ -18,6 +18,8 @@ from tests.client.wire import Script, Shop, paged, success
         (lambda c: c.references.banks(disbursment_available="yes"), TypeError, "must be True, False or None"),
         (lambda c: c.payments.list(min_input_amount=1.5), TypeError, "min_input_amount must be Decimal, int or str"),
         (lambda c: c.recipients.iterate(serach="Bo"), TypeError, "no argument 'serach'; there are limit, sort"),
+        (lambda c: c.fiat_disbursements.payment_methods(5), TypeError, "currency must be a string, not int"),
+        (lambda c: c.crypto_disbursements.estimate(5, 1), TypeError, "token must be a string, not int"),
         (lambda c: c.recipients.list(search="a" * 70_000), ValueError, "shorten the id or the filters"),
     ],
 )

@@ -140,5 +140,5 @@ class CryptoDisbursements(Resource[W]):
         :raises ValueError: the amount is no whole number, or not positive.
         :raises PaymentsError: see `errors`.
         """
-        query = query_text({"token": token, "amount": whole_amount("amount", amount)})
+        query = query_text({"token": text("token", token), "amount": whole_amount("amount", amount)})
         return await self._caller.record(_ESTIMATE, query=query)

@@ -10,7 +10,7 @@ from typing import Unpack
 from typing_extensions import deprecated
 
 from flask_paycheckout.client.awaited import W
-from flask_paycheckout.client.bodies import batch, query_text, text
+from flask_paycheckout.client.bodies import batch, query_text, text, texts
 from flask_paycheckout.client.errors import Invalid
 from flask_paycheckout.client.paging import Listing, Page, walk
 from flask_paycheckout.client.records import DisbursementStatus, Record, Sort
@@ -218,7 +218,7 @@ class FiatDisbursements(Resource[W]):
 
         :raises PaymentsError: see `errors`.
         """
-        return await self._caller.records(_METHODS, query=query_text({"currency": currency}))
+        return await self._caller.records(_METHODS, query=query_text(texts(currency=currency)))
 
     @method
     async def report(self, disbursement_id: str, **options: Unpack[CallOptions]) -> bytes:
