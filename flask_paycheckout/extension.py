@@ -629,6 +629,7 @@ class PayCheckout:
         :param access_token: the service's access token, or a function that returns it; by default
             PAYCHECKOUT_ACCESS_TOKEN. Without a token, nothing is sent.
         :raises UncommittedChanges: `db.session` holds changes that are not committed, and SQLite has one writer.
+        :raises TypeError: the access token is neither a string nor a function.
         :raises ValueError: the access token contains characters that a header must not contain.
         """
         access_token = concealed(access_token)

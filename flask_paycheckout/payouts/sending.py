@@ -99,7 +99,7 @@ class PayoutSender:
 
     def run(
         self,
-        access_token: AccessToken | None = None,
+        access_token: str | Callable[[], str] | None = None,
         stopped: Callable[[], bool] = lambda: False,
         *,
         at_once: bool = True,
@@ -109,9 +109,10 @@ class PayoutSender:
         :param access_token: used in place of the setting. Without either nothing is sent; lookups and reads go on.
         :param stopped: whether to end before the next call.
         :param at_once: whether to send also for accounts whose last sends failed; reconcile pauses instead.
+        :raises TypeError: the access token is neither a string nor a function.
         :raises ValueError: the access token cannot stand in a header.
         """
-        if isinstance(access_token, str):
+        if not (access_token is None or callable(access_token)):
             # Check the token before anything is claimed.
             self.calls.accounts.authorized(access_token)
         results = PayoutResults(self.wiring, self.moves, self.outbox, stopped, self.wiring.clock())

@@ -145,6 +145,8 @@ def test_a_given_token_is_used_in_place_of_the_setting(open_payer: OpenPayer, se
     assert (report.left, report.failed_calls, payer.at_service) == (2, 0 if setting is None else 1, [])
     with pytest.raises(ValueError, match="access_token may hold"):
         payer.sends("a token\n", minutes=1)
+    with pytest.raises(TypeError, match="access_token must be a string, not int"):
+        payer.sends(5, minutes=1)
     assert payer.sends(token, minutes=1) == PayoutReport(sent=2)
 
 
