@@ -36,7 +36,7 @@ KEPT = "kept"
 """The value of `payback` of money that a person keeps, or has dealt with."""
 
 ANOTHER_AMOUNT = "another amount"
-"""The value of `payback` of a payment that paid its order, and of which another amount is reported since."""
+"""The value of `payback` of a payment that counts for its order, and of which another amount is reported since."""
 
 
 class TotalMixin:
@@ -239,7 +239,7 @@ class CheckoutMixin(TotalMixin, PaymentTable):
 
     @property
     def came_otherwise(self) -> bool:
-        """Whether it paid its order, and another amount is reported since, which nobody has handled yet."""
+        """Whether it counts for its order, and another amount is reported since, which nobody has handled yet."""
         return self.payback == ANOTHER_AMOUNT
 
     @property

@@ -106,7 +106,7 @@ class PartPayments:
             rule = Evidence.TOTAL_REACHED
             entry = line(now, Entry.MOVED, to=Status.PAID, rule=rule, reason=reason, compared=compared)
             # Clear earlier notes about this part alone, because it represents the whole order now.
-            values = {"payback": None, **problem_columns(part, None, now)}
+            values = {} if part.came_otherwise else {"payback": None, **problem_columns(part, None, now)}
             return confirm(entry, values, balance, excess)
 
         def fails(problem: str) -> None:

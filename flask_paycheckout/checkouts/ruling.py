@@ -216,8 +216,8 @@ class Reading(msgspec.Struct):
     closed_statuses: Collection[str]
     """Deposit statuses that end a deposit without a payment, in lower case."""
 
-    pays_order: bool = False
-    """Whether its payment is decided, and has paid its order, alone or with other parts."""
+    counts: bool = False
+    """Whether its payment is decided, and has paid its order, or is a part."""
 
     columns: dict[str, Any] = {}
     """The columns that the read sets, whether it moves the checkout or not."""
@@ -288,11 +288,11 @@ class Reading(msgspec.Struct):
 
     @property
     def comes_otherwise(self) -> bool:
-        """Whether another amount than the stored one arrived for a payment that paid its order; told until it is kept.
+        """Whether another amount than the stored one arrived for a payment that counts for its order; told until kept.
 
         Also where that was taken back, whatever was said of it then.
         """
-        if not self.pays_order or self.status != COMPLETED:
+        if not self.counts or self.status != COMPLETED:
             return False
         checkout, arrived = self.checkout, self._amount("paid")
         if checkout.taken_back is not None:

@@ -203,10 +203,8 @@ class Settlement:
         """Apply a read of a deposit whose money has arrived: it stays, was taken back, or came after all."""
         for _ in range(_MAX_ROUNDS):
             closed = self.wiring.settings.closed_deposit_statuses
-            pays = checkout.paid_order_id is not None or (
-                checkout.status == Status.PART and self.checkouts.order_status(checkout.order_id) == Status.PAID
-            )
-            reading = Reading(checkout, deposit, cause, self.wiring.clock(), self.schedule, closed, pays)
+            counts = checkout.paid_order_id is not None or checkout.status == Status.PART
+            reading = Reading(checkout, deposit, cause, self.wiring.clock(), self.schedule, closed, counts)
             columns = reading.columns_of_read() | {"webhook_due_at": None}
             is_here = columns.get("payment_completed_at", checkout.payment_completed_at) is not None
             columns["next_read_at"] = self._next_look(checkout, reading.now) if is_here else None

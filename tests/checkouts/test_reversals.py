@@ -199,16 +199,21 @@ def test_an_amount_that_the_service_changes_later_is_reported_until_a_person_has
     assert urgent(shop) == set()
 
 
-@pytest.mark.parametrize("state", ["paid", "part"])
-def test_nothing_but_a_decision_ends_the_alarm_of_a_changed_amount(shop: Shop, state: str) -> None:
+@pytest.mark.parametrize(
+    ("amounts", "which"), [(("60", "40"), 1), (("60", "40"), 0), (("60",), 0)], ids=["last", "part", "unpaid"]
+)
+def test_nothing_but_a_decision_ends_the_alarm_of_a_changed_amount(
+    shop: Shop, amounts: tuple[str, ...], which: int
+) -> None:
     shop.costs("100", parts=True)
-    first, last = (shop.settles(shop.has_arrived(each)).checkout_id for each in ("60", "40"))
-    changed = first if state == "part" else last
+    changed = [shop.settles(shop.has_arrived(each)).checkout_id for each in amounts][which]
     shop.service.says(changed, "completed", inputAmount=number("20"))
     shop.waits(minutes=1)
     shop.hears_of(changed)
     decides(shop, "cancel", refunds(shop, changed).reference)
+    shop.costs("60", parts=True)
     shop.reconciles(hours=1)
+    assert shop.calls.order_status("o-1") == "paid"
     del shop.service.deposits[changed]
     shop.hears_of(changed)
     assert "reversed-payments" in urgent(shop)
@@ -253,7 +258,9 @@ def test_a_part_that_is_taken_back_is_reported_until_it_comes_after_all(shop: Sh
     assert urgent(shop) == {"reversed-payments"}
     shop.reconciles(days=8)
     assert urgent(shop) == {"reversed-payments"} | ({"unfinished-parts"} if others else set())
-    takes_back(shop, first.checkout_id, "completed")
+    shop.service.says(first.checkout_id, "completed", inputAmount=number("60"))
+    shop.waits(days=3)
+    shop.hears_of(first.checkout_id)
     assert "reversed-payments" not in urgent(shop)
     assert shop.attempt(first.checkout_id).next_read_at is not None
 
