@@ -62,6 +62,9 @@ def webhook(secret: str | None = None) -> Response:
 
 def _body() -> bytes | None:
     """The body of this request; None if it exceeds 64 KiB, because no error page of the shop may change that answer."""
+    if "asgi.scope" in request.environ:
+        # a2wsgi ends a chunked body but does not say so, and Werkzeug would take the body for an empty one.
+        request.environ["wsgi.input_terminated"] = True
     # One byte above the limit: Werkzeug silently truncates a body that is sent without its length.
     request.max_content_length = _MAX_BODY + 1
     with suppress(RequestEntityTooLarge):

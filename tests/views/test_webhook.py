@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import asyncio
+import json
+from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
 from itertools import product
 
+import httpx
+import pytest
 from sqlalchemy import event
 from sqlalchemy.exc import OperationalError
 from werkzeug.test import TestResponse
@@ -63,6 +67,24 @@ def test_a_webhook_that_could_not_be_stored_is_a_503_and_comes_again(shop: Shop)
 
 
 SECRET = "wh-secret-1"
+
+
+def test_a_chunked_webhook_is_read_behind_an_asgi_server(shop: Shop) -> None:
+    a2wsgi = pytest.importorskip("a2wsgi")
+    checkout_id = shop.has_deposit("completed")
+
+    async def chunks(body: bytes) -> AsyncIterator[bytes]:
+        yield body[:9]
+        yield body[9:]
+
+    async def sends() -> list[int]:
+        transport = httpx.ASGITransport(app=a2wsgi.WSGIMiddleware(shop.app))
+        async with httpx.AsyncClient(transport=transport, base_url="http://shop.test") as service:
+            bodies = json.dumps({"orderId": checkout_id}).encode(), b"{" + b" " * 70_000
+            return [(await service.post("/paycheckout/webhook", content=chunks(body))).status_code for body in bodies]
+
+    assert asyncio.run(sends()) == [200, 413]
+    assert shop.attempt(checkout_id).status == "paid"
 
 
 def test_no_method_but_post_tells_whether_there_is_a_secret(open_shop: OpenShop) -> None:
