@@ -165,7 +165,9 @@ class Prunable:
 
         No refund and no webhook refers to it either.
         """
-        c, p = self.models.checkouts.c, self.models.payouts.c
+        c, p, other = self.models.checkouts.c, self.models.payouts.c, self.models.checkouts.alias().c
+        # The owner's list of orders shows each order by its newest checkout.
+        is_listed_by = c.current_order_id == other.order_id, c.id != other.id
         never = ("paid_order_id", "payback", "refunded_amount", "found_by", "deposit_status", *PAYMENT_COLUMNS)
         return and_(
             self.decided_checkout(),
@@ -174,6 +176,7 @@ class Prunable:
             c.webhooks == 0,
             *(c[name].is_(None) for name in never),
             ~exists().where(p.refund_of == c.checkout_id),
+            ~exists().where(*is_listed_by),
         )
 
     def decided_checkout(self) -> Condition:

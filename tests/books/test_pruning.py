@@ -10,6 +10,7 @@ import pytest
 import sqlalchemy as sa
 
 from flask_paycheckout import order_paid
+from flask_paycheckout.books.lists import page_of_orders
 from flask_paycheckout.books.pruning import Pruned, Pruning
 from flask_paycheckout.text import plain
 from tests.conftest import OpenShop
@@ -106,6 +107,14 @@ def test_of_abandoned_checkouts_only_those_that_nobody_can_pay_any_more_go(shop:
     prunes(shop)
     left = {order_id for order_id, checkout_id in ids.items() if shop.runtime.checkouts.find(checkout_id)}
     assert left == set(ids) - {"goes"}
+
+
+def test_an_order_with_another_checkout_stays_in_the_list_of_orders(shop: Shop) -> None:
+    shop.changes(abandons(shop, "o-1"), webhooks=1)
+    abandons(shop, "o-1")
+    shop.clock.now += AGES
+    prunes(shop)
+    assert [order.order_id for order in page_of_orders(shop.runtime.checkouts).rows] == ["o-1"]
 
 
 def test_a_checkout_stays_while_a_link_to_its_order_can_be_valid(open_shop: OpenShop) -> None:
