@@ -11,7 +11,7 @@ from sqlalchemy import Column, Integer, Table, Text, func, select, update
 
 from flask_paycheckout.books.alarms import Alarm, AlarmContext, Severity
 from flask_paycheckout.books.report import find_alarms
-from flask_paycheckout.clock import as_utc
+from flask_paycheckout.clock import EPOCH, as_utc
 from flask_paycheckout.database.connections import begin_limited, read_rows
 from flask_paycheckout.database.mapping import MOMENT
 from flask_paycheckout.database.state_table import insert_in
@@ -73,7 +73,7 @@ class OwnerTelling:
         problem = self._call(began, over) if began or over else None
         now, table = self.wiring.clock(), self.wiring.models.alarms
         since = problem and func.coalesce(table.c.problem_since, now)
-        values = {"until": now, "problem": problem, "problem_since": since}
+        values = {"until": EPOCH, "problem": problem, "problem_since": since}
         if problem is None and (began or over):
             sent_now = [replace(alarm, examples=()) for alarm in (*sent.values(), *began) if alarm not in over]
             values |= {"sent": msgspec.json.encode(sent_now).decode(), "last_sent_at": now}
