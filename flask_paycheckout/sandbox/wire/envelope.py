@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime
 from decimal import Decimal
 from functools import cache
-from http import HTTPStatus
+from http.client import responses
 from typing import Annotated, Any, Self
 
 import msgspec
@@ -134,7 +134,7 @@ class Refusal(Exception):
         super().__init__(message)
         self.status_code = status_code
         self.message = message
-        self.error = error or HTTPStatus(status_code).phrase
+        self.error = error or responses.get(status_code, "Error")
 
 
 def unspecified_refusal(status_code: int | str, message: str) -> Refusal:

@@ -59,8 +59,7 @@ def checked(meaning: str, check: Callable[[Any], object], **schema: Any) -> Meta
 
 def matching(pattern: str, meaning: str, most: int = MAX_TEXT, **schema: Any) -> Meta:
     """A text that matches a pattern, which its meaning explains."""
-    # JSON can contain lone surrogates, which cannot be stored.
-    whole = re.compile(rf"(?![\s\S]*[\ud800-\udfff]){pattern}")
+    whole = re.compile(pattern)
     described = {"minLength": 1, "maxLength": most, "pattern": f"^{pattern}$"} | schema
     return checked(meaning, lambda text: len(text) <= most and whole.fullmatch(text), **described)
 

@@ -10,13 +10,18 @@ from typing import Any
 def read_json(content: bytes) -> Any:
     """Parse JSON in UTF-8; every number becomes a decimal with all of its digits.
 
-    :raises ValueError: it is not JSON, a number is too large for a decimal, or the nesting too deep.
+    :raises ValueError: it is not JSON, a number is too large for a decimal, the nesting too deep, or half of a surrogate
+        pair in a text.
     """
     try:
         # Some clients send a byte order mark.
         text = content.decode("utf-8-sig")
         # int() refuses the names NaN and Infinity, which are no JSON.
-        return json.loads(text, parse_float=Decimal, parse_int=Decimal, parse_constant=int)
+        value = json.loads(text, parse_float=Decimal, parse_int=Decimal, parse_constant=int)
+        if "\\u" in text:
+            # Half of a surrogate pair could neither be stored nor shown.
+            json.dumps(value, ensure_ascii=False, default=str).encode()
+        return value
     except (ArithmeticError, RecursionError):
         raise ValueError("a number is too large, or the nesting too deep") from None
 

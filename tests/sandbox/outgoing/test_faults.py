@@ -20,6 +20,11 @@ def test_error_answers_in_the_envelope_before_anything_is_done(merchant: Merchan
     assert merchant.asks_checkout().code == 200
 
 
+def test_an_error_may_have_a_code_that_no_standard_names(merchant: Merchant, tester: Tester) -> None:
+    tester.orders_fault(CREATE, "error", statusCode=520)
+    assert merchant.asks_checkout().code == 520
+
+
 def answers_to_reads(merchant: Merchant, many: int) -> list[int]:
     return [merchant.reads_deposit("x").code for _ in range(many)]
 

@@ -151,3 +151,9 @@ def test_a_wrong_value_is_refused_by_the_name_of_its_field(make_sandbox: MakeSan
             assert (refused.code, refused.message.split()[0]) == (code, within + field), repr(value)
     assert Payer(sandbox).lists()["totalDocs"] == 0
     assert Visitor(sandbox).mails("new@example.com") == []
+
+
+@pytest.mark.parametrize("body", [rb'{"inputCurrency": "USD", "inputAmount": "\ud800"}', rb'{"\ud800": 1}'])
+def test_half_of_a_surrogate_pair_is_refused(merchant: Merchant, tester: Tester, body: bytes) -> None:
+    assert merchant.calls("POST", "/v1/checkout", body).code == 400
+    assert tester.refuses("POST", "trigger", body) == (400, "body")
