@@ -202,6 +202,9 @@ def _spelled(value: object) -> str:
     """A value in the form of a query string."""
     if isinstance(value, bool):
         return "true" if value else "false"
+    if isinstance(value, str):
+        # A member of an enumeration would be formatted by its name.
+        return str.__str__(value)
     return f"{value:f}" if isinstance(value, Decimal) else str(value)
 
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from enum import Enum
 from typing import Any
 
 import pytest
@@ -30,3 +31,13 @@ def test_a_wrong_filter_is_named_and_nothing_is_sent(
     with pytest.raises(kind, match=fault):
         use(Shop(script))
     assert script.requests == []
+
+
+class Money(str, Enum):  # noqa: UP042 - a StrEnum is formatted by its value
+    EUR = "EUR"
+
+
+def test_a_member_of_an_enumeration_is_sent_by_its_value() -> None:
+    script = Script(success(paged(RECIPIENT)))
+    Shop(script).recipients.list(currency=Money.EUR)
+    assert script.requests[0].url.query == b"currency=EUR"

@@ -10,8 +10,8 @@ from typing import Any
 def read_json(content: bytes) -> Any:
     """Parse JSON in UTF-8; every number becomes a decimal with all of its digits.
 
-    :raises ValueError: it is not JSON, a number is too large for a decimal, the nesting too deep, or half of a surrogate
-        pair in a text.
+    :raises ValueError: it is not JSON, a number is too large for a decimal, the nesting too deep, or a text has half of
+        a surrogate pair.
     """
     try:
         # Some clients send a byte order mark.
