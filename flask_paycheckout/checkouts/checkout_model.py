@@ -156,7 +156,7 @@ class CheckoutMixin(TotalMixin, PaymentTable):
     """The deposit's status in its last read; None while no deposit was seen."""
 
     revision: Mapped[int] = mapped_column(Integer)
-    """The number of moves; a move's statement requires the revision that it starts from."""
+    """The number of moves, and of decisions about its money; a move requires the revision that it starts from."""
 
     reads: Mapped[int] = mapped_column(Integer)
     """The number of reads that the service answered, with a deposit or with `Deposit not found`."""

@@ -430,7 +430,7 @@ def change_excess(connection: Connection, checkouts: Table, order_id: str, gone:
     if row is None:
         return
     excess = EXACT.subtract(Decimal(row.excess), gone)
-    values: dict[str, Any] = {"excess": f"{excess:f}"}
+    values: dict[str, Any] = {"excess": f"{excess:f}", "revision": c.revision + 1}
     if excess > 0:
         values["reason"] = Reason.EXCESS
     is_told = row.payment_completed_at is None or row.payback in (KEPT, ANOTHER_AMOUNT)

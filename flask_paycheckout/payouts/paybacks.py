@@ -80,7 +80,8 @@ class Paybacks:
             # The service took this money back, so none is here to be kept.
             gone = row["payment_completed_at"] is None
             entry = line(now, Entry.PAYBACK, to=KEPT, by=by, why=why, gone=gone)
-            values: dict[str, Any] = {"payback": KEPT, "history": appended(c.history, entry, always=True)}
+            history = appended(c.history, entry, always=True)
+            values: dict[str, Any] = {"payback": KEPT, "history": history, "revision": c.revision + 1}
             if row["payback"] == ANOTHER_AMOUNT:
                 values |= NO_PROBLEM
             statement = update(models.checkouts).where(c.id == row["id"]).values(values).returning(*c)

@@ -8,7 +8,6 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
-from flask_paycheckout.checkouts.checkout_model import CheckoutMixin
 from flask_paycheckout.checkouts.decisions import rejection
 from flask_paycheckout.checkouts.moves import Decision, Moves
 from flask_paycheckout.checkouts.states import Status
@@ -88,7 +87,8 @@ class Refunds:
         self.limits.take(connection, payment, counted.amount)
         # Use one time for all records of the refund, by which erasing finds the reason again.
         now = now or self.wiring.clock()
-        self._reject_held(transaction, payment.checkout, by, why, now)
+        if payment.checkout.status == Status.HELD:
+            self._reject_held(transaction, checkout_id, by, why, now)
         replaced = _replaced(earlier, EXACT.subtract(left, counted.amount), replaces)
         key = self.payout_moves.payouts.installation_key(connection)
         name = reference or refund_reference(key, checkout_id, len(earlier) + 1)
@@ -153,12 +153,9 @@ class Refunds:
         columns["currency"] = paid_in if sent is None else sent.currency
         return self.requests.same(transaction, reference, counted if sent is None else sent.amount, to, columns)
 
-    def _reject_held(
-        self, transaction: ShopTransaction, checkout: CheckoutMixin, by: str, why: str, now: datetime
-    ) -> None:
+    def _reject_held(self, transaction: ShopTransaction, checkout_id: str, by: str, why: str, now: datetime) -> None:
         """Reject a held payment in the transaction of its refund, so that nobody can accept it any more."""
-        if checkout.status != Status.HELD:
-            return
+        checkout = self.moves.checkouts.require(checkout_id, transaction.connection)
         move = rejection(checkout, Decision(False, by, why), now)
         moved = self.moves.move_in(transaction.connection, transaction, checkout, move, now, leased=False)
         if moved is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -328,3 +329,24 @@ def test_another_client_id_that_does_not_find_it_takes_nothing_back(open_shop: O
         other.reconciles()
     paid = other.attempt(checkout_id)
     assert (paid.payment is None, paid.problem, paid.next_read_at) == (False, None, None)
+
+
+@pytest.mark.on_each_database
+def test_what_a_person_does_during_the_read_counts(shop: Shop) -> None:
+    """The read is applied to the payment as it is afterwards."""
+    rejected = shop.has_rejected("o-2")
+    refund = refunds(shop, rejected).reference
+    takes_back(shop, rejected)
+    shop.service.says(rejected, "completed", inputAmount=number("1"))
+    shop.waits(minutes=1)
+    shop.service.meets_once(lambda: decides(shop, "cancel", refund))
+    shop.hears_of(rejected)
+    assert "money-to-pay-back" in urgent(shop)
+    shop.costs("100", parts=True)
+    first, last = (shop.settles(shop.has_arrived(each)).checkout_id for each in ("60", "40"))
+    shop.service.meets_once(lambda: refunds(shop, first, "2"))
+    takes_back(shop, first)
+    assert Decimal(shop.attempt(last).excess) == 40 - 100
+    shop.service.meets_once(lambda: shop.calls.keep(first, by="Ada", why="it came in cash"))
+    takes_back(shop, first, "charged back")
+    assert "reversed-payments" not in urgent(shop)
