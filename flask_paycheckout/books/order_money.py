@@ -9,7 +9,8 @@ from flask_paycheckout.books.ledger import MONEY_OUT
 from flask_paycheckout.checkouts.payments import sums_of
 from flask_paycheckout.payouts.payout_model import PayoutMixin
 from flask_paycheckout.payouts.payout_states import RELEASING, PayoutKind
-from flask_paycheckout.totals import Amount, amount_of, whole_units
+from flask_paycheckout.payouts.refund_limits import left_of
+from flask_paycheckout.totals import Amount, amount_of
 
 Sums = tuple[Amount, ...]
 
@@ -42,17 +43,14 @@ def money_of(story: Explanation) -> OrderMoney:
     fees = [payment.fee for payment in payments if payment.fee]
     refunds = [each for each in story.payouts if each.kind == PayoutKind.REFUND and each.status not in RELEASING]
     out = [each for each in story.payouts if each.status in MONEY_OUT]
-    arrived = sums_of(payment.paid for payment in payments)
-    back = map(_counted, refunds)
-    left = sums_of([*arrived, *(taken and Amount(-taken.amount, taken.currency) for taken in back)])
     return OrderMoney(
-        arrived,
+        sums_of(payment.paid for payment in payments),
         sums_of(Amount(fee.amount, fee.currency) for fee in fees if fee.amount is not None and fee.currency),
         sums_of(payment.received for payment in payments),
         sums_of(_counted(each) for each in out if each in refunds),
         sums_of(_counted(each) for each in refunds if each not in out),
         sums_of(amount_of(each.exact_amount, each.currency) for each in out if each not in refunds),
-        tuple(Amount(whole_units(each.amount, each.currency), each.currency) for each in left),
+        sums_of(map(left_of, story.attempts)),
     )
 
 

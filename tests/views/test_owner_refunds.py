@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from werkzeug.test import TestResponse
 
-from flask_paycheckout import Receive, ToRecipient
+from flask_paycheckout import ByHand, Receive, ToRecipient
 from flask_paycheckout.database.state_table import lines
 from flask_paycheckout.testing import Sandbox
 from tests.books.test_report import has_second
@@ -287,3 +287,12 @@ def test_a_person_who_refunds_a_payment_is_shown_the_other_one_that_paid_no_orde
     refunds(desk, second, to=MAKER)
     assert there not in refund_page(desk, first).text
     assert there not in order_page(desk).text, "nothing of it is left to refund"
+
+
+def test_a_refund_of_money_that_was_taken_back_takes_nothing_of_other_payments(shop: Shop) -> None:
+    opens_view(shop)
+    shop.costs("100", parts=True)
+    first, _ = (shop.settles(shop.has_arrived(each)).checkout_id for each in ("60", "30"))
+    refunds(shop, first, "40", to=ByHand())
+    takes_back(shop, first)
+    assert "Refunded $40.00 Left for refunds $30.00" in text_of(order_page(shop))
