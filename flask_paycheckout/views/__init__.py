@@ -32,7 +32,8 @@ def _make_blueprint() -> Blueprint:
         # Both routes always exist, so that the answer to another method does not reveal whether a secret is set.
         ("/webhook", "webhook", webhook.webhook, "POST"),
         ("/webhook/<secret>", "webhook", webhook.webhook, "POST"),
-        ("/static/<path:filename>", "static", static, "GET"),
+        # Not /static, which is Flask's own route: the prefix may be "/".
+        ("/assets/<path:filename>", "static", static, "GET"),
     ):
         # Werkzeug would redirect merged slashes to the host in the request, which may be forged. The shop's setting
         # PROVIDE_AUTOMATIC_OPTIONS may keep its own routes from answering preflights.

@@ -89,7 +89,7 @@ def test_the_orders_page_tells_what_was_ordered_and_leads_to_the_shops_own(
     page = order_page(shop)
     assert "2 × Forest honey, 500 g, $25.00" in text_of(page)
     assert "note of o-1" in page.text
-    assert 'href="/paycheckout/static/pico.min.css">See the order' in page.text
+    assert 'href="/paycheckout/assets/pico.min.css">See the order' in page.text
 
 
 def test_a_name_with_and_without_its_joiners_is_one_name(shop: Shop) -> None:

@@ -44,7 +44,7 @@ def provoked(shop: Shop, kind: str) -> TestResponse:
         "400 webhook": ("POST", hook),
         "404 token": ("GET", "/paycheckout/orders/x"),
         "404 path": ("GET", "/paycheckout/x"),
-        "404 file": ("GET", "/paycheckout/orders/x/../../static/x"),
+        "404 file": ("GET", "/paycheckout/orders/x/../../assets/x"),
         "405": ("PUT", pay),
         "413": ("POST", hook),
     }
@@ -81,7 +81,7 @@ def test_every_kind_of_answer_is_hardened(open_shop: OpenShop, kind: str) -> Non
 
 
 def test_our_static_files_are_not_sniffed(shop: Shop) -> None:
-    with shop.browser.get("/paycheckout/static/status.js") as answer:
+    with shop.browser.get("/paycheckout/assets/status.js") as answer:
         assert (answer.status_code, answer.headers["X-Content-Type-Options"]) == (200, "nosniff")
         assert "no-store" not in answer.headers.get("Cache-Control", "")
 

@@ -68,8 +68,8 @@ PATHS = (
     ("POST", "/paycheckout/orders/{pay}/checkout/"),
     ("POST", "/paycheckout//webhook"),
     ("POST", "/paycheckout/webhook"),
-    ("GET", "/paycheckout//static/status.js"),
-    ("GET", "/paycheckout/static/../config.py"),
+    ("GET", "/paycheckout//assets/status.js"),
+    ("GET", "/paycheckout/assets/../config.py"),
 )
 
 

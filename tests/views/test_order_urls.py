@@ -79,4 +79,7 @@ def test_the_prefix_is_where_the_routes_are(open_shop: OpenShop, prefix: str) ->
     shop = open_shop(PAYCHECKOUT_URL_PREFIX=prefix)
     url = shop.calls.status_url("o-1")
     assert url.startswith(f"http://localhost{prefix.rstrip('/')}/orders/")
-    assert shop.browser.get(url).status_code == 200
+    style = re.search(r'stylesheet" href="([^"]+)', shop.browser.get(url).text)
+    assert style
+    with shop.browser.get(style[1]) as answer:
+        assert answer.status_code == 200

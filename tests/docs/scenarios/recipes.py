@@ -142,7 +142,7 @@ def own_pages(scene: Scene, make_shop: MakeShop, tmp_path: Path) -> None:
     policies = [browser.get(path).headers["Content-Security-Policy"] for path in ("/orders/1", address)]
     assert ["https://pay.service.example" in policy for policy in policies] == [True, False]
     assert 'href="/orders/1">Back to your order</a>' in page
-    assert "/static/paycheckout.css" in page
+    assert "/assets/paycheckout.css" in page
     assert "<nav>Shop</nav>" in page
     assert "<title>Not paid yet</title>" in page
     assert "status.js" in page
