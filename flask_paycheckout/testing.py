@@ -589,11 +589,13 @@ class Sandbox(SandboxControl):
             from flask_paycheckout.sandbox.world.reach import EVERYWHERE
 
             return post_webhook(url, headers, body, EVERYWHERE)
-        from flask_paycheckout.views.order_urls import webhook_url
+        from flask_paycheckout.views.order_urls import webhook_path, webhook_url
 
         with self._shop.test_request_context():
-            target = webhook_url()
-        return self._shop.test_client().post(target, data=body, headers=headers).status_code
+            path = webhook_path()
+            # The shop may be below a path, which its proxy removes.
+            base_url = webhook_url().removesuffix(path)
+        return self._shop.test_client().post(path, base_url=base_url, data=body, headers=headers).status_code
 
 
 @dataclass(frozen=True)

@@ -77,6 +77,14 @@ def test_webhooks_reach_the_shop_also_those_from_before_it_listened(
     assert paycheckout.settle(checkout_id).found_by == "webhook"
 
 
+def test_webhooks_reach_a_shop_below_a_path(open_shop: OpenShop, paycheckout_sandbox: Sandbox) -> None:
+    shop = open_shop(sandbox=paycheckout_sandbox, PAYCHECKOUT_PUBLIC_URL="https://shop.example/shop")
+    with shop.app.app_context():
+        paycheckout_sandbox.deliver_to(shop.app.test_client())
+        paycheckout_sandbox.pay(shop.paycheckout.start("o-1").checkout_id)
+        assert shop.paycheckout.order_status("o-1") == "paid"
+
+
 def test_a_shop_that_listens_later_gets_no_webhook_that_a_fault_keeps_from_it(
     paycheckout: PayCheckout, paycheckout_sandbox: Sandbox
 ) -> None:
