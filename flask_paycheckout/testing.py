@@ -195,7 +195,8 @@ class SandboxControl:
         self.base_url = base_url.rstrip("/")
         """The value for PAYCHECKOUT_BASE_URL."""
         self._token = control_token
-        self._webhook_url = _WEBHOOK_URL
+        # Where webhooks of new accounts go; None for nowhere, until `deliver_to`.
+        self._webhook_url: str | None = None
 
     @property
     def config(self) -> dict[str, Any]:
@@ -535,6 +536,7 @@ class Sandbox(SandboxControl):
         from flask_paycheckout.sandbox import create_sandbox, sandbox_clock
 
         super().__init__(base_url, _TOKEN)
+        self._webhook_url = _WEBHOOK_URL
         self.app: Flask = create_sandbox(
             control_token=_TOKEN,
             base_url=base_url,

@@ -25,6 +25,7 @@ from flask_paycheckout.client import (
     PayoutBank,
 )
 from flask_paycheckout.rounds.reconcile import ReconcileReport
+from flask_paycheckout.sandbox import create_sandbox
 from flask_paycheckout.sandbox.world.clock import machine_time
 from flask_paycheckout.sandbox.world.context import world
 from flask_paycheckout.signals import BY_NAME
@@ -406,6 +407,14 @@ def test_a_shop_on_a_socket_gets_its_webhooks(paycheckout_sandbox_server: Sandbo
         paycheckout_sandbox_server.deliver_to(f"{address}/hook")
         paid.append(sandbox.control("POST", "trigger", event="paid")["id"])
     assert [webhook["orderId"] for webhook in got] == paid
+
+
+def test_a_sandbox_that_others_use_has_accounts_too() -> None:
+    # Its webhooks cannot go to this machine.
+    shared = create_sandbox(control_token="known to few people", allow_remote_control=True)
+    with served(shared) as address:
+        account = SandboxControl(address, "known to few people").account("anna")
+    assert account.client_id
 
 
 def test_a_server_without_http_at_the_shops_address_is_reported(paycheckout_sandbox: Sandbox) -> None:
