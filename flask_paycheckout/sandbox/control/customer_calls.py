@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Annotated
 
 from flask import Response
-from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from flask_paycheckout.sandbox.control import triggers
@@ -15,8 +14,8 @@ from flask_paycheckout.sandbox.control.state_calls import Time, read_time
 from flask_paycheckout.sandbox.control.triggers import DisbursementRecord
 from flask_paycheckout.sandbox.deposits import transitions
 from flask_paycheckout.sandbox.deposits.tables import Deposit, DepositRecord, represent
-from flask_paycheckout.sandbox.disbursements.tables import FIAT, Disbursement
-from flask_paycheckout.sandbox.disbursements.transitions import settle_due
+from flask_paycheckout.sandbox.disbursements.fiat import find_fiat
+from flask_paycheckout.sandbox.disbursements.tables import Disbursement
 from flask_paycheckout.sandbox.transfer_proofs import proof_of
 from flask_paycheckout.sandbox.wire.callers import CallRefused
 from flask_paycheckout.sandbox.wire.envelope import Record
@@ -127,12 +126,9 @@ def finish(disbursement_id: str, sent: Finish) -> DisbursementRecord:
     media_type="application/pdf",
 )
 def read_proof(session: Session, disbursement_id: str) -> Response:
-    settle_due(session)
-    disbursement = session.scalar(
-        select(Disbursement).where(Disbursement.id == disbursement_id, Disbursement.kind == FIAT)
-    )
+    disbursement = find_fiat(session, disbursement_id)
     if disbursement is None:
         raise CallRefused(404, "disbursement", "does not exist, or is none of a bank", "GET /_sandbox/disbursements.")
     if disbursement.status != COMPLETED:
         raise NotPossible(f"is {disbursement.status}, so that it has no proof", "disbursement")
-    return proof_of(session, disbursement.user_id, disbursement_id)
+    return proof_of(disbursement)

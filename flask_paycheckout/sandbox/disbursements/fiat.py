@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from flask import Blueprint
-from sqlalchemy import select
+from sqlalchemy import ColumnElement, select
 from sqlalchemy.orm import Session
 
 from flask_paycheckout.sandbox.auth.access import operation
@@ -160,14 +160,14 @@ def _is_wanted(disbursement: Disbursement, query: FiatListQuery) -> bool:
 @operation()
 def read_fiat_disbursement(session: Session, account: Account, disbursement_id: str) -> FiatDisbursement:
     """One fiat disbursement with its history."""
-    settle_due(session)
-    disbursement = find_fiat(session, account.user_id, disbursement_id)
+    disbursement = find_fiat(session, disbursement_id, Disbursement.user_id == account.user_id)
     if disbursement is None:
         raise unspecified_refusal("disbursement_not_found", "Disbursement not found")
     return disbursement
 
 
-def find_fiat(session: Session, user_id: str, disbursement_id: str) -> FiatDisbursement | None:
-    conditions = (Disbursement.id == disbursement_id, Disbursement.user_id == user_id, Disbursement.kind == FIAT)
-    disbursements = session.scalars(select(Disbursement).where(*conditions)).all()
-    return next(iter(represent_fiat(session, disbursements, FiatDisbursement)), None)
+def find_fiat(session: Session, disbursement_id: str, *conditions: ColumnElement[bool]) -> FiatDisbursement | None:
+    """The fiat disbursement with this id as it is now, if it fulfils the conditions."""
+    settle_due(session)
+    query = select(Disbursement).where(Disbursement.id == disbursement_id, Disbursement.kind == FIAT, *conditions)
+    return next(iter(represent_fiat(session, session.scalars(query).all(), FiatDisbursement)), None)
