@@ -199,7 +199,7 @@ class Caller(Generic[W]):
                 if call.operation.sample is None:
                     raise refusal or failure
                 call, refusal = call.in_other_form(), failure
-            elif token is not None and isinstance(failure, Unauthorized) and failure.status_code == 401:
+            elif token is not None and isinstance(failure, Unauthorized):
                 # The service certainly carried nothing out, so a call that moves money is retried too.
                 try:
                     await self.waiting.in_thread(partial(token.renew, token_in_use))

@@ -89,9 +89,10 @@ class BearerToken:
 class RenewedToken:
     """Sends the access token that a function returns, and calls it again if the service refuses the token.
 
-    The function is called when the first token is needed, and after a 401, at most once in a call. If several threads
-    are refused together, one calls the function, and the others use its token. `PaymentsClient(access_token=function)`
-    makes this object; an `AsyncPaymentsClient` calls the function in a separate thread.
+    The function is called when the first token is needed, and after a 401 or 403, at most once in a call. If several
+    threads are refused together, one calls the function, and the others use its token.
+    `PaymentsClient(access_token=function)` makes this object; an `AsyncPaymentsClient` calls the function in a separate
+    thread.
 
     :param ask: returns the token, for example a stored token, or the token of a new login.
     :param scheme: the word before the token; empty for the token alone.
