@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from flask_paycheckout.payouts.decisions import SENDING_ON, possible
+from flask_paycheckout.payouts.decisions import possible
 from flask_paycheckout.payouts.payout_model import PayoutMixin
 from flask_paycheckout.payouts.payout_states import PayoutEvidence, PayoutState
 from flask_paycheckout.text import amount_text
@@ -32,7 +32,7 @@ def remedies(payout: PayoutMixin, *, named: bool = True, stopped: bool = False) 
     :param stopped: whether it is a refund of a payment that was taken back, of which nothing more may be sent.
     """
     reference, seen = (payout.reference, payout.revision) if named else ("REFERENCE", "N")
-    open_now = possible(payout) - set(SENDING_ON if stopped else ())
+    open_now = possible(payout, stopped=stopped)
     for evidence, (words, command) in _COMMANDS.items():
         # Only the attempt to send a payout shows whether it exceeds the limit.
         if evidence in open_now and (evidence is not _E.RELEASED or payout.state == PayoutState.POSTPONED):

@@ -166,7 +166,7 @@ class PayoutDecisions:
     def open_to(self, payout: PayoutMixin, by: str) -> set[PayoutEvidence]:
         """The decisions that this person may make on a payout, as the evidence that its state allows."""
         barred = () if self.may_approve(payout, by) else _of_another(payout)
-        return possible(payout) - {*barred, *(SENDING_ON if self.moves.payouts.is_stopped(payout) else ())}
+        return possible(payout, stopped=self.moves.payouts.is_stopped(payout)) - {*barred}
 
     def _decide(
         self, reference: str, decision: PayoutEvidence, by: str, why: str | None, seen: int | None = None
@@ -174,11 +174,13 @@ class PayoutDecisions:
         def plan(payout: PayoutMixin) -> PayoutMove:
             meaning = _meaning(payout, decision)
             refusal = _LOOK_AGAIN if seen not in (None, payout.revision) else None
-            refusal = _remedy(payout, decision) if meaning is None else refusal or _refusal(payout, decision, meaning)
+            stopped = decision in (*SENDING_ON, _E.CANCELLED) and self.moves.payouts.is_stopped(payout)
+            if meaning is None:
+                refusal = _remedy(payout, decision)
+            else:
+                refusal = refusal or _refusal(payout, decision, meaning, stopped)
             if refusal is None and meaning in _of_another(payout) and not self.may_approve(payout, by):
                 refusal = _BY_ANOTHER
-            if refusal is None and decision in SENDING_ON and self.moves.payouts.is_stopped(payout):
-                refusal = _STOPPED
             if meaning is None or refusal is not None:
                 raise PayoutRefused(reference, payout.status, decision, refusal or "")
             waits = self.wiring.settings.approve_by_another and (
@@ -250,10 +252,13 @@ def _compared(name: str) -> str:
     return trimmed(name).casefold()
 
 
-def possible(payout: PayoutMixin) -> set[PayoutEvidence]:
-    """The decisions that a payout's state allows, as evidence."""
+def possible(payout: PayoutMixin, *, stopped: bool) -> set[PayoutEvidence]:
+    """The decisions that a payout's state allows, as evidence.
+
+    :param stopped: whether it is a refund of a payment that was taken back, of which nothing more may be sent.
+    """
     meanings = {decision: _meaning(payout, decision) for decision in _REMEDIES}
-    return {each for decision, each in meanings.items() if each and not _refusal(payout, decision, each)}
+    return {each for decision, each in meanings.items() if each and not _refusal(payout, decision, each, stopped)}
 
 
 def _meaning(payout: PayoutMixin, decision: PayoutEvidence) -> PayoutEvidence | None:
@@ -262,7 +267,7 @@ def _meaning(payout: PayoutMixin, decision: PayoutEvidence) -> PayoutEvidence | 
     return next((evidence for evidence in meanings if (state, evidence) in PAYOUT_TRANSITIONS), None)
 
 
-def _refusal(payout: PayoutMixin, decision: PayoutEvidence, meaning: PayoutEvidence) -> str | None:
+def _refusal(payout: PayoutMixin, decision: PayoutEvidence, meaning: PayoutEvidence, stopped: bool) -> str | None:
     """The remedy if nobody may make this decision now; None if it is allowed."""
     is_reported = payout.reported_amount is not None
     unfounded = meaning is _E.AMENDED and not is_reported
@@ -271,7 +276,8 @@ def _refusal(payout: PayoutMixin, decision: PayoutEvidence, meaning: PayoutEvide
         unfounded = is_reported is (meaning is _E.GIVEN_UP)
     refusals = {
         _REMEDIES[decision]: unfounded,
-        _DOUBTED: meaning is _E.CANCELLED and payout.doubt in (Doubt.SPLIT, Doubt.LOST),
+        _DOUBTED: meaning is _E.CANCELLED and payout.doubt in (Doubt.SPLIT, Doubt.LOST) and not stopped,
         _WIPED: decision is _E.RETRIED and payout.to_details is None,
+        _STOPPED: decision in SENDING_ON and stopped,
     }
     return next((remedy for remedy, refused in refusals.items() if refused), None)

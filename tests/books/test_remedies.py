@@ -235,7 +235,12 @@ def test_each_command_of_an_alarm_about_payouts_ends_it(
 
 
 @pytest.mark.parametrize(
-    "columns", [*({"status": status} for status in ("claimable", "waiting", "ready", "failed")), POSTPONED]
+    "columns",
+    [
+        *({"status": status} for status in ("claimable", "waiting", "ready", "failed")),
+        POSTPONED,
+        {"status": "ready", "doubt": "lost"},
+    ],
 )
 def test_a_refund_of_money_that_was_taken_back_can_only_be_cancelled(shop: Shop, columns: dict[str, str]) -> None:
     row = refunds(shop, checkout_id := shop.has_paid(), "1.00")
