@@ -14,6 +14,8 @@ import time_machine
 from flask import Flask, current_app, request
 from freezegun import freeze_time
 from sqlalchemy import Engine, event
+from werkzeug.exceptions import NotFound as NoSuchPage
+from werkzeug.middleware.dispatcher import DispatcherMiddleware
 
 from flask_paycheckout import Pay, PayCheckout
 from flask_paycheckout.client import (
@@ -78,8 +80,11 @@ def test_webhooks_reach_the_shop_also_those_from_before_it_listened(
     assert paycheckout.settle(checkout_id).found_by == "webhook"
 
 
-def test_webhooks_reach_a_shop_below_a_path(open_shop: OpenShop, paycheckout_sandbox: Sandbox) -> None:
+@pytest.mark.parametrize("removed_by", ["proxy", "shop"])
+def test_webhooks_reach_a_shop_below_a_path(open_shop: OpenShop, paycheckout_sandbox: Sandbox, removed_by: str) -> None:
     shop = open_shop(sandbox=paycheckout_sandbox, PAYCHECKOUT_PUBLIC_URL="https://shop.example/shop")
+    if removed_by == "shop":
+        shop.app.wsgi_app = DispatcherMiddleware(NoSuchPage(), {"/shop": shop.app.wsgi_app})  # type: ignore[method-assign]
     with shop.app.app_context():
         paycheckout_sandbox.deliver_to(shop.app.test_client())
         paycheckout_sandbox.pay(shop.paycheckout.start("o-1").checkout_id)
