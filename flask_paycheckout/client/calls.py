@@ -200,14 +200,15 @@ class Caller(Generic[W]):
                     raise refusal or failure
                 call, refusal = call.in_other_form(), failure
             elif token is not None and isinstance(failure, Unauthorized):
-                # The service certainly carried nothing out, so a call that moves money is retried too.
                 try:
                     await self.waiting.in_thread(partial(token.renew, token_in_use))
                 except Exception as failed:
                     raise failure from failed
                 # Renew the token only once in a call.
                 token = None
-                if until - pace.elapsed() < SHORTEST_ATTEMPT:
+                # Only after a 401 has the service certainly carried nothing out, so that a call that moves money is sent
+                # again. After a 403 the next call uses the new token.
+                if failure.status_code != HTTPStatus.UNAUTHORIZED or until - pace.elapsed() < SHORTEST_ATTEMPT:
                     raise failure
             else:
                 repeatable = call.operation.repeatable

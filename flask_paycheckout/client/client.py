@@ -229,7 +229,7 @@ class PaymentsClient(_Client[Blocking, httpx.BaseTransport]):
     :param client_id: names the account in signed calls; required together with `client_secret`.
     :param client_secret: the key of the signature.
     :param access_token: a login's token, for the calls that require it; or a function that returns it, which is called
-        when the first token is needed and again, once in a call, if the service refuses it with 401 or 403; or a
+        when the first token is needed and again, once in a call, if the service refuses it (401 or 403); or a
         `Signer` that makes other headers than `Authorization: Bearer <token>`.
     :param signer: replaces the built-in signing; it must return every header of the signature.
     :param timeout: the total seconds that one call may take, including retries and waits.

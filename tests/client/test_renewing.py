@@ -36,13 +36,14 @@ def test_a_token_that_ran_out_is_asked_for_again_and_then_kept() -> None:
     assert service.tokens == ["canary-1", "canary-2", "canary-2"]
 
 
-@pytest.mark.parametrize("status", [401, 403])
-def test_it_is_asked_for_once_in_a_call(status: int) -> None:
+@pytest.mark.parametrize(("status", "sent"), [(401, ["canary-1", "canary-2"]), (403, ["canary-1"])])
+def test_it_is_asked_for_once_in_a_call_that_is_sent_again_after_a_401_only(status: int, sent: list[str]) -> None:
     tokens, service = (f"canary-{number}" for number in count(1)), Service("another", status)
     client = Shop(service, access_token=lambda: next(tokens))
     with pytest.raises(Unauthorized) as caught:
         client.fiat_disbursements.create("USD", samples.ITEMS)
-    assert service.tokens == ["canary-1", "canary-2"]
+    assert service.tokens == sent
+    assert next(tokens) == "canary-3"
     assert "canary" not in repr([str(caught.value), caught.value, client])
 
 
