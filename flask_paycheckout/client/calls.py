@@ -206,8 +206,8 @@ class Caller(Generic[W]):
                     raise failure from failed
                 # Renew the token only once in a call.
                 token = None
-                # Only after a 401 has the service certainly carried nothing out, so that a call that moves money is sent
-                # again. After a 403 the next call uses the new token.
+                # Only a 401 shows for certain that nothing was carried out, so only then is the call repeated: it may move
+                # money. After a 403 the next call uses the new token.
                 if failure.status_code != HTTPStatus.UNAUTHORIZED or until - pace.elapsed() < SHORTEST_ATTEMPT:
                     raise failure
             else:
