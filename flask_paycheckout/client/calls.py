@@ -206,8 +206,8 @@ class Caller(Generic[W]):
                     raise failure from failed
                 # Renew the token only once in a call.
                 token = None
-                # Only a 401 shows for certain that nothing was carried out, so only then is the call repeated: it may move
-                # money. After a 403 the next call uses the new token.
+                # The call may move money, so it is repeated only after a 401, which certainly carried nothing out.
+                # After a 403 the next call uses the new token.
                 if failure.status_code != HTTPStatus.UNAUTHORIZED or until - pace.elapsed() < SHORTEST_ATTEMPT:
                     raise failure
             else:
