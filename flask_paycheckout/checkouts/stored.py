@@ -433,7 +433,7 @@ def change_excess(connection: Connection, checkouts: Table, order_id: str, gone:
     values: dict[str, Any] = {"excess": f"{excess:f}", "revision": c.revision + 1}
     if excess > 0:
         values["reason"] = Reason.EXCESS
-    is_told = row.payment_completed_at is None or row.payback in (KEPT, ANOTHER_AMOUNT)
-    if not is_told and Reason.EXCESS in (row.reason, values.get("reason")):
+    has_own_alarm = row.payment_completed_at is None or row.payback in (KEPT, ANOTHER_AMOUNT)
+    if not has_own_alarm and Reason.EXCESS in (row.reason, values.get("reason")):
         values["payback"] = None if excess > 0 else "refunded"
     connection.execute(update(checkouts).where(*paid).values(values))
