@@ -15,6 +15,7 @@ from flask_paycheckout.security.origins import origin_of
 from flask_paycheckout.views.headers import harden
 from flask_paycheckout.views.order_urls import pay_path, status_path, webhook_path
 from flask_paycheckout.views.webhook import RECEIVED
+from flask_paycheckout.wiring.installation import trusted_host
 
 NO_ORDER = "no order of this shop: asked by flask paycheckout doctor"
 """The order id for the trial calls of the shop's functions and of our routes."""
@@ -120,6 +121,7 @@ def _ask(shop: Runtime, about: str, method: str, path: str, **options: Any) -> T
 
 
 def _base(shop: Runtime) -> str | None:
-    hosts = shop.app.config.get("TRUSTED_HOSTS") or ["localhost"]
-    public = shop.settings.public_url
-    return origin_of(public) if public else None if shop.app.config.get("SERVER_NAME") else f"http://{hosts[0]}"
+    public, config = shop.settings.public_url, shop.app.config
+    # A dot at the beginning allows all subdomains, and the host itself.
+    host = trusted_host(config).removeprefix(".") or "localhost"
+    return origin_of(public) if public else None if config.get("SERVER_NAME") else f"http://{host}"

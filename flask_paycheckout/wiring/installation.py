@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import re
 import secrets
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 from urllib.parse import urlsplit
 
 from sqlalchemy import Connection, Table, delete, select
@@ -36,8 +38,7 @@ class Installation:
         """The public address of this app, without scheme and default port; None if only requests know it."""
         config = self.wiring.app.config
         public = urlsplit(self.wiring.settings.public_url or "")
-        trusted = config.get("TRUSTED_HOSTS") or [""]
-        location: str = public.netloc + public.path or config.get("SERVER_NAME") or trusted[0]
+        location: str = public.netloc + public.path or config.get("SERVER_NAME") or trusted_host(config)
         host, slash, path = location.lower().partition("/")
         return _USUAL_END.sub("", host) + slash + path or None
 
@@ -75,6 +76,12 @@ class Installation:
     def _store(self, fact: str, address: str) -> str:
         with begin_limited(self.wiring.engine()) as connection:
             return _stored_once(connection, self.wiring.models.installation, fact, address, self.wiring.clock())
+
+
+def trusted_host(config: Mapping[str, Any]) -> str:
+    """The first of TRUSTED_HOSTS, which Werkzeug also accepts as one string; empty without any."""
+    hosts: str | Sequence[str] = config.get("TRUSTED_HOSTS") or ""
+    return hosts if isinstance(hosts, str) else hosts[0]
 
 
 def installation_key(connection: Connection, facts: Table) -> bytes:

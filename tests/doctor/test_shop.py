@@ -265,9 +265,10 @@ def test_the_web_requests_that_may_wait_and_who_says_so(open_shop: OpenShop, num
     assert re.search(text, check.found)
 
 
-def test_trusted_hosts_do_not_refuse_the_doctor(open_shop: OpenShop) -> None:
-    shop = open_shop(TRUSTED_HOSTS=["shop.example"])
-    assert [check.level for check in about(shop, "webhook")] == ["ok", "ok"]
+@pytest.mark.parametrize("hosts", [["shop.example"], [".shop.example"], "shop.example"])
+def test_trusted_hosts_do_not_refuse_the_doctor(open_shop: OpenShop, hosts: list[str] | str) -> None:
+    shop = open_shop(TRUSTED_HOSTS=hosts)
+    assert [check.level for name in ("webhook", "pages") for check in about(shop, name)] == ["ok"] * 3
 
 
 def test_connections_that_are_open_before_a_fork_are_warned_of(open_shop: OpenShop) -> None:
