@@ -215,3 +215,4 @@ def test_a_payout_that_needs_a_link_is_not_stored_where_no_link_can_be_made(open
     with shop.engine.connect() as connection:
         requests = connection.execute(shop.runtime.models.requests.select()).all()
     assert (payouts(shop), requests) == ([], [])
+    assert runs(shop, "refund", checkout_id, "--by-hand", *SAID).exit_code == 0, "nobody needs a link of it"

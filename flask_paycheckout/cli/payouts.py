@@ -89,8 +89,9 @@ def refund(
     send = send and (read_amount(send[0], "send"), send[1])
     with usable():
         shop = for_writing(f"refund({checkout_id!r})")
-        paid = shop.checkouts.find(checkout_id)
-        require_address("" if paid is None else paid.account)
+        if not by_hand:
+            paid = shop.checkouts.find(checkout_id)
+            require_address("" if paid is None else paid.account)
         more = {"to": ByHand() if by_hand else None, "send": send, "reference": reference, "replaces": replaces}
         stored = shop.refunds.refund_now(checkout_id, amount, by, why, **more)
     lines = [f"refund {stored.reference} of {payout_sum_text(stored)} {payout_status_text(stored.status)}"]
