@@ -120,13 +120,15 @@ def _wanted_by_shop() -> list[str] | None:
     flask_babel = sys.modules.get("flask_babel")
     if flask_babel is None or not type(current_app.extensions.get("babel")).__module__.startswith("flask_babel"):
         return None
-    if _UNKNOWN in request.environ:
+    # A mail with a pay button is often rendered without a request.
+    web_request = runtime().web_request() or {}
+    if _UNKNOWN in web_request:
         return None
     try:
         locale = flask_babel.get_locale()
     except Exception as error:
         # The shop's locale function may query an unavailable database. The page then has the browser's language.
-        request.environ[_UNKNOWN] = True
+        web_request[_UNKNOWN] = True
         runtime().log.exception("the locale", "the shop's locale could not be found", extra=about(), error=error)
         return None
     return None if locale is None else [str(locale)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from flask import render_template_string
 from flask_babel import Babel  # type: ignore[import-untyped]  # it has no types
 
 from tests.conftest import OpenShop
@@ -56,3 +57,11 @@ def test_flask_babel_decides_where_the_shop_uses_it(shop: Shop, chosen: str | No
     assert fails_to_pay(shop, language="id").headers["Content-Language"] == language
     labels = {"de": "Jetzt bezahlen", "ja": "今すぐ支払う", "en": "Pay now", "es": "Pagar ahora"}
     assert labels[language] in button(shop, language="id")
+
+
+def test_flask_babel_decides_in_a_mail_too(open_shop: OpenShop) -> None:
+    """A receiver or a command renders it without a request."""
+    shop = open_shop(SERVER_NAME="shop.example")
+    Babel(shop.app, locale_selector=lambda: "de")
+    with shop.app.app_context():
+        assert "Jetzt bezahlen" in render_template_string("{{ paycheckout_button('o-1') }}")
