@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from functools import partial
 from operator import itemgetter
 
-from flask import abort, request
+from flask import abort
 from werkzeug.wrappers import Response
 
 from flask_paycheckout.books.customers import Described
@@ -28,6 +28,7 @@ from flask_paycheckout.views.owner_page import (
     Fault,
     Page,
     go_to,
+    order_asked,
     owner,
     owner_page,
     person,
@@ -42,8 +43,7 @@ _UNPAID = (Status.CREATED, Status.ABANDONED, Status.PART)
 
 def show_order() -> Page:
     """Explain one order, with a form for each payment that needs a person."""
-    # A person who types the address may write the short parameter `id`.
-    return _story(request.args.get("order_id") or request.args.get("id", ""))
+    return _story(order_asked())
 
 
 def _story(order_id: str, fault: Fault | None = None) -> Page:

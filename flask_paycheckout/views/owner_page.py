@@ -112,8 +112,13 @@ def require_ability(visitor: Person, ability: str) -> None:
         abort(403, f"You may not do this here: it needs the permission to {ability}.")
 
 
-# The query parameter with the page's subject.
-_ABOUT = {"show_order": "order_id", "show_payout": "reference", "give_proof": "reference"}
+# The query parameter with a page's subject.
+_ABOUT = {"show_payout": "reference", "give_proof": "reference"}
+
+
+def order_asked() -> str:
+    """The order id in this request's address; a person who types the address may write the short parameter `id`."""
+    return request.args.get("order_id") or request.args.get("id", "")
 
 
 def endpoint_of(view: Callable[..., ResponseReturnValue]) -> str:
@@ -127,8 +132,8 @@ def as_page(view: Callable[..., ResponseReturnValue]) -> Callable[..., ResponseR
 
     @wraps(view)
     def page(**values: str) -> ResponseReturnValue:
-        subject = request.args.get(_ABOUT.get(name, ""), endpoint)
-        order_id = subject if name == "show_order" else None
+        order_id = order_asked() if name == "show_order" else None
+        subject = order_id or request.args.get(_ABOUT.get(name, ""), endpoint)
         by = owner()
         with through(Door("page", by, cache(lambda: runtime().viewed(by, subject, order_id)))):
             return view(**values)

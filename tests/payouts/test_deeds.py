@@ -88,6 +88,13 @@ def test_a_look_is_recorded_once_an_hour_and_the_next_one_is_one_read(shop: Shop
     assert deeds(shop, looks=True)[6:] == [(getpass.getuser(), "viewed", "o-1", "", "command")]
 
 
+def test_a_look_at_a_typed_address_names_the_order(shop: Shop) -> None:
+    opens_view(shop, lambda: "Cy")
+    shop.has_paid()
+    assert opens(shop, "/order", id="o-1").status_code == 200
+    assert deeds(shop, looks=True) == [("Cy", "viewed", "o-1", "", "page")]
+
+
 def test_a_look_that_cannot_be_recorded_hides_no_page(shop: Shop, caplog: pytest.LogCaptureFixture) -> None:
     opens_view(shop)
     pays_out(shop)
