@@ -271,6 +271,13 @@ def test_trusted_hosts_do_not_refuse_the_doctor(open_shop: OpenShop, hosts: list
     assert [check.level for name in ("webhook", "pages") for check in about(shop, name)] == ["ok"] * 3
 
 
+def test_a_public_address_that_is_no_trusted_host_is_named(open_shop: OpenShop) -> None:
+    """Each customer would be refused."""
+    shop = open_shop(TRUSTED_HOSTS=["www.shop.example"], PAYCHECKOUT_PUBLIC_URL="https://shop.example")
+    for name in ("webhook", "status page", "pay button"):
+        assert "its route answered 400" in worst(shop, name).found
+
+
 def test_connections_that_are_open_before_a_fork_are_warned_of(open_shop: OpenShop) -> None:
     shop = open_shop(TESTING=False, PAYCHECKOUT_ALLOW_SANDBOX=True, **PUBLIC)
     check = worst(shop, "forks")
