@@ -227,7 +227,7 @@ class Accounts:
 
     def _asked(self, name: str, operation: str) -> Account:
         account: Account | type | None = None
-        fault = "the shop knows no such account"
+        fault = "the shop knows no such account; the function of @paycheckout.account returns its keys"
         try:
             account = _account_or_type(self.ask(name))
         except KeyboardInterrupt:

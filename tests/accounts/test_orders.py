@@ -86,7 +86,10 @@ def test_a_service_that_fails_for_one_account_is_still_asked_for_the_others(
 
 @pytest.mark.parametrize(
     ("client_id", "fault"),
-    [(None, "the shop knows no such account"), ("", r"Account\(client_id=\.\.\.\) is missing")],
+    [
+        (None, "the shop knows no such account; the function of @paycheckout.account"),
+        ("", r"Account\(client_id=\.\.\.\) is missing"),
+    ],
     ids=["gone", "empty"],
 )
 def test_an_account_without_keys_never_uses_those_of_the_settings_and_is_read_once_it_has_some(
