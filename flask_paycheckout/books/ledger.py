@@ -129,7 +129,7 @@ class Bookings:
         elif was is None:
             lines = list(arrival_lines(now_is, after))
             if before["payment_paid_amount"] is not None:
-                # It was booked before the service took it back, and so was its fee.
+                # The payment and its fee were booked before the service took the payment back.
                 lines = list(self._without_booked_fees(connection, after["checkout_id"], lines))
         else:
             lines = [opposite(next(arrival_lines(was, before))), next(arrival_lines(now_is, after))]

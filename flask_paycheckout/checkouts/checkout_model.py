@@ -156,7 +156,7 @@ class CheckoutMixin(TotalMixin, PaymentTable):
     """The deposit's status in its last read; None while no deposit was seen."""
 
     revision: Mapped[int] = mapped_column(Integer)
-    """The number of moves, and of decisions about its money; a move requires the revision that it starts from."""
+    """Raised by each move and each decision about its money; a move requires the revision that it was planned for."""
 
     reads: Mapped[int] = mapped_column(Integer)
     """The number of reads that the service answered, with a deposit or with `Deposit not found`."""

@@ -288,9 +288,9 @@ class Reading(msgspec.Struct):
 
     @property
     def comes_otherwise(self) -> bool:
-        """Whether another amount than the stored one arrived for a payment that counts for its order; told until kept.
+        """Whether the service reports another amount than the stored one for a payment that counts for its order.
 
-        Also where that was taken back, whatever was said of it then.
+        False once a person keeps the money. After the payment was taken back, an earlier decision does not matter.
         """
         if not self.counts or self.status != COMPLETED:
             return False

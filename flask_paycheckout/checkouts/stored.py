@@ -208,7 +208,7 @@ class Checkouts(StateTable[CheckoutMixin]):
         parts = update(self.table).where(c.order_id == order_id, *is_part)
         no_failure = {"problem": None, "problem_since": None, "failed_reads": 0}
         connection.execute(parts.values(next_read_at=at))
-        # An alarm shows the problem of a part that arrived as another amount until a person has handled it.
+        # An alarm shows the problem of a part whose amount changed, until a person has handled it.
         connection.execute(parts.where(c.payback.is_distinct_from(ANOTHER_AMOUNT)).values(no_failure | failure))
 
     # Planned reads

@@ -81,7 +81,7 @@ class RefundLimits:
         if amount > left.amount and not beyond:
             raise RefundTooLarge(checkout.checkout_id, amount, left.amount, left.currency)
         refunded = EXACT.add(Decimal(checkout.refunded_amount or 0), amount)
-        # A read that was begun before must not be applied as if this change had not been seen.
+        # With a new revision, a read in progress is applied to the values as this change leaves them.
         revision = self.models.checkouts.c.revision + 1
         values: dict[str, Any] = {"refunded_amount": f"{refunded:f}" if refunded else None, "revision": revision}
         covers_all = whole_units(EXACT.subtract(payment.arrived.amount, refunded), left.currency) <= 0

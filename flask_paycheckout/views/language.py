@@ -120,7 +120,7 @@ def _wanted_by_shop() -> list[str] | None:
     flask_babel = sys.modules.get("flask_babel")
     if flask_babel is None or not type(current_app.extensions.get("babel")).__module__.startswith("flask_babel"):
         return None
-    # A mail with a pay button is often rendered without a request.
+    # Mails with a pay button are often rendered outside of a request.
     web_request = runtime().web_request() or {}
     if _UNKNOWN in web_request:
         return None

@@ -333,7 +333,7 @@ def test_another_client_id_that_does_not_find_it_takes_nothing_back(open_shop: O
 
 @pytest.mark.on_each_database
 def test_what_a_person_does_during_the_read_counts(shop: Shop) -> None:
-    """The read is applied to the payment as it is afterwards."""
+    """The read is applied to the payment as the change leaves it."""
     rejected = shop.has_rejected("o-2")
     refund = refunds(shop, rejected).reference
     takes_back(shop, rejected)

@@ -167,7 +167,7 @@ def read_fiat_disbursement(session: Session, account: Account, disbursement_id: 
 
 
 def find_fiat(session: Session, disbursement_id: str, *conditions: ColumnElement[bool]) -> FiatDisbursement | None:
-    """The fiat disbursement with this id as it is now, if it fulfils the conditions."""
+    """Find a fiat disbursement by its id, after the moves that are due; None if it does not meet the conditions."""
     settle_due(session)
     query = select(Disbursement).where(Disbursement.id == disbursement_id, Disbursement.kind == FIAT, *conditions)
     return next(iter(represent_fiat(session, session.scalars(query).all(), FiatDisbursement)), None)
