@@ -32,10 +32,12 @@ def service(books: Books) -> PayingService:
 def shop(open_shop: OpenShop, new_database: NewDatabase) -> Shop:
     """A shop with the table of effects, a long lock timeout for many threads, and payouts.
 
-    Its reconcile starts no threads, because only the test's own threads are ordered.
+    Its reconcile starts no threads, because only the test's own threads are ordered. It has the address of
+    `tests.shop_app`: a shop with another address sends no payouts from the same database.
     """
     return open_shop(
         prepare=add_effects,
+        PAYCHECKOUT_PUBLIC_URL="http://127.0.0.1",
         PAYCHECKOUT_ACCESS_TOKEN="races-token",
         PAYCHECKOUT_RECONCILE_READERS=1,
         SQLALCHEMY_DATABASE_URI=with_patience(new_database("crowded"), 60),

@@ -94,6 +94,7 @@ def test_processes_full_of_threads_that_send_and_decide_the_same_pay_each_once(
 ) -> None:
     decisions = debts(shop, books)
     payers([f"{decision} {reference}" for decision, references in decisions.items() for reference in references])
+    owes(shop, "after-the-crowd")
     comes_to_rest(shop, books)
     assert set(books.payees.values()) == {1}
     counts = statuses(shop)
