@@ -83,9 +83,10 @@ def paid_order(order_id: str, checkout: CheckoutMixin, *, lock: bool = False) ->
     :raises NotWhatWasPaid: it has changed. The extension calls the receiver again; `flask paycheckout report` lists it.
     """
     order = db.session.get_one(Order, order_id, with_for_update=lock)
-    # A payment with a reason was held, and a person has accepted it for the present order. If several payments have
-    # paid the order, the extension has compared their sum with the present total.
-    if checkout.reason is None and checkout.excess is None and checkout.total != price_of(order):
+    # A payment with a reason was held, and a person has accepted it for the present order. The extension has compared
+    # a part, and the sum of several payments that have paid the order, with the present total.
+    several = checkout.status == "part" or checkout.excess is not None
+    if checkout.reason is None and not several and checkout.total != price_of(order):
         raise NotWhatWasPaid(f"Order {order.id} costs {price_of(order)}, and {checkout.total} was paid.")
     return order
 

@@ -7,7 +7,8 @@ a receiver of `against_paying` objects, and the payment is held for the owner.
 The pay button costs nothing, so pressing it reserves nothing. Picking a payment method does reserve jars, for as long
 as PAYCHECKOUT_PENDING_FOR allows that method, because a customer who may already be sending money must get them. Unpaid
 reservations of a kind are at most half of its jars, so that nobody can empty the shop without paying. An order without
-a reservation gets its jars from the free half, first come, first served.
+a reservation gets its jars from the free half, first come, first served. A deposit takes jars off the shelf like a
+payment of the whole.
 """
 
 from __future__ import annotations
@@ -122,7 +123,7 @@ def allot(order: Order, *, reserved: Counter[str] = NO_JARS, sold: Counter[str] 
 
 @paycheckout.atomic
 def take_jars(app: Flask, *, order_id: str, checkout: CheckoutMixin, **extra: Any) -> None:
-    """Sell the jars in the transaction that marks the payment as paid, so that both happen or neither.
+    """Sell the jars in the transaction that marks the payment, or its part, as paid, so that both happen or neither.
 
     :raises SoldOut: another order was faster. The payment is then compared again, and held because of `too_few`.
     """
@@ -153,21 +154,25 @@ def follow_payment(app: Flask, *, order_id: str, **extra: Any) -> None:
 
 
 def keep_jars(app: Flask, *, order: Order) -> None:
-    """Reserve or free the jars of a locked order according to its present status; jars of a paid order stay sold."""
+    """Reserve, sell or free the jars of a locked, unpaid order by its status; jars of a paid order stay sold."""
     status = paycheckout.order_status(order.id)
     if status == "paid":
         return
+    balance = paycheckout.balance(order.id) if order.state == "open" else None
     is_awaited = status == "held" or (status in ("pending", "part") and order.state == "open")
     try:
-        allot(order, reserved=wanted(order) if is_awaited else NO_JARS)
+        if balance and balance.paid:
+            allot(order, sold=wanted(order))
+        else:
+            allot(order, reserved=wanted(order) if is_awaited else NO_JARS)
     except SoldOut:
         # Too few jars are left, or may be reserved. A later payment gets free jars, or is held because of `too_few`.
         allot(order)
 
 
 def too_few(app: Flask, *, order: Order) -> str | None:
-    """The reason why this order cannot be paid: fewer jars are free or reserved for it than it needs."""
-    own = Counter({slug: row.reserved for slug, row in reservations_of(order).items()})
+    """The reason why this order cannot be paid: fewer jars are free, or its own, than it needs."""
+    own = Counter({slug: row.reserved + row.sold for slug, row in reservations_of(order).items()})
     short = [line.name for line in order.lines if free_jars(line.slug) + own[line.slug] < line.quantity]
     return f"We do not have enough left of {' and '.join(short)}." if short else None
 
@@ -197,7 +202,8 @@ def add_jars() -> Response:
 
 
 def init_app(app: Flask) -> None:
-    order_paid.connect(take_jars, sender=app)
+    for signal in (order_part_paid, order_paid):
+        signal.connect(take_jars, sender=app)
     for signal in (checkout_created, order_pending, payment_held, order_part_paid, order_paid, order_abandoned):
         signal.connect(follow_payment, sender=app)
     order_changed.connect(keep_jars, sender=app)

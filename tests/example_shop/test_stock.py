@@ -80,6 +80,21 @@ def test_the_last_jar_is_for_who_pays_first(shop: Flask, shopper: Shopper, payme
     assert shelf(shop) == (0, 0, 1)
 
 
+def test_a_deposit_takes_its_jars_off_the_shelf(shop: Flask, shopper: Shopper, payments: Payments) -> None:
+    """The jars of a deposit are not sold to others, however many jars other orders reserve or buy."""
+    first, second = shopper.orders(first_snow=15), shopper.orders(first_snow=15)
+    payments.picks(shopper.orders(first_snow=19))
+    for order_id in (first, second):
+        payments.pays(order_id)
+        assert shopper.reads(order_id) == "A part is paid, thank you!"
+        payments.passes(2)
+    assert "We do not have enough left" in shopper.sees(f"/orders/{shopper.orders(first_snow=11)}")
+    payments.picks(second)
+    payments.passes(2)
+    payments.pays(first)
+    assert stored(shop, first).state == "paid"
+
+
 def test_nobody_reserves_more_than_half_of_a_shelf_without_paying(
     shop: Flask, shopper: Shopper, payments: Payments
 ) -> None:
