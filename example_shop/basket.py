@@ -69,6 +69,9 @@ def add() -> Response:
 @blueprint.post("/basket/change")
 def change() -> Response:
     """Set every quantity (zero removes the jar), and continue to the order form if its button was pressed."""
-    quantities = {line.slug: quantity_in(line.slug) for line in contents().lines}
+    # The form of an older page lacks the jars that another tab has added since; they stay.
+    quantities = {
+        line.slug: quantity_in(line.slug) if line.slug in request.form else line.quantity for line in contents().lines
+    }
     session["basket"] = {slug: quantity for slug, quantity in quantities.items() if quantity}
     return redirect(url_for("orders.place" if "order" in request.form else "basket.show"))

@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
-from flask import flash, redirect, render_template, request, url_for
+from flask import abort, flash, redirect, render_template, request, url_for
 from sqlalchemy import CheckConstraint, Connection, ForeignKey, String, Table, event, insert, select, update
 from sqlalchemy.orm import Mapped, mapped_column
 
@@ -25,7 +25,7 @@ from example_shop.basket import quantity_in
 from example_shop.database import Model, Order, db
 from example_shop.hooks import against_paying, against_sending, order_changed
 from example_shop.payments import paid_order, paycheckout
-from example_shop.products import SHELF
+from example_shop.products import SHELF, find
 from flask_paycheckout import (
     checkout_created,
     order_abandoned,
@@ -188,13 +188,18 @@ def not_sold(app: Flask, *, order: Order) -> str | None:
 
 @owner.blueprint.get("/stock/")
 def shelf() -> str:
-    stock = {row.slug: row for row in db.session.scalars(select(Stock))}
+    # A product that is newer than the table has no row until jars are added.
+    stock = {product.slug: Stock(free=0, reserved=0, sold=0) for product in SHELF}
+    stock |= {row.slug: row for row in db.session.scalars(select(Stock))}
     return render_template("stock/shelf.html", products=SHELF, stock=stock)
 
 
 @owner.blueprint.post("/stock/")
 def add_jars() -> Response:
-    stock = db.get_or_404(Stock, request.form["slug"])
+    product = find(request.form["slug"]) or abort(404)
+    stock = db.session.get(Stock, product.slug) or Stock(slug=product.slug, free=0)
+    db.session.add(stock)
+    db.session.flush()
     stock.free = Stock.free + quantity_in("jars")
     db.session.commit()
     flash("The new jars are on the shelf.")

@@ -29,6 +29,12 @@ def test_a_quantity_is_a_whole_number(shopper: Shopper, quantity: str) -> None:
     assert "First Snow" not in shopper.sees("/basket/")
 
 
+def test_jars_that_another_tab_has_added_stay(shopper: Shopper) -> None:
+    shopper.takes(first_snow=2, full_moon=3)
+    assert shopper.sends("/basket/change", **{"first-snow": 0, "order": ""}).location == "/orders/new"
+    assert ("First Snow" in shopper.sees("/basket/"), 'value="3"' in shopper.sees("/basket/")) == (False, True)
+
+
 def test_a_form_of_another_site_is_refused(shopper: Shopper) -> None:
     assert shopper.sends("/basket/add", csrf_token="guessed", slug="first-snow", quantity=1).status_code == 400
     assert shopper.browser.post("/basket/add", data={"slug": "first-snow", "quantity": 1}).status_code == 400

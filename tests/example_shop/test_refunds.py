@@ -109,6 +109,7 @@ def test_a_deposit_that_is_refunded_closes_the_order_and_frees_its_jars(
     owner.logs_in()
     assert owner.refunds(order_id).status_code == 302
     assert shopper.reads(order_id) == "This order is refunded"
+    assert "Pay $" not in shopper.sees(f"/orders/{order_id}")
     with shop.app_context():
         assert free_jars("small-rainbow") == OPENING
 

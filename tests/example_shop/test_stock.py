@@ -6,7 +6,7 @@ from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING
 
-from sqlalchemy import update
+from sqlalchemy import delete, update
 
 from example_shop.database import Order, db
 from example_shop.stock import OPENING, SoldOut, Stock, allot, follow_payment, wanted
@@ -93,6 +93,19 @@ def test_a_deposit_takes_its_jars_off_the_shelf(shop: Flask, shopper: Shopper, p
     payments.passes(2)
     payments.pays(first)
     assert stored(shop, first).state == "paid"
+
+
+def test_a_product_that_is_newer_than_the_table_gets_its_first_jars(
+    shop: Flask, owner: Owner, payments: Payments
+) -> None:
+    """So it is, too, after a migration, which makes an empty table."""
+    with shop.app_context():
+        db.session.execute(delete(Stock).where(Stock.slug == SLUG))
+        db.session.commit()
+    owner.logs_in()
+    assert "First Snow" in owner.sees("/owner/stock/")
+    catches_more(owner, payments)
+    assert shelf(shop) == (4, 0, 0)
 
 
 def test_nobody_reserves_more_than_half_of_a_shelf_without_paying(
