@@ -238,7 +238,9 @@ class RefusedKeys:
             if calls.trouble in NO_KEYS:
                 last[calls.account] = max(last.get(calls.account, EPOCH), calls.last_failure_at)
         if last:
-            for account in sorted(account for account, at in last.items() if at <= now - _KEYS_AGAIN)[:_MOST_KEYS]:
+            # The longest untried first, so that accounts that are gone for good do not delay the others.
+            due = [account for account in sorted(last, key=last.__getitem__) if last[account] <= now - _KEYS_AGAIN]
+            for account in due[:_MOST_KEYS]:
                 self._try(account)
             self.service.record.write()
 
