@@ -118,7 +118,7 @@ class PayoutSender:
         results = PayoutResults(self.wiring, self.moves, self.outbox, stopped, self.wiring.clock())
         due = self.due.backlog(results.started)
         results.left = due.ready
-        token = self._setting if access_token is None else access_token
+        token = self.wiring.settings.access_token if access_token is None else access_token
         # Earlier steps may make payouts ready.
         may_send = due.sent or due.postponed or due.looked_up
         steps: dict[Callable[[PayoutResults], None], bool] = {
@@ -163,18 +163,10 @@ class PayoutSender:
         results = PayoutResults(self.wiring, self.moves, self.outbox, lambda: False, self.wiring.clock())
         self._take_steps(results, self.following.read_due)
 
-    @property
-    def _setting(self) -> AccessToken | None:
-        """The access token of the settings; a function is called in its own app context, because threads have none."""
-        token = self.wiring.settings.access_token
-        if not callable(token):
-            return token
-
-        def ask() -> str:
-            with self.wiring.sessions.own():
-                return token()
-
-        return ask
+    def _called(self, token: Callable[[], str]) -> str:
+        """Call a function that gives an access token, in its own app context, because threads have none."""
+        with self.wiring.sessions.own():
+            return token()
 
     # Sends
 
@@ -227,7 +219,7 @@ class PayoutSender:
         payer, accounts = first.account, self.calls.accounts
         try:
             payer = accounts.payer_of(payer) if first.paid_by is None else first.paid_by
-            client = None if payer in away else accounts.paying(payer, access_token)
+            client = None if payer in away else accounts.paying(payer, access_token, self._called)
             if client is not None:
                 return payer, client
             if payer not in away and first.paid_by is not None and first.problem != _PAYER_CANNOT:

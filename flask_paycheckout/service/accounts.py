@@ -167,16 +167,19 @@ class Accounts:
         """
         return name if name and self.access_token_of(name) is not SETTINGS else ""
 
-    def paying(self, name: str, settings_token: AccessToken | None) -> PaymentsClient | None:
+    def paying(
+        self, name: str, settings_token: AccessToken | None, call: Callable[[Callable[[], str]], str]
+    ) -> PaymentsClient | None:
         """The client of an account with its access token; None without a token.
 
         :param settings_token: the token of the account of the settings.
+        :param call: calls a function that gives a token.
         :raises AccountUnavailable: the shop returned no usable account.
         """
         token = self.access_token_of(name) if name else settings_token
         if token is None or token is SETTINGS:
             return None
-        return self.authorized(token() if callable(token) else token, name)
+        return self.authorized(call(token) if callable(token) else token, name)
 
     def authorized(self, access_token: str, name: str = "") -> PaymentsClient:
         """The client of an account that sends with this token.

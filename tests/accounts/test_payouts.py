@@ -7,6 +7,7 @@ from typing import Any
 
 import httpx
 import pytest
+from flask import current_app
 
 from flask_paycheckout import SETTINGS
 from flask_paycheckout.payouts.sending import Pauses
@@ -93,6 +94,13 @@ def test_the_remedy_for_a_seller_whom_the_settings_pay_is_a_token_of_the_setting
     market.tokens["ada"] = SETTINGS
     pays_out(market.shop, "of-ada", account="ada")
     assert "or set PAYCHECKOUT_ACCESS_TOKEN" in market.shop.runs("payouts", "send").output
+
+
+def test_the_function_of_a_sellers_token_reads_the_shop_in_reconcile_too(owing: Sellers) -> None:
+    owing.shop.app.config["TOKENS"] = dict(owing.tokens)
+    owing.tokens["ada"] = lambda: current_app.config["TOKENS"]["ada"]
+    owing.shop.reconciles()
+    assert statuses(owing) == {"ada": "sent", "bo": "sent", "": "ready"}
 
 
 def test_the_function_of_a_seller_that_fails_is_not_taken_for_the_setting(owing: Sellers) -> None:
