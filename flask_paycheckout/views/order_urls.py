@@ -179,8 +179,12 @@ def _absolute(settings: Settings, endpoint: str, blueprint: str = "paycheckout",
     """An absolute URL based on `public_url`, else on SERVER_NAME or the request's host, checked by TRUSTED_HOSTS."""
     if settings.public_url:
         base = settings.public_url
-    elif has_request_context() or current_app.config.get("SERVER_NAME"):
+    elif has_request_context():
         return url_for(f"{blueprint}.{endpoint}", _external=True, **values)
+    elif server_name := current_app.config.get("SERVER_NAME"):
+        # Not by `url_for`: the shop's `url_defaults` often need what its requests leave in `g`.
+        root = current_app.config["APPLICATION_ROOT"]
+        base = f"{current_app.config['PREFERRED_URL_SCHEME']}://{server_name}{root}"
     elif current_app.testing:
         base = "http://localhost"
     elif current_app.debug:
