@@ -66,6 +66,12 @@ def test_every_setting_that_a_page_names_exists() -> None:
         assert set(re.findall(r"\bPAYCHECKOUT_[A-Z_]+[A-Z]\b", read(page))) <= settings, page
 
 
+@pytest.mark.parametrize("page", PAGES)
+def test_every_order_total_that_reads_an_order_locks_it(page: str) -> None:
+    for body in re.findall(r"def order_total\(order_id\).*\n((?: {4}.*\n|\n)+)", read(page)):
+        assert ".get(Order" not in body or "with_for_update=True" in body
+
+
 def test_the_reference_names_all_that_the_public_modules_export() -> None:
     reference = " ".join(map(read, (page for page in PAGES if page.startswith("docs/api"))))
     named = set(re.findall(r"\w+", reference))
