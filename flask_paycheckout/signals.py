@@ -213,7 +213,7 @@ claim_wanted = Signal(
 
 refund_claimed = Signal(
     "refund_claimed",
-    "Sent each time a customer enters the destination of a refund. The refund waits for a person's approval.",
+    "Sent each time a receiver enters the destination of a refund or payout, which then waits for a person's approval.",
 )
 
 payout_sent = Signal(

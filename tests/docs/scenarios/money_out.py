@@ -116,9 +116,16 @@ def refunds(scene: Scene, make_shop: MakeShop, paycheckout_sandbox: Sandbox) -> 
     assert len({mail["message_id"] for mail in mails}) == len(mails)
     assert [mail["subject"] for mail in mails].count("Your refund of 2.50 USD") == 2
     mails.clear()
-    shop.tell_customer(shop.app, order_id="request:r", payout=None, event_id="e")
-    shop.send_link(shop.app, order_id="request:r", payout=None, url="", event_id="e")
+    refund = shop.db.session.scalars(shop.db.select(shop.paycheckout.Payout).filter_by(reference=references[0])).one()
+    shop.tell_customer(shop.app, order_id="request:r", payout=refund, event_id="e")
+    shop.send_link(shop.app, order_id="request:r", payout=refund, url="", event_id="e")
     assert not mails, "the order of a payment request is none of the shop's"
+    shop.paycheckout.pay_out("maker-1", "3.00", "USD", order_id="1", by="Ada")
+    shop.db.session.commit()
+    shop.paycheckout.reconcile()
+    shop.app.test_client().post(shop.paycheckout.claim_url("maker-1"), data=ACCOUNT)
+    assert not mails, "the money of another receiver is none of the customer's"
+    shop.paycheckout.cancel_payout("maker-1", by="Ada", why="kept")
     _runs(shop, lists)
     for reference in references:
         _runs(shop, approves, REFERENCE=reference)
