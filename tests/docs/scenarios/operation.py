@@ -15,8 +15,10 @@ import pytest
 import requests
 from alembic.migration import MigrationContext
 from alembic.operations.ops import DropTableOp
+from flask import Flask
 from sqlalchemy import MetaData, create_engine, make_url, text
 
+from flask_paycheckout import PayCheckout
 from tests.databases.servers import POOLED
 from tests.docs.merchant import BIN, PATIENCE, Merchant, shop_source, visited
 from tests.docs.pages import Scene
@@ -260,6 +262,8 @@ def access_log(scene: Scene, merchant: Merchant) -> None:
     merchant.writes("gunicorn.conf.py", scene["gunicorn.conf.py"])
     app = "def app(environ, start_response):\n    start_response('200 OK', [])\n    return [b'ok']\n"
     merchant.writes("bare.py", app)
+    owner = Flask("shop", static_folder=None)
+    owner.register_blueprint(PayCheckout().owner_view(lambda: "Ada"), url_prefix="/owner/payments")
     address = merchant.here("127.0.0.1:8000")
     process = merchant.starts(f"gunicorn --bind {address} bare:app")
     try:
@@ -268,7 +272,7 @@ def access_log(scene: Scene, merchant: Merchant) -> None:
             "webhook/hook-hushed",
             "orders/token-hushed",
             "orders/token-hushed/checkout?x=1",
-            *(f"owner/{form}/form-hushed" for form in ("held", "paybacks", "payouts", "refunds", "stopped", "erase")),
+            *(rule.rule.lstrip("/").replace("<token>", "form-hushed") for rule in owner.url_map.iter_rules()),
         ):
             assert visited(f"{root}/{path}", {"Referer": f"{root}/orders/referrer-hushed"}).status_code == 200
     finally:
