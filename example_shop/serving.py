@@ -54,7 +54,7 @@ class Demo:
             "TRUSTED_HOSTS": [HOST, "localhost"],
             "OWNER_PASSWORD": self.owner_password,
             "WAREHOUSE_URL": self.warehouse_url,
-            # Browsers share cookies among all ports of a host, and the sandbox has a session cookie too.
+            # Browsers share cookies among all ports of a host, where another app may have a session too.
             "SESSION_COOKIE_NAME": "fair_and_foul",
             "SESSION_COOKIE_SECURE": False,  # the demo uses plain http on this machine
             "BRAND_KEYS": [Fernet.generate_key().decode()],  # encrypt the keys of the second brand's account

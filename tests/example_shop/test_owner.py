@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 import time_machine
 
 from example_shop.payments import paycheckout
-from flask_paycheckout import ByHand
+from flask_paycheckout import ByHand, Pay
 from tests.example_shop.conftest import PASSWORD, Owner, Shopper
 
 if TYPE_CHECKING:
@@ -55,6 +56,19 @@ def test_the_owner_rejects_held_money_and_the_order_may_be_paid_anew(
     assert "Money that waits for you" not in owner.sees("/owner/")
     assert shopper.reads(order_id) == "Waiting for your payment"
     assert shopper.starts_to_pay(order_id) != checkout_id
+
+
+def test_the_links_of_a_held_payment_of_a_request_lead_somewhere(
+    shop: Flask, owner: Owner, paycheckout_sandbox: Sandbox
+) -> None:
+    with shop.app_context():
+        made = paycheckout_sandbox.request(paycheckout, Pay(5, "USD"), title="Wind by telephone")
+        checkout_id = paycheckout.start(made.order_id).checkout_id
+        paycheckout_sandbox.pay(checkout_id, 4)
+        assert paycheckout.settle(checkout_id).status == "held"
+    owner.logs_in()
+    links = re.findall(r'href="([^"]*request:[^"]+)"', owner.sees("/owner/"))
+    assert all("Wind by telephone" in owner.sees(link) for link in links)
 
 
 # The login
