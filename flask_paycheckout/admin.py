@@ -62,6 +62,18 @@ def _lines(view: object, context: object, payout: PayoutMixin, column: str) -> M
     return Markup("<br>").join(map(visible, (payout.destination or "").split("\n")))
 
 
+class _ShopSession:
+    """Stands for the session of each request, because Flask-Admin takes no `Host`, and Lite only inside a context."""
+
+    session = None
+
+    def query(self, *entities: Any) -> Any:
+        return runtime().sessions.of_context().query(*entities)
+
+    def get(self, model: type, key: Any) -> Any:
+        return runtime().sessions.of_context().get(model, key)
+
+
 class _ReadOnlyView(ModelView):  # type: ignore[misc]  # Flask-Admin has no types
     can_create = can_edit = can_delete = False
     can_view_details = True
@@ -76,7 +88,7 @@ class _ReadOnlyView(ModelView):  # type: ignore[misc]  # Flask-Admin has no type
     def __init__(self, model: type, db: ShopDb, permission: Permission, **options: Any) -> None:
         require_callable(permission, "flask_paycheckout.admin")
         self._permission = permission
-        super().__init__(model, db, **options)
+        super().__init__(model, _ShopSession(), **options)
 
     def is_accessible(self) -> bool:
         """Whether the permission function names a person with the ability `look`."""

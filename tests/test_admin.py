@@ -10,6 +10,7 @@ from flask_babel import Babel  # type: ignore[import-untyped]
 
 from flask_paycheckout import ToBank
 from flask_paycheckout.admin import payment_views
+from tests.hosts import HOSTS, arguments_of
 from tests.payouts.shop import payout, pays_out
 from tests.scripted import Shop
 from tests.views.pages import names
@@ -22,10 +23,11 @@ WRITES = ("/new/", "/edit/?id=1", "/delete/", "/action/", "/ajax/update/")
 def opens_admin(shop: Shop, permission: Any = lambda: "Ada") -> Shop:
     # Flask-Admin uses Flask-Babel if it is installed, which then must be set up.
     Babel(shop.app)
-    Admin(shop.app, name="Shop").add_views(*payment_views(shop.db, permission))
+    Admin(shop.app, name="Shop").add_views(*payment_views(**arguments_of(shop.db), permission=permission))
     return shop
 
 
+@pytest.mark.parametrize("host", HOSTS)
 def test_checkouts_and_events_are_listed_newest_first_without_what_pays(shop: Shop) -> None:
     opens_admin(shop).has_paid("o-1")
     shop.has_held("o-2")
