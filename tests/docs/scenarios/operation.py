@@ -21,7 +21,7 @@ from sqlalchemy import MetaData, create_engine, make_url, text
 from flask_paycheckout import PayCheckout
 from tests.databases.servers import POOLED
 from tests.docs.merchant import BIN, PATIENCE, Merchant, shop_source, visited
-from tests.docs.pages import Scene
+from tests.docs.pages import Scene, read
 from tests.scripted import Shop
 from tests.test_migrations import MigratingMerchant
 from tests.waiting import eventually
@@ -259,7 +259,10 @@ def logs(scene: Scene, shop: Shop, request: pytest.FixtureRequest, capsys: pytes
 
 
 def access_log(scene: Scene, merchant: Merchant) -> None:
-    merchant.writes("gunicorn.conf.py", scene["gunicorn.conf.py"])
+    config = scene["gunicorn.conf.py"]
+    [secret] = re.findall("SECRET = .*", config)
+    assert secret in read("docs/beside-other-tools.md")
+    merchant.writes("gunicorn.conf.py", config)
     app = "def app(environ, start_response):\n    start_response('200 OK', [])\n    return [b'ok']\n"
     merchant.writes("bare.py", app)
     owner = Flask("shop", static_folder=None)
