@@ -10,7 +10,7 @@ import pytest
 from werkzeug.test import TestResponse
 
 from flask_paycheckout.books.audit import rechecks
-from tests.accounts.conftest import SigningService, service as service
+from tests.accounts.conftest import Sellers, SigningService, service as service
 from tests.alarming import alarms_of, examples
 from tests.books.test_alarms import orders
 from tests.conftest import OpenShop
@@ -180,6 +180,22 @@ def test_a_payout_is_compared_and_one_past_the_shop_is_named_without_its_payee(
     ]
     assert "rec_9" not in january(shop)
     assert "1 of 5" in january(shop)
+
+
+def test_accounts_that_are_gone_are_told_for_their_own_months_only_and_each_by_itself(
+    open_shop: OpenShop, service: SigningService
+) -> None:
+    market = Sellers(opens_view(open_shop(PAYCHECKOUT_AUDIT_MONTHS=True)))
+    for name in ("", "ada", "bo"):
+        market.add(name, f"o-{name}")
+        market.shop.has_paid(f"o-{name}")
+    market.client_ids |= {"ada": None, "bo": None}
+    closes(market.shop)
+    assert "4 of 5 do not agree, or could not be read" in january(market.shop), "the lists and payments of both"
+    market.shop.clock.now = datetime(2026, 3, 1, 13, 0, tzinfo=UTC)
+    runs_on(market.shop)
+    assert {key for key in alarms_of(market.shop) if key.startswith("differing")} == {"differing-months:2026-01"}
+    assert market.shop.runtime.month_audits.result("2026-02") is not None
 
 
 def test_months_are_compared_only_when_asked_where_the_shop_says_so(

@@ -22,7 +22,7 @@ from flask_paycheckout.books.audit.comparing import (
     unknown_here,
 )
 from flask_paycheckout.books.audit.findings import Finding, Kind, Verdict
-from flask_paycheckout.books.audit.reading import Job, Reads, what_to_do
+from flask_paycheckout.books.audit.reading import Job, Reads, is_about_keys, what_to_do
 from flask_paycheckout.books.audit.rechecks import Findings, Recheck
 from flask_paycheckout.books.audit.rows import BEGIN, AuditPlace, AuditRows, Ordered
 from flask_paycheckout.books.lists import Place, place_of
@@ -154,6 +154,9 @@ class Audit:
         client = partial(self.merchants.accounts.client_of, account, PAYOUT)
         [page] = self.reads.run([Job(account, lambda: partial(self._listed, account, client(), number))])
         if isinstance(page, Exception):
+            if self.asked.account is None and is_about_keys(page) and self._has_nothing(account):
+                # The account may be closed for good.
+                return [], False
             remedy = what_to_do(page, account, "So long nobody knows what is missing here.")
             return [Finding(Verdict.UNREADABLE, Kind.DISBURSEMENT, account, remedy=remedy)], False
         period, dated = self.rows.period, [(created_at_of(each), each) for each in page.docs]
@@ -161,6 +164,11 @@ class Audit:
         start = period.start
         older = [created_at for created_at, _ in dated if created_at and start is not None and created_at < start]
         return [*self._compare(account, listed)], page.has_next_page and len(older) < len(page.docs)
+
+    def _has_nothing(self, account: str) -> bool:
+        """Whether an account has no row in the period."""
+        rows = AuditRows(self.wiring, replace(self.rows.period, account=account))
+        return not rows.count(rows.unpaid(), rows.paid(), rows.payouts())
 
     def _listed(self, account: str, client: PaymentsClient, number: int) -> Page[FiatDisbursement]:
         try:

@@ -88,8 +88,10 @@ class Comparison(msgspec.Struct):
 
 def difference_of(finding: Finding) -> str:
     """The key of a difference: its subject and the differing values; the same in each comparison."""
-    about = finding.kind, finding.reference, finding.checkout_id, finding.disbursement_id
-    return "/".join(map(str, (*about, finding.verdict, *finding.differences)))
+    ids = finding.reference, finding.checkout_id, finding.disbursement_id
+    # A list of disbursements has only its account.
+    about = ids if any(ids) else (finding.account,)
+    return "/".join(map(str, (finding.kind, *about, finding.verdict, *finding.differences)))
 
 
 class MonthResult(msgspec.Struct, frozen=True):
