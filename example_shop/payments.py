@@ -157,8 +157,9 @@ class BrandAccount(Model):
 @paycheckout.account_of
 def account_of(order_id: str) -> str:
     """The brand's account for an order with only its jars, as soon as its keys are stored; else the shop's own."""
-    order = db.session.get_one(Order, order_id)
-    keys = db.session.get(BrandAccount, LIGHTHOUSE) if all(line.consigned for line in order.lines) else None
+    order = db.session.get(Order, order_id)
+    is_only = order is not None and all(line.consigned for line in order.lines)
+    keys = db.session.get(BrandAccount, LIGHTHOUSE) if is_only else None
     return keys.brand if keys else ""
 
 

@@ -204,7 +204,8 @@ class PayCheckout:
 
             @paycheckout.account_of
             def account_of(order_id):
-                return db.session.get(Order, order_id).seller
+                order = db.session.get(Order, order_id)
+                return order.seller if order else ""
 
         It is called when a checkout is started, and has no request. The name is stored with the checkout; every later
         call to the service for the checkout uses that account's keys, even if this function then returns another name.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING
 
 import pytest
@@ -61,3 +62,8 @@ def test_keys_are_encrypted_in_the_database(shop: Flask, lighthouse: SandboxAcco
     assert LIGHTHOUSE in stored
     assert lighthouse.client_secret not in stored
     assert lighthouse.access_token not in stored
+
+
+def test_the_doctor_who_asks_about_no_order_causes_no_error(shop: Flask, caplog: pytest.LogCaptureFixture) -> None:
+    shop.test_cli_runner().invoke(args=["paycheckout", "doctor"])
+    assert [record.getMessage() for record in caplog.records if record.levelno >= logging.ERROR] == []
