@@ -290,6 +290,8 @@ class PayCheckout:
         :raises OrderNotPayable: `order_total` returned None.
         :raises OrderSettled: the order is paid, or a payment of it is held.
         :raises AmountRefused: the service refuses this checkout, for example an amount outside its limits.
+        :raises StartContended: the order changed, or was locked by another transaction, meanwhile; try again.
+        :raises TooManyAttempts: too many payment pages of the order are open.
         :raises UncommittedChanges: `db.session` holds changes that are not committed.
         :raises UnsafeCheckoutUrl: the service's URL is outside PAYCHECKOUT_CHECKOUT_ORIGINS.
         :raises flask_paycheckout.client.PaymentsError: the service refused or could not be reached.
