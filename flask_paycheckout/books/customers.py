@@ -21,6 +21,7 @@ from flask_paycheckout.checkouts.order_problems import OrderProblems, ProblemKin
 from flask_paycheckout.shop_functions import name_of, personal
 from flask_paycheckout.text import is_address, is_order_id, request_of
 from flask_paycheckout.wiring import Wiring
+from flask_paycheckout.wiring.installation import request_base
 from flask_paycheckout.wiring.logs import about
 
 PATIENCE = 0.3
@@ -160,7 +161,8 @@ class Customers:
             self._log_late(name)
             return None
         # Use the address of this page, so that a path has the prefix under which the shop is served.
-        base_url = request.root_url if has_request_context() else self.wiring.settings.public_url
+        own_base = request_base(self.wiring.settings, self.wiring.app.config)
+        base_url = request.root_url if has_request_context() else own_base
         answers, faults = list[Any](), list[str]()
 
         def call() -> None:

@@ -16,7 +16,7 @@ from flask_paycheckout.security.signed_links import PAY, STATUS
 from flask_paycheckout.views.headers import harden
 from flask_paycheckout.views.order_urls import webhook_path
 from flask_paycheckout.views.webhook import RECEIVED
-from flask_paycheckout.wiring.installation import trusted_host
+from flask_paycheckout.wiring.installation import request_base
 
 NO_ORDER = "no order of this shop: asked by flask paycheckout doctor"
 """The order id for the trial calls of the shop's functions and of our routes."""
@@ -122,7 +122,5 @@ def _ask(shop: Runtime, about: str, method: str, path: str, **options: Any) -> T
 
 
 def _base(shop: Runtime) -> str | None:
-    public, config = shop.settings.public_url, shop.app.config
-    # A dot at the beginning allows all subdomains, and the host itself.
-    host = trusted_host(config).removeprefix(".") or "localhost"
-    return origin_of(public) if public else None if config.get("SERVER_NAME") else f"http://{host}"
+    public = shop.settings.public_url
+    return origin_of(public) if public else request_base(shop.settings, shop.app.config)

@@ -10,6 +10,7 @@ from flask_paycheckout.checkouts.shop_answers import ShopAnswers
 from flask_paycheckout.checkouts.start import Starter
 from flask_paycheckout.errors import OrderNotPayable, OrderSettled
 from flask_paycheckout.wiring import Wiring
+from flask_paycheckout.wiring.installation import request_base
 
 
 @dataclass(frozen=True)
@@ -35,7 +36,8 @@ class ProblemChecks:
         try:
             if problem.kind == ProblemKind.ORDER_URL:
                 # The function makes an address, for which it has a request elsewhere too.
-                with self.wiring.app.test_request_context():
+                app = self.wiring.app
+                with app.test_request_context(base_url=request_base(self.wiring.settings, app.config)):
                     self.answers.ask_order_url(problem.order_id)
                 return True
             due = self.starter.due_now(problem.order_id)

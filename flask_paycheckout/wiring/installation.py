@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 
 from sqlalchemy import Connection, Table, delete, select
 
+from flask_paycheckout.config import Settings
 from flask_paycheckout.database.connections import begin_limited, read_rows
 from flask_paycheckout.database.deeds import record_deed
 from flask_paycheckout.database.state_table import insert_in
@@ -82,6 +83,13 @@ def trusted_host(config: Mapping[str, Any]) -> str:
     """The first of TRUSTED_HOSTS, which Werkzeug also accepts as one string; empty without any."""
     hosts: str | Sequence[str] = config.get("TRUSTED_HOSTS") or ""
     return hosts if isinstance(hosts, str) else hosts[0]
+
+
+def request_base(settings: Settings, config: Mapping[str, Any]) -> str | None:
+    """The base of the requests that we make ourselves, on a host that the shop trusts; None for Flask's default."""
+    # A dot at the beginning allows all subdomains, and the host itself.
+    host = trusted_host(config).removeprefix(".")
+    return settings.public_url or (f"http://{host}" if host and not config.get("SERVER_NAME") else None)
 
 
 def installation_key(connection: Connection, facts: Table) -> bytes:

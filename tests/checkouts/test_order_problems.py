@@ -8,11 +8,13 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from flask import request, session
+from flask import request, session, url_for
 
-from flask_paycheckout import Account, AmountRefused, Pay
+from flask_paycheckout import Account, AmountRefused, Described, Pay
+from flask_paycheckout.checkouts.order_problems import ProblemKind
 from flask_paycheckout.client import Invalid, PaymentsError
 from tests.alarming import alarms_of, examples, text_of, urgent
+from tests.conftest import OpenShop
 from tests.scripted import Answer, Shop, garbage, raising, refusal
 from tests.views.owner import opens_view
 from tests.views.pages import fails_to_pay, heading, opens, pay_path, presses_pay
@@ -132,6 +134,17 @@ def test_a_link_back_that_fails_is_an_alarm_until_it_can_be_made(shop: Shop, ord
     assert urgent(shop) == {"failing-functions:order_url"}
     shop.paycheckout.order_url(lambda order_id: f"{request.host_url}own/{order_id}")
     shop.reconciles()
+    assert urgent(shop) == set()
+
+
+def test_functions_that_make_addresses_are_asked_again_at_a_host_that_the_shop_trusts(open_shop: OpenShop) -> None:
+    shop = open_shop(TRUSTED_HOSTS=["shop.example"])
+    shop.app.add_url_rule("/own/<order_id>", "own", str)
+    shop.paycheckout.order_url(lambda order_id: url_for("own", order_id=order_id))
+    shop.paycheckout.describe_orders(lambda ids: {each: Described(url=url_for("own", order_id=each)) for each in ids})
+    for kind in ("order_url", "describe_orders"):
+        shop.runtime.order_problems.record(ProblemKind(kind), "o-1", "failed once")
+    shop.reconciles(minutes=6)
     assert urgent(shop) == set()
 
 
