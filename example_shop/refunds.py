@@ -1,21 +1,22 @@
 """Refunds: the owner refunds an order's payments, and the customer who placed the order says where the money goes.
 
 `paycheckout.refund` takes part in the transaction that changes the order, so that both happen or neither. The extension
-limits the sum of the refunds, so that no payment is paid back twice. Its own pages also refund parts of a payment.
+limits the sum of the refunds, so that no payment is paid back twice. Its own pages also refund parts of a payment; a
+receiver closes an order that was refunded there.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from flask import abort, flash, redirect, request, url_for
+from flask import abort, current_app, flash, redirect, request, url_for
 from sqlalchemy import select
 
 from example_shop import owner
 from example_shop.database import Order, db
-from example_shop.orders import commit_change
+from example_shop.hooks import order_changed
 from example_shop.payments import paycheckout
-from flask_paycheckout import NothingToRefund, RefundTooLarge
+from flask_paycheckout import NothingToRefund, RefundTooLarge, claim_wanted, payout_completed, payout_sent
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -44,8 +45,7 @@ def refundable(order_id: str) -> Sequence[CheckoutMixin]:
 def refund(checkout_id: str) -> Response:
     """Refund a payment, and close the order if it has no other payment left."""
     row = paycheckout.Checkout
-    query = select(row.order_id, row.status).where(row.checkout_id == checkout_id)
-    order_id, status = db.session.execute(query).one_or_none() or abort(404)
+    order_id = db.session.scalar(select(row.order_id).where(row.checkout_id == checkout_id)) or abort(404)
     order = db.session.get_one(Order, order_id, with_for_update=True)
     try:
         paycheckout.refund(checkout_id, by="the owner", why=request.form["why"])
@@ -53,11 +53,25 @@ def refund(checkout_id: str) -> Response:
         abort(400, "A refund needs a reason, which is not too long. Nothing was refunded.")
     except (NothingToRefund, RefundTooLarge):
         abort(409, "Nothing of this payment is left to refund.")
-    if status in _COUNTED and all(checkout.status not in _COUNTED for checkout in refundable(order_id)):
-        order.state = "refunded"
-    commit_change(order)
+    close_if_refunded(order, checkout_id)
+    db.session.commit()
     flash("It is refunded as soon as the customer has said where to, and you have approved that under Payouts.")
     return redirect(url_for("owner.desk"))
+
+
+def close_if_refunded(order: Order, checkout_id: str) -> None:
+    """Close a locked order of which this payment was refunded, if no other payment is left."""
+    row = paycheckout.Checkout
+    status = db.session.scalar(select(row.status).where(row.checkout_id == checkout_id))
+    if status in _COUNTED and all(checkout.status not in _COUNTED for checkout in refundable(order.id)):
+        order.state = "refunded"
+    order_changed.send(current_app._get_current_object(), order=order)  # type: ignore[attr-defined]
+
+
+def follow_refund(app: Flask, *, order_id: str | None, payout: PayoutMixin, **extra: Any) -> None:
+    """Close the order also when the extension's own page or command has refunded it, so that nothing more is sent."""
+    if payout.refund_of and (order := db.session.get(Order, order_id, with_for_update=True)):
+        close_if_refunded(order, payout.refund_of)
 
 
 def refunds_of(order: Order) -> list[PayoutMixin]:
@@ -72,6 +86,8 @@ def refunds_of(order: Order) -> list[PayoutMixin]:
 
 
 def init_app(app: Flask) -> None:
+    for signal in (claim_wanted, payout_sent, payout_completed):
+        signal.connect(follow_refund, sender=app)
     app.add_template_global(refundable)
     app.add_template_global(refunds_of)
     app.add_template_global(paycheckout.refund_url, "refund_url")

@@ -5,9 +5,12 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
+import pytest
+
 from example_shop.payments import paycheckout
 from example_shop.stock import OPENING, free_jars
-from tests.example_shop.conftest import WAREHOUSE, Owner, Payments, Shopper, rows, stored
+from flask_paycheckout import ByHand
+from tests.example_shop.conftest import WAREHOUSE, Owner, Payments, Shopper, newest_checkout, rows, stored
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -97,6 +100,23 @@ def test_a_visitor_who_only_knows_the_orders_number_gets_no_link_to_its_refund(
     page = shop.test_client().get(f"/orders/{order_id}").text
     assert "in the browser that ordered" in page
     assert "/refunds/" not in page
+
+
+@pytest.mark.parametrize("by_hand", [True, False])
+def test_an_order_that_the_extensions_own_page_refunds_is_closed_too(
+    shop: Flask, payments: Payments, *, by_hand: bool
+) -> None:
+    order_id = payments.buys(small_rainbow=6)
+    payments.passes(2)
+    to = ByHand() if by_hand else None
+    for amount, state in (("6.08", "open"), (None, "refunded")):
+        with shop.app_context():
+            paycheckout.refund(newest_checkout(shop, order_id), amount, by="Ada", why="broken", to=to)
+            paycheckout.session.commit()
+        payments.passes(1)
+        assert stored(shop, order_id).state == state
+    with shop.app_context():
+        assert free_jars("small-rainbow") == OPENING
 
 
 def test_a_deposit_that_is_refunded_closes_the_order_and_frees_its_jars(
