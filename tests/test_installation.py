@@ -29,8 +29,9 @@ def report(shop: Shop) -> tuple[int, str]:
         ({"SERVER_NAME": "shop.example"}, {"SERVER_NAME": "staging.example"}),
         ({"TRUSTED_HOSTS": ["shop.example"]}, {"TRUSTED_HOSTS": ["staging.example"]}),
         ({"TRUSTED_HOSTS": "shop.example"}, {"TRUSTED_HOSTS": "staging.example"}),
+        ({"TRUSTED_HOSTS": {"www.shop.example", "shop.example"}}, {"TRUSTED_HOSTS": {"staging.example"}}),
     ],
-    ids=["addresses", "an address that is not told", "SERVER_NAME", "TRUSTED_HOSTS", "one host as a string"],
+    ids=["addresses", "an address that is not told", "SERVER_NAME", "TRUSTED_HOSTS", "one host as a string", "a set"],
 )
 def test_a_copy_sends_no_payout_until_it_is_told_that_the_shop_has_moved(
     open_payer: OpenPayer, own: dict[str, Any], other: dict[str, Any]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -80,9 +80,12 @@ class Installation:
 
 
 def trusted_host(config: Mapping[str, Any]) -> str:
-    """The first of TRUSTED_HOSTS, which Werkzeug also accepts as one string; empty without any."""
-    hosts: str | Sequence[str] = config.get("TRUSTED_HOSTS") or ""
-    return hosts if isinstance(hosts, str) else hosts[0]
+    """The first of TRUSTED_HOSTS, which Werkzeug also accepts as one string or as a set; empty without any."""
+    hosts: str | Collection[str] = config.get("TRUSTED_HOSTS") or ""
+    if isinstance(hosts, str):
+        return hosts
+    # Each process has another order of a set.
+    return (hosts if isinstance(hosts, Sequence) else sorted(hosts))[0]
 
 
 def request_base(settings: Settings, config: Mapping[str, Any]) -> str | None:
