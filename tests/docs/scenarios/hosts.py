@@ -62,6 +62,8 @@ def async_views(scene: Scene, make_shop: Callable[..., Any], paycheckout_sandbox
                 checkout_id = page.rsplit("/", 1)[1]
                 paycheckout_sandbox.pay(checkout_id)
                 assert (await browser.post(f"/settle/{checkout_id}{how}")).text == "paid"
+                again = await browser.post(f"/orders/{order_id}/pay")
+                assert (again.status_code, "/paycheckout/orders/" in again.headers["Location"]) == (303, True)
 
     # In a separate thread, because the browser of another scenario may have its event loop in this one.
     with ThreadPoolExecutor(1) as threads:
