@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from sqlalchemy import delete, update
 
 from example_shop.database import Order, db
+from example_shop.payments import paycheckout
 from example_shop.stock import OPENING, SoldOut, Stock, allot, follow_payment, wanted
 from tests.example_shop.conftest import Owner, Payments, Shopper, rows, stored
 from tests.races.crowds import crowd
@@ -93,6 +94,25 @@ def test_a_deposit_takes_its_jars_off_the_shelf(shop: Flask, shopper: Shopper, p
     payments.passes(2)
     payments.pays(first)
     assert stored(shop, first).state == "paid"
+
+
+def test_the_rest_of_an_order_without_jars_is_not_asked_for(
+    shop: Flask, shopper: Shopper, payments: Payments, owner: Owner
+) -> None:
+    """A person has accepted the deposit although its jars are missing."""
+    order_id = shopper.orders(first_snow=20)
+    checkout_id = shopper.starts_to_pay(order_id)
+    leave_only(shop, 16)
+    payments.sandbox.pay(checkout_id)
+    payments.passes(1)
+    with shop.app_context():
+        paycheckout.resolve(checkout_id, True, "Ada", "more are caught tomorrow", as_part=True)
+    page = shopper.sees(f"/orders/{order_id}")
+    assert ("We do not have enough left" in page, "Pay $" in page) == (True, False)
+    owner.logs_in()
+    catches_more(owner, payments)
+    payments.pays(order_id)
+    assert shelf(shop) == (0, 0, 20)
 
 
 def test_a_product_that_is_newer_than_the_table_gets_its_first_jars(
