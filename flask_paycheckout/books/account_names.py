@@ -30,8 +30,8 @@ class Merchants:
         models = self.wiring.models
         return self._names(limit, _walk(models.checkouts), _walk(models.payouts))
 
-    def open(self, limit: int) -> list[str]:
-        """The accounts with checkouts that are still read, or payouts that have not ended, sorted; at most `limit`."""
+    def open(self, limit: int | None) -> list[str]:
+        """The accounts with checkouts that are still read, or payouts that have not ended; `limit` as for `names`."""
         checkouts, payouts = self.wiring.models.checkouts, self.wiring.models.payouts
         read = _walk(checkouts, checkouts.c.next_read_at.is_not(None))
         return self._names(limit, read, _walk(payouts, payouts.c.status.in_(LIVE)))

@@ -27,12 +27,14 @@ from flask_paycheckout.clock import EPOCH
 from flask_paycheckout.events.events import Delivery
 from flask_paycheckout.events.outbox import Outbox
 from flask_paycheckout.payouts.results import PayoutReport
+from flask_paycheckout.service.accounts import AccountUnavailable
 from flask_paycheckout.service.calls import READ
 from flask_paycheckout.service.record import NO_KEYS, READS, failing_calls
 from flask_paycheckout.wiring import Wiring
 from flask_paycheckout.wiring.logs import about
 
 if TYPE_CHECKING:
+    from flask_paycheckout.books.account_names import Merchants
     from flask_paycheckout.books.audit.months import MonthAudits
     from flask_paycheckout.books.telling import OwnerTelling
     from flask_paycheckout.checkouts.order_problems import OrderProblems
@@ -222,10 +224,14 @@ class Reconciler:
 
 @dataclass(eq=False)
 class RefusedKeys:
-    """Tries keys again that the service refused, so that their alarm ends even if nobody pays meanwhile."""
+    """Tries keys again that the service refused, so that their alarm ends even if nobody pays meanwhile.
+
+    The alarm of an account without keys also ends when nothing is left to read or to pay out with them.
+    """
 
     wiring: Wiring
     service: Service
+    merchants: Merchants
     _tried_at: datetime = field(default=EPOCH, init=False)
 
     def run(self) -> None:
@@ -238,7 +244,7 @@ class RefusedKeys:
             if calls.trouble in NO_KEYS:
                 last[calls.account] = max(last.get(calls.account, EPOCH), calls.last_failure_at)
         if last:
-            # The longest untried first, so that accounts that are gone for good do not delay the others.
+            # The longest untried first, so that accounts that stay refused do not delay the others.
             due = [account for account in sorted(last, key=last.__getitem__) if last[account] <= now - _KEYS_AGAIN]
             for account in due[:_MOST_KEYS]:
                 self._try(account)
@@ -250,7 +256,8 @@ class RefusedKeys:
             with self.service.permit(READ, account) as permit:
                 permit.ask(lambda client: client.deposits.get(f"no-such-deposit-{uuid4().hex}"))
         except PaymentsError as error:
-            if not (isinstance(error, NotFound) and says_absent(error)):
+            unneeded = isinstance(error, AccountUnavailable) and account not in self.merchants.open(None)
+            if not (unneeded or (isinstance(error, NotFound) and says_absent(error))):
                 record.on_outcome(READS, account, error)
                 return
         record.on_answer(NO_KEYS, account)

@@ -158,20 +158,32 @@ def test_refused_keys_are_told_at_the_first_refusal_and_as_long_as_they_are_refu
     assert alarms_of(market.shop).keys() == {"failed-starts"}, "though nobody has tried to pay"
 
 
-def test_accounts_that_are_gone_for_good_do_not_stop_the_alarm_of_another_account(
+def test_accounts_that_stay_refused_do_not_keep_the_alarm_of_another_account(
     market: Sellers, service: SigningService
 ) -> None:
-    gone = [f"gone-{place}" for place in range(5)]
-    for name in (*gone, "zed"):
+    refused = [f"refused-{place}" for place in range(5)]
+    for name in (*refused, "zed"):
         market.add(name, f"o-{name}")
         service.refused.add(f"id-{name}")
         with pytest.raises(Exception, match="Unknown client"):
             market.shop.starts(f"o-{name}")
-    market.client_ids |= dict.fromkeys(gone)
-    service.refused.clear()
+    service.refused.remove("id-zed")
     for _ in range(2):
         market.shop.reconciles(minutes=11)
-    assert {key.partition(":")[2] for key in urgent(market.shop) if key.startswith("refused-keys")} == {*gone}
+    assert {key.partition(":")[2] for key in urgent(market.shop) if key.startswith("refused-keys")} == {*refused}
+
+
+def test_an_account_that_is_gone_is_an_alarm_until_nothing_is_left_to_read(market: Sellers) -> None:
+    shop = market.shop
+    checkout_id = shop.starts("o-1")
+    shop.abandons(checkout_id)
+    market.client_ids["ada"] = None
+    shop.reconciles(hours=1)
+    shop.reconciles(days=8)
+    assert "refused-keys:ada" in urgent(shop)
+    assert shop.attempt(checkout_id).next_read_at is None
+    shop.reconciles(minutes=10)
+    assert alarms_of(shop) == {}, "nothing is left to read"
 
 
 def test_starts_that_the_service_refuses_are_not_made_possible_by_its_answers_to_reads(market: Sellers) -> None:
