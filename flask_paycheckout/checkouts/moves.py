@@ -144,9 +144,13 @@ def reject(decision: Decision, checkout: CheckoutMixin, entry: str) -> Move:
     return Move(Status.REJECTED, entry, signals, reason=checkout.reason, decision=decision)
 
 
-def reverse(checkout: CheckoutMixin, entry: str, values: Values) -> Move:
-    """The service took back a payment that had arrived; the state stays."""
-    return Move(Status(checkout.status), entry, ("payment_reversed",), values | {"payback": None}, checkout.reason)
+def reverse(checkout: CheckoutMixin, entry: str, values: Values, *, announced: bool) -> Move:
+    """The service took back a payment that had arrived; the state stays.
+
+    :param announced: whether `payment_reversed` is sent.
+    """
+    signals = ("payment_reversed",) if announced else ()
+    return Move(Status(checkout.status), entry, signals, values | {"payback": None}, checkout.reason)
 
 
 def restore(checkout: CheckoutMixin, entry: str, values: Values, *, otherwise: bool) -> Move:
@@ -318,9 +322,10 @@ class Moves:
             # The unique column lets the database refuse a second payment of the order.
             values["paid_order_id"] = before["order_id"]
             values["excess"] = None if move.balance is None else f"{move.excess:f}"
-        # The deposit of a decided checkout is never read again, whatever a webhook asks for.
-        cleared = () if move.to in OPEN or move.to is Status.PART else ("next_read_at",)
-        return self.checkouts.change(connection, before, values, move.entry, always=True, cleared=cleared)
+        if move.to not in OPEN:
+            # The deposit of a decided checkout is read only if a webhook asks for it.
+            values.setdefault("next_read_at", None)
+        return self.checkouts.change(connection, before, values, move.entry, always=True)
 
     def _record(
         self, connection: Connection, checkout: CheckoutMixin, before: Row, row: Row, move: Move, now: datetime

@@ -282,9 +282,24 @@ class Reading(msgspec.Struct):
     def look_back(self) -> Evidence | None:
         """The evidence about money that had arrived for a decided checkout; None if nothing has changed."""
         was_here, is_here = self.checkout.payment_completed_at is not None, self.status == COMPLETED
+        if self._is_changed:
+            return Evidence.DEPOSIT_CHANGED
         if was_here is is_here or self.is_in_doubt:
             return None
         return Evidence.DEPOSIT_RESTORED if is_here else Evidence.DEPOSIT_REVERSED
+
+    @property
+    def _is_changed(self) -> bool:
+        """Whether another amount takes the place of money that is held, or paid no order."""
+        is_here = self.checkout.payment_completed_at is not None and self.checkout.status not in OPEN
+        return is_here and self.status == COMPLETED and not self.counts and self._is_another_amount
+
+    @property
+    def _is_another_amount(self) -> bool:
+        """Whether a completed deposit has another amount than the stored one; a record may leave out its amount."""
+        checkout, arrived = self.checkout, self._amount("paid")
+        stored = amount_of(checkout.payment_paid_amount, checkout.payment_paid_currency)
+        return None not in (stored, arrived) and stored != arrived
 
     @property
     def comes_otherwise(self) -> bool:
@@ -294,12 +309,9 @@ class Reading(msgspec.Struct):
         """
         if not self.counts or self.status != COMPLETED:
             return False
-        checkout, arrived = self.checkout, self._amount("paid")
-        if checkout.taken_back is not None:
-            return checkout.taken_back != arrived
-        stored = amount_of(checkout.payment_paid_amount, checkout.payment_paid_currency)
-        # A record may leave out an amount that stays.
-        return checkout.payback != KEPT and None not in (stored, arrived) and stored != arrived
+        if self.checkout.taken_back is not None:
+            return self.checkout.taken_back != self._amount("paid")
+        return self.checkout.payback != KEPT and self._is_another_amount
 
     @property
     def problem(self) -> str | None:
@@ -327,13 +339,14 @@ class Reading(msgspec.Struct):
         """The columns that this read and its webhook set."""
         checkout, now = self.checkout, self.now
         columns: dict[str, Any] = {"reads": checkout.reads + 1, "last_read_at": now}
-        if checkout.payment_completed_at is not None and self.status != COMPLETED and not self.is_in_doubt:
+        is_gone = self._is_changed or (self.status != COMPLETED and not self.is_in_doubt)
+        if checkout.payment_completed_at is not None and is_gone:
             # The service changed its answer, so the books take the money back. The amounts stay for reports.
             columns["payment_completed_at"] = None
         columns["not_found_since"] = None if self.deposit is not None else checkout.not_found_since or self.cause.at
         if self.status is not None:
             columns["deposit_status"] = self.status
-            if self.status == COMPLETED:
+            if self.status == COMPLETED and not self._is_changed:
                 # Store the money even if the move fails, because it must always be visible that it has arrived.
                 columns |= self.money | {"payment_completed_at": checkout.payment_completed_at or now}
             columns["payment_method"] = self.method

@@ -200,7 +200,7 @@ class Settlement:
         return Settled(checkout, moved, tuple(events))
 
     def _look_back(self, checkout: CheckoutMixin, deposit: Deposit | None, cause: ReadCause) -> Settled:
-        """Apply a read of a deposit whose money has arrived: it stays, was taken back, or came after all."""
+        """Apply a read of a deposit whose money has arrived: it stays, was taken back or changed, or came after all."""
         for _ in range(_MAX_ROUNDS):
             closed = self.wiring.settings.closed_deposit_statuses
             counts = checkout.paid_order_id is not None or checkout.status == Status.PART
@@ -219,17 +219,22 @@ class Settlement:
             else:
                 try:
                     entry = reading.entry(Entry.MOVED, to=checkout.status, rule=evidence)
-                    if evidence is Evidence.DEPOSIT_REVERSED:
-                        move = reverse(checkout, entry, columns)
-                    else:
+                    if evidence is Evidence.DEPOSIT_RESTORED:
                         move = restore(checkout, entry, columns, otherwise=reading.comes_otherwise)
+                    else:
+                        if evidence is Evidence.DEPOSIT_CHANGED:
+                            # If this process dies before it stores the new amount, the deposit is read again.
+                            columns["webhook_due_at"] = columns["next_read_at"] = reading.now
+                        move = reverse(checkout, entry, columns, announced=evidence is Evidence.DEPOSIT_REVERSED)
                     stored = self.moves.move(checkout, move, reading.now)
                 except ReceiverFailed as error:
                     noted = self.failed.note(checkout, Entry.NOT_APPLIED, error, cause.columns, cause)
                     return Settled(noted, False, (), failed=True)
             if stored is not None:
                 cause.webhook_at = None
-                return Settled(stored.checkout, evidence is not None, stored.events)
+                if evidence is not Evidence.DEPOSIT_CHANGED:
+                    return Settled(stored.checkout, evidence is not None, stored.events)
+            # After a change, the new amount arrives with the same read.
             checkout = self.checkouts.require(checkout.checkout_id)
         return Settled(checkout, False, ())
 

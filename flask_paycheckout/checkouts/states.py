@@ -35,6 +35,9 @@ class Evidence(StrEnum):
     DEPOSIT_REVERSED = "the service no longer reports the deposit as completed"
     """The state stays, and the money is gone."""
 
+    DEPOSIT_CHANGED = "the service reports another amount for money that paid no order"
+    """The books take the money back, and the new amount arrives with the same read."""
+
     DEPOSIT_RESTORED = "the service reports the deposit as completed again"
 
 

@@ -153,32 +153,24 @@ class StateTable(Generic[Subject]):
         entry: str | None = None,
         *,
         always: bool = False,
-        cleared: tuple[str, ...] = (),
     ) -> dict[str, Any] | None:
         """Change a row that was loaded before.
 
         :param before: the whole row as it was loaded.
         :param entry: a line for the history.
         :param always: whether the line is stored even if the history is already long.
-        :param cleared: columns that become NULL, even if `values` has new values for them.
         :returns: the whole row; None if it has changed meanwhile.
         """
         parameters = {f"of_{name}": value for name, value in before.items()} | {"entry": entry}
         parameters |= {f"new_{name}": value for name, value in values.items()}
-        statement = self._change(frozenset(values), entry is not None, always, cleared)
+        statement = self._change(frozenset(values), entry is not None, always)
         changed = connection.execute(statement, parameters).mappings().one_or_none()
         return None if changed is None else {**before, **values, **changed}
 
-    def _change(
-        self,
-        columns: frozenset[str],
-        recorded: bool,
-        always: bool,
-        cleared: tuple[str, ...],
-    ) -> Any:
-        key = columns, recorded, always, cleared
+    def _change(self, columns: frozenset[str], recorded: bool, always: bool) -> Any:
+        key = columns, recorded, always
         if key not in self._changes:
-            table, values = self.table, self.planned(columns) | dict.fromkeys(cleared)
+            table, values = self.table, self.planned(columns)
             if recorded:
                 values["history"] = appended(table.c.history, bindparam("entry", type_=Text()), always=always)
             # Return only the values that the caller does not know, because each returned column takes time.

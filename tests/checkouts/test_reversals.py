@@ -8,12 +8,14 @@ from typing import Any
 import pytest
 
 from flask_paycheckout import ByHand, NothingToRefund, Pay, TransitionRefused, payment_reversed
+from flask_paycheckout.checkouts import settlement
 from flask_paycheckout.testing import Signals
+from flask_paycheckout.totals import Amount
 from tests.alarming import alarms_of, examples, urgent
 from tests.conftest import OpenShop
 from tests.payouts.claiming import FORM, Customer
 from tests.payouts.shop import decides, refunds
-from tests.scripted import Shop, number
+from tests.scripted import Shop, number, raising
 from tests.views.owner import opens_view, order_page, text_of
 from tests.views.pages import heading, opens
 
@@ -120,6 +122,17 @@ def test_a_webhook_about_money_that_arrived_causes_one_read_in_a_cool_down(
     assert len(shop.service.reads) == 2
 
 
+def test_a_webhook_during_the_read_that_pays_the_order_causes_a_read_afterwards(shop: Shop) -> None:
+    """The payment may have been taken back since that read."""
+    checkout_id = shop.has_deposit("completed")
+    shop.service.meets_once(lambda: shop.hears_of(checkout_id))
+    shop.hears_of(checkout_id)
+    assert shop.attempt(checkout_id).status == "paid"
+    shop.service.says(checkout_id, "failed")
+    shop.reconciles(seconds=6)
+    assert "reversed-payments" in urgent(shop)
+
+
 def test_a_deferred_webhook_is_read_by_whoever_settles_it(open_shop: OpenShop, signals: Signals) -> None:
     shop = open_shop(PAYCHECKOUT_DEFER_WEBHOOKS=True)
     checkout_id = shop.has_paid()
@@ -198,6 +211,40 @@ def test_an_amount_that_the_service_changes_later_is_reported_until_a_person_has
     shop.waits(minutes=1)
     shop.hears_of(checkout_id)
     assert urgent(shop) == set()
+
+
+@pytest.mark.parametrize("decided", [False, True], ids=["held", "rejected"])
+def test_another_amount_of_money_that_paid_no_order_takes_its_place(
+    shop: Shop, signals: Signals, decided: bool
+) -> None:
+    checkout_id = shop.has_rejected() if decided else shop.has_held()
+    if decided:
+        refunds(shop, checkout_id, to=ByHand())
+    shop.service.says(checkout_id, "completed", inputAmount=number("12.50"))
+    shop.waits(minutes=1)
+    shop.hears_of(checkout_id)
+    back = [("refund", "-1.00")] if decided else []
+    assert lines(shop) == [("held", "1.00"), *back, ("payment_returned", "-1.00"), ("held", "12.50")]
+    assert "payment_reversed" not in signals.names
+    assert urgent(shop) == ({"money-to-pay-back"} if decided else {"held-payments"})
+    assert refunds(shop, checkout_id).amount == Decimal("11.50" if decided else "12.50")
+    assert "differs 0" in shop.runs("audit").output
+
+
+def test_a_process_that_dies_between_the_old_and_the_new_amount_loses_neither(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    checkout_id = shop.has_held()
+    shop.service.says(checkout_id, "completed", inputAmount=number("12.50"))
+    shop.waits(minutes=1)
+    with monkeypatch.context() as dying:
+        dying.setattr(settlement, "restore", raising(SystemExit()))
+        with pytest.raises(SystemExit):
+            shop.hears_of(checkout_id)
+    assert shop.attempt(checkout_id).payment is None
+    shop.reconciles(minutes=10)
+    assert shop.attempt(checkout_id).payment.paid == Amount(Decimal("12.50"), "USD")
+    assert shop.attempt(checkout_id).webhook_due_at is None
 
 
 @pytest.mark.parametrize(

@@ -11,14 +11,14 @@ from dataclasses import dataclass, field
 MINUTE = 60
 
 TABLE = """
-              open    agrees part disagrees closed    stalled   never     accepted as-part rejected reached gone back
-    created   pending paid   part held      pending   -         abandoned -        -       -        -       -    -
-    pending   -       paid   part held      abandoned abandoned -         -        -       -        -       -    -
-    part      -       -      -    -         -         -         -         -        -       -        paid    -    -
-    paid      -       -      -    -         -         -         -         -        -       -        -       -    -
-    held      -       -      -    -         -         -         -         paid     part    rejected -       -    -
-    rejected  -       -      -    -         -         -         -         -        -       -        -       -    -
-    abandoned pending paid   part held      -         -         -         -        -       -        -       -    -
+          open    agrees part disagrees closed    stalled   never     accepted as-part rejected reached gone other back
+created   pending paid   part held      pending   -         abandoned -        -       -        -       -    -     -
+pending   -       paid   part held      abandoned abandoned -         -        -       -        -       -    -     -
+part      -       -      -    -         -         -         -         -        -       -        paid    -    -     -
+paid      -       -      -    -         -         -         -         -        -       -        -       -    -     -
+held      -       -      -    -         -         -         -         paid     part    rejected -       -    -     -
+rejected  -       -      -    -         -         -         -         -        -       -        -       -    -     -
+abandoned pending paid   part held      -         -         -         -        -       -        -       -    -     -
 """
 _ROWS = [line.split() for line in TABLE.strip().splitlines()[1:]]
 #: Exactly the moves that the table has a cell for.
