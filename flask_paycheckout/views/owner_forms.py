@@ -62,13 +62,14 @@ def form(page: Callable[[str, Fault], Page]) -> Callable[[View], View]:
     return decorate
 
 
-def form_url(endpoint: str, subject: str) -> str:
+def form_url(endpoint: str, subject: str, **seen: object) -> str:
     """The URL that a form posts to. Its token contains subject and person, so nobody can act in another's name.
 
     :param subject: the id of the checkout or payout.
+    :param seen: the query, for what the page showed.
     """
     token = runtime().signed_links.sign(f"{FORMS}{endpoint}", f"{subject}\n{person().name}")
-    return url_for(f".{endpoint}", token=token)
+    return url_for(f".{endpoint}", token=token, **seen)  # type: ignore[arg-type]
 
 
 def as_typed(*names: str) -> dict[str, str]:

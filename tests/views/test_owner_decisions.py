@@ -11,7 +11,7 @@ from werkzeug.test import TestResponse
 
 from flask_paycheckout import order_paid
 from tests.scripted import SAME_SITE, Shop, number
-from tests.views.owner import ROOT, listed, opens, order_page, signed, text_of
+from tests.views.owner import ROOT, listed, opens, order_page, sends, signed, text_of
 
 
 def form_token(shop: Shop, form: str = "held") -> str:
@@ -58,6 +58,26 @@ def test_a_held_payment_is_accepted_as_a_part_or_without_its_excess(desk: Shop) 
     log = text_of(opens(desk, "/deeds"))
     assert "Ada accepted a payment of $12.00, order o-1 : seen on the statement" in log
     assert "Ada accepted as a part a payment of $1.00, order o-1" in log
+
+
+@pytest.mark.parametrize("is_rejected", [False, True], ids=["decided", "dealt with"])
+def test_a_decision_about_another_amount_than_the_page_showed_is_not_recorded(desk: Shop, is_rejected: bool) -> None:
+    checkout_id = desk.has_rejected() if is_rejected else desk.has_held()
+    if is_rejected:
+        desk.service.says(checkout_id, "failed")
+        desk.waits(minutes=1)
+        desk.hears_of(checkout_id)
+    page = order_page(desk)
+    desk.service.says(checkout_id, "completed", inputAmount=number("20.00"))
+    desk.waits(minutes=1)
+    desk.hears_of(checkout_id)
+    before = desk.attempt(checkout_id)
+    answer = sends(desk, page, decision="excess", why="seen on the statement")
+    assert answer.status_code == 409
+    assert "reports another amount now" in text_of(answer)
+    after = desk.attempt(checkout_id)
+    assert (after.status, after.payback) == (before.status, None)
+    assert sends(desk, answer, decision="excess", why="seen on the statement").status_code == 303
 
 
 def test_money_that_paid_no_order_is_listed_until_somebody_says_what_became_of_it(desk: Shop) -> None:
