@@ -12,6 +12,7 @@ from flask import abort, current_app, request, url_for
 from werkzeug.wrappers import Response
 
 from flask_paycheckout.books.customers import Described
+from flask_paycheckout.checkouts.checkout_model import CheckoutMixin
 from flask_paycheckout.database.deeds import MAX_WHY
 from flask_paycheckout.errors import NothingToRefund, PayoutConflict, PayoutRefused, RefundTooLarge, TransitionRefused
 from flask_paycheckout.runtime import for_writing, runtime
@@ -27,6 +28,10 @@ MAX_AMOUNT = 100
 """The most characters of an amount; a longer text is no number."""
 
 _NO_NAME = re.compile(r"[^A-Za-z0-9.-]+")
+_UNSEEN = (
+    "Nothing was recorded: the payments service reports another amount now than when you opened the page. Look at it"
+    " below, and decide again."
+)
 _DECIDED = "This was decided already, or cannot be decided like this any more; see below by whom."
 
 
@@ -70,6 +75,21 @@ def form_url(endpoint: str, subject: str, **seen: object) -> str:
     """
     token = runtime().signed_links.sign(f"{FORMS}{endpoint}", f"{subject}\n{person().name}")
     return url_for(f".{endpoint}", token=token, **seen)  # type: ignore[arg-type]
+
+
+def money_text(checkout: CheckoutMixin) -> str:
+    """The money of a checkout, by which a form knows whether it is still what the page showed."""
+    return str(checkout.payment and checkout.payment.paid)
+
+
+def require_money_seen(checkout_id: str) -> None:
+    """Refuse a form about a checkout whose money has changed since the page was opened.
+
+    :raises Fault: it has changed.
+    """
+    now = money_text(runtime().checkouts.require(checkout_id))
+    if request.args.get("seen", now) != now:
+        raise Fault(_UNSEEN, 409)
 
 
 def as_typed(*names: str) -> dict[str, str]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from functools import partial
 from operator import itemgetter
 
-from flask import abort, request
+from flask import abort
 from werkzeug.wrappers import Response
 
 from flask_paycheckout.books.customers import Described
@@ -14,7 +14,6 @@ from flask_paycheckout.books.explain import Explanation
 from flask_paycheckout.books.happenings import happenings_of
 from flask_paycheckout.books.order_money import money_of, refunded_of
 from flask_paycheckout.books.order_text import problem_line, total_text
-from flask_paycheckout.checkouts.checkout_model import CheckoutMixin
 from flask_paycheckout.checkouts.decisions import HOW_TO_ACCEPT, REJECTING, accepting
 from flask_paycheckout.checkouts.order_problems import OrderProblem, ProblemKind
 from flask_paycheckout.checkouts.payments import sums_of
@@ -24,7 +23,16 @@ from flask_paycheckout.runtime import runtime
 from flask_paycheckout.text import is_order_id
 from flask_paycheckout.views.language import sum_in_sentence, when
 from flask_paycheckout.views.order_urls import status_url
-from flask_paycheckout.views.owner_forms import PAY_MAIL, choice_given, form, form_url, mail_with, why_given
+from flask_paycheckout.views.owner_forms import (
+    PAY_MAIL,
+    choice_given,
+    form,
+    form_url,
+    mail_with,
+    money_text,
+    require_money_seen,
+    why_given,
+)
 from flask_paycheckout.views.owner_page import (
     Fault,
     Page,
@@ -39,10 +47,6 @@ from flask_paycheckout.views.owner_story import Told, arrived_text, links_told, 
 from flask_paycheckout.views.receipt_text import ordered
 
 _LISTED = 100
-_UNSEEN = (
-    "Nothing was recorded: the payments service reports another amount now than when you opened the page. Look at it"
-    " below, and decide again."
-)
 _UNPAID = (Status.CREATED, Status.ABANDONED, Status.PART)
 
 
@@ -83,7 +87,7 @@ def _story(order_id: str, fault: Fault | None = None) -> Page:
         history_of=happenings_of,
         waits=waits_for_payback,
         refunds=lambda attempt: refunds_to_make(attempt, story.attempts),
-        action=lambda endpoint, attempt: form_url(endpoint, attempt.checkout_id, seen=_money_text(attempt)),
+        action=lambda endpoint, attempt: form_url(endpoint, attempt.checkout_id, seen=money_text(attempt)),
         let_go_url=stopped and form_url("let_go", order_id),
         erase_url=form_url("erase", order_id),
     )
@@ -103,17 +107,6 @@ def _sent(story: Explanation, described: Described | None) -> Iterator[Told]:
 
 def _story_of(checkout_id: str, fault: Fault) -> Page:
     return _story(runtime().checkouts.require(checkout_id).order_id, fault)
-
-
-def _money_text(checkout: CheckoutMixin) -> str:
-    """The money of a checkout, by which a form knows whether it is still what the page showed."""
-    return str(checkout.payment and checkout.payment.paid)
-
-
-def _require_seen(checkout_id: str) -> None:
-    now = _money_text(runtime().checkouts.require(checkout_id))
-    if request.args.get("seen", now) != now:
-        raise Fault(_UNSEEN, 409)
 
 
 def list_paybacks() -> Page:
@@ -138,7 +131,7 @@ def resolve(checkout_id: str) -> Response:
     part, excess = HOW_TO_ACCEPT.get(decision, (False, False))
     if excess:
         require_ability(person(), "refund")
-    _require_seen(checkout_id)
+    require_money_seen(checkout_id)
     resolutions, accepts = runtime().resolutions, decision in HOW_TO_ACCEPT
     decided = resolutions.resolve(checkout_id, accepts, owner(), why, as_part=part, refund_excess=excess)
     if excess:
@@ -152,7 +145,7 @@ def resolve(checkout_id: str) -> Response:
 def keep(checkout_id: str) -> Response:
     """Record that money is kept, with name and reason."""
     why = why_given()
-    _require_seen(checkout_id)
+    require_money_seen(checkout_id)
     checkout = runtime().paybacks.keep(checkout_id, owner(), why)
     return go_to("order", order_id=checkout.order_id, done="kept" if checkout.taken_back is None else "dealt_with")
 

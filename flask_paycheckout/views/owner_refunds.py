@@ -21,7 +21,17 @@ from flask_paycheckout.payouts.refunds import UnseenRefund
 from flask_paycheckout.runtime import runtime
 from flask_paycheckout.service.calls import ESTIMATE
 from flask_paycheckout.totals import EXACT, Amount, amount_of, amount_to_type, is_token, positive_amount, typed_amount
-from flask_paycheckout.views.owner_forms import MAX_AMOUNT, faults, form, form_url, number_given, text_given, why_given
+from flask_paycheckout.views.owner_forms import (
+    MAX_AMOUNT,
+    faults,
+    form,
+    form_url,
+    money_text,
+    number_given,
+    require_money_seen,
+    text_given,
+    why_given,
+)
 from flask_paycheckout.views.owner_page import (
     Fault,
     Page,
@@ -91,13 +101,14 @@ def _refund_form(checkout_id: str, fault: Fault | None = None, send: _Sum | None
         estimate=send and _estimate(payment.checkout.account, *send),
         replaces=values.get("replaces", failed.reference if failed else ""),
         by_hand="by_hand" in values,
-        action=form_url("refund", checkout_id),
+        action=form_url("refund", checkout_id, seen=money_text(payment.checkout)),
     )
 
 
 @form(_refund_form)
 def refund(checkout_id: str) -> Response | Page:
     """Refund a payment, or a part of it, once for each form that was shown."""
+    require_money_seen(checkout_id)
     to = ByHand() if "by_hand" in request.form else None
     if to is None and _was_offered_for_another():
         raise Fault(_NOT_CHANGED, 409, "send_amount")

@@ -11,7 +11,7 @@ from werkzeug.test import TestResponse
 
 from flask_paycheckout import order_paid
 from tests.scripted import SAME_SITE, Shop, number
-from tests.views.owner import ROOT, listed, opens, order_page, sends, signed, text_of
+from tests.views.owner import ROOT, listed, opens, order_page, refund_page, sends, signed, text_of
 
 
 def form_token(shop: Shop, form: str = "held") -> str:
@@ -60,14 +60,14 @@ def test_a_held_payment_is_accepted_as_a_part_or_without_its_excess(desk: Shop) 
     assert "Ada accepted as a part a payment of $1.00, order o-1" in log
 
 
-@pytest.mark.parametrize("is_rejected", [False, True], ids=["decided", "dealt with"])
-def test_a_decision_about_another_amount_than_the_page_showed_is_not_recorded(desk: Shop, is_rejected: bool) -> None:
-    checkout_id = desk.has_rejected() if is_rejected else desk.has_held()
-    if is_rejected:
+@pytest.mark.parametrize("form", ["decide", "deal with", "refund"])
+def test_a_decision_about_another_amount_than_the_page_showed_is_not_recorded(desk: Shop, form: str) -> None:
+    checkout_id = desk.has_rejected() if form == "deal with" else desk.has_held()
+    if form == "deal with":
         desk.service.says(checkout_id, "failed")
         desk.waits(minutes=1)
         desk.hears_of(checkout_id)
-    page = order_page(desk)
+    page = refund_page(desk, checkout_id) if form == "refund" else order_page(desk)
     desk.service.says(checkout_id, "completed", inputAmount=number("20.00"))
     desk.waits(minutes=1)
     desk.hears_of(checkout_id)
