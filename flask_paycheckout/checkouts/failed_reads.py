@@ -17,6 +17,7 @@ from flask_paycheckout.checkouts.stored import Checkouts
 from flask_paycheckout.client import PaymentsError
 from flask_paycheckout.database.state_table import Entry, line
 from flask_paycheckout.errors import ConfigurationError, ReceiverFailed
+from flask_paycheckout.service.accounts import AccountGone
 from flask_paycheckout.text import first_line
 from flask_paycheckout.wiring import Wiring
 
@@ -66,9 +67,9 @@ class FailedReads:
         """Plan the next read of an open checkout: until PAYCHECKOUT_WATCH_FOR is over, or longer if money was seen."""
         status = checkout.status
         unheard = status == Status.CREATED and not (checkout.webhooks or cause.webhook_at)
-        if unheard and isinstance(error, NotMadeByThisClient):
-            # The service answers, but these keys may never find the deposit, so the checkout is watched like an
-            # abandoned one.
+        if unheard and isinstance(error, (NotMadeByThisClient, AccountGone)):
+            # The present keys may never find the deposit, or the shop has none any more, so the checkout is watched
+            # like an abandoned one.
             status = Status.ABANDONED
         watched = self.schedule.next_read(status, checkout.created_at, checkout.moved_at, now)
         has_money = checkout.payment_paid_amount is not None or "payment_paid_amount" in columns

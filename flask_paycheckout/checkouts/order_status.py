@@ -138,12 +138,13 @@ class OrderStatuses:
         return OrderStatus(newest, counts, best_of(counts))
 
     def refreshed(self, seen: CheckoutMixin) -> CheckoutMixin:
-        """Read a checkout if a visit of its page may do so now, and return it as it is stored then.
+        """Read a checkout if a visit of its page may do so now, or nothing else will; return it as it is stored then.
 
         The read leaves half of a web request's time for the rest of the request.
         """
         now = self.wiring.clock()
-        if not self._is_due(seen, now) or self._read(seen, now, spare=self.service.web_timeout / 2) is _Read.REFUSED:
+        is_due = seen.next_read_at is None or self._is_due(seen, now)
+        if not is_due or self._read(seen, now, spare=self.service.web_timeout / 2) is _Read.REFUSED:
             return seen
         return self.checkouts.require(seen.checkout_id)
 

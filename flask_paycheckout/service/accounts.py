@@ -109,6 +109,10 @@ class AccountUnavailable(TransportFailed):
         self.args = (operation, name, why)
 
 
+class AccountGone(AccountUnavailable):
+    """The shop answered that it knows no such account."""
+
+
 class _InUse(msgspec.Struct):
     """An account with its client, and the time when the shop's function last returned it."""
 
@@ -230,7 +234,7 @@ class Accounts:
 
     def _asked(self, name: str, operation: str) -> Account:
         account: Account | type | None = None
-        fault = "the shop knows no such account; the function of @paycheckout.account returns its keys"
+        kind, fault = AccountUnavailable, ""
         try:
             account = _account_or_type(self.ask(name))
         except KeyboardInterrupt:
@@ -243,8 +247,11 @@ class Accounts:
             return account
         if account is not None:
             fault = f"the shop gave a {account.__name__} and no Account"
+        elif not fault:
+            kind = AccountGone
+            fault = "the shop knows no such account; the function of @paycheckout.account returns its keys"
         # Raised outside of the handler, so that the shop's error does not become its context.
-        raise AccountUnavailable(operation, name, fault)
+        raise kind(operation, name, fault)
 
     def _keep(self, name: str, account: Account, now: float) -> _InUse:
         with self._kept.held() as in_use:

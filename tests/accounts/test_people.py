@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 from werkzeug.test import TestResponse
 
-from flask_paycheckout import SETTINGS
+from flask_paycheckout import SETTINGS, OrderSettled
 from tests.accounts.conftest import Sellers, SigningService
 from tests.alarming import alarms_of, urgent
 from tests.conftest import OpenShop
 from tests.payouts.shop import pays_out, stands
-from tests.scripted import Shop, refusal
+from tests.scripted import Shop, raising, refusal
 from tests.views.owner import opens, opens_view, order_page, payout_page, refund_page
 
 
@@ -184,6 +184,35 @@ def test_an_account_that_is_gone_is_an_alarm_until_nothing_is_left_to_read(marke
     assert shop.attempt(checkout_id).next_read_at is None
     shop.reconciles(minutes=10)
     assert alarms_of(shop) == {}, "nothing is left to read"
+
+
+@pytest.mark.parametrize("heard", [False, True])
+def test_an_unheard_checkout_of_an_account_that_is_gone_is_watched_like_an_abandoned_one(
+    market: Sellers, heard: bool
+) -> None:
+    shop = market.shop
+    checkout_id = shop.starts("o-1")
+    market.client_ids["ada"] = None
+    if heard:
+        shop.hears_of(checkout_id)
+    shop.reconciles(days=6)
+    assert "refused-keys:ada" in urgent(shop)
+    shop.reconciles(days=2)
+    shop.reconciles(minutes=11)
+    assert (alarms_of(shop) == {}, shop.attempt(checkout_id).next_read_at is None) == (not heard, not heard)
+    market.client_ids["ada"] = "id-ada"
+    shop.service.says(checkout_id, "completed")
+    shop.waits(minutes=2)
+    with pytest.raises(OrderSettled):
+        shop.starts("o-1")
+
+
+def test_keys_that_only_failed_to_come_do_not_end_the_watch(market: Sellers) -> None:
+    shop = market.shop
+    checkout_id = shop.starts("o-1")
+    shop.paycheckout.account(raising(RuntimeError("not now")))
+    shop.reconciles(days=8)
+    assert shop.attempt(checkout_id).next_read_at is not None
 
 
 def test_starts_that_the_service_refuses_are_not_made_possible_by_its_answers_to_reads(market: Sellers) -> None:
