@@ -189,8 +189,8 @@ def _acceptance(
     checkout: CheckoutMixin, decision: Decision, now: datetime, evidence: Evidence, *, pays: bool, **more: Any
 ) -> Move:
     to = TRANSITIONS[checkout.status, evidence]
-    # For a part, the time when the shop is asked again for the order's total.
-    values = {"next_read_at": now}
+    # For a part, the shop is asked again for the order's total.
+    values = {"next_read_at": now} if to is Status.PART else {}
     return accept(
         decision, checkout, to, _entry(decision, now, evidence), values, pays=pays and to is Status.PAID, **more
     )

@@ -324,7 +324,7 @@ class Moves:
             values["excess"] = None if move.balance is None else f"{move.excess:f}"
         if move.to not in OPEN:
             # The deposit of a decided checkout is read only if a webhook asks for it.
-            values.setdefault("next_read_at", None)
+            values.setdefault("next_read_at", before["webhook_due_at"])
         return self.checkouts.change(connection, before, values, move.entry, always=True)
 
     def _record(

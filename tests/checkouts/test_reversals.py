@@ -133,6 +133,22 @@ def test_a_webhook_during_the_read_that_pays_the_order_causes_a_read_afterwards(
     assert "reversed-payments" in urgent(shop)
 
 
+@pytest.mark.parametrize("heard", [False, True], ids=["no webhook", "webhook"])
+def test_a_decision_leaves_the_read_that_a_webhook_asked_for_and_no_other(shop: Shop, heard: bool) -> None:
+    checkout_id = shop.has_held()
+    if heard:
+        shop.waits(minutes=1)
+        for _ in range(2):
+            shop.hears_of(checkout_id)
+    shop.waits(seconds=6)
+    shop.resolves(checkout_id, accept=True)
+    shop.service.reads.clear()
+    shop.service.says(checkout_id, "failed")
+    shop.reconciles(minutes=6)
+    assert shop.service.reads == [checkout_id] * heard
+    assert ("reversed-payments" in urgent(shop)) is heard
+
+
 def test_a_deferred_webhook_is_read_by_whoever_settles_it(open_shop: OpenShop, signals: Signals) -> None:
     shop = open_shop(PAYCHECKOUT_DEFER_WEBHOOKS=True)
     checkout_id = shop.has_paid()
