@@ -34,7 +34,7 @@ from flask_paycheckout.wiring.logs import about
 
 # The maximum number of rows of each table in a round; other rows stay due for the next round.
 _MOST = 500
-# The time until an order is tried again whose `order_total`, or atomic receiver, raised an error.
+# The time until an order is tried again whose `order_total` or atomic receiver raised, or whose watch is over.
 _AGAIN = timedelta(hours=1)
 # The minimum time until a reminder that waits for a read is tried again.
 _SOON = timedelta(minutes=1)
@@ -56,16 +56,16 @@ class Reminders:
     transactions: ShopTransactions
 
     def read_first(self) -> None:
-        """Make the reads due of the orders whose reminder is due, except orders whose last read failed."""
+        """Make the reads due of the orders whose reminder is due, except failed reads that are planned again."""
         now, c = self.wiring.clock(), self.checkouts.table.c
         due = {row.order_id: row.remind_at for row in self._due_rows(now)}
         if not due:
             return
         unread = (
             or_(c.last_read_at.is_(None), c.last_read_at < now),
-            or_(c.next_read_at.is_(None), c.next_read_at > now),
+            or_(c.next_read_at.is_(None), (c.next_read_at > now) & (c.failed_reads == 0)),
         )
-        newest = c.current_order_id.in_(due), c.status.in_(OPEN), c.failed_reads == 0, *unread
+        newest = c.current_order_id.in_(due), c.status.in_(OPEN), *unread
         with lost_races_ignored(), begin_limited(self.wiring.engine()) as connection:
             connection.execute(update(self.checkouts.table).where(*newest).values(next_read_at=now))
 
@@ -117,7 +117,8 @@ class Reminders:
         due = row.remind_at or now
         if newest.failed_reads == 0 and newest.last_read_at is not None and newest.last_read_at >= due:
             return None
-        return max(newest.next_read_at or now, now + _SOON)
+        # Without a planned read, the checkout's watch is over, and its read has just failed.
+        return now + _AGAIN if newest.next_read_at is None else max(newest.next_read_at, now + _SOON)
 
     def _remind(self, row: _Due, now: datetime) -> HeldEvent | None:
         with self.transactions.begin() as shop:

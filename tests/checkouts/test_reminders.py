@@ -158,6 +158,25 @@ def test_a_reminder_waits_for_a_read_that_fails(shop: Shop, signals: Signals) ->
     assert reminded(signals) == [("o-1", 1)]
 
 
+def test_a_reminder_that_waits_for_a_checkout_which_is_no_longer_watched_costs_a_read_an_hour(
+    open_shop: OpenShop, signals: Signals
+) -> None:
+    shop = open_shop(PAYCHECKOUT_REMIND_AFTER=[10 * DAY])
+    checkout_id = shop.starts()
+    shop.abandons(checkout_id)
+    for _ in range(9):
+        shop.reconciles(days=1)
+    shop.service.fails(checkout_id)
+    shop.waits(days=1)
+    shop.service.reads.clear()
+    for _ in range(60):
+        shop.reconciles(minutes=1)
+    assert len(shop.service.reads) == 1
+    del shop.service.deposits[checkout_id]
+    shop.reconciles(minutes=1)
+    assert reminded(signals) == [("o-1", 1)]
+
+
 @pytest.mark.parametrize("ends", ["the payment fails", "a person rejects it"])
 @pytest.mark.parametrize("of_request", [False, True], ids=["order", "request"])
 def test_a_time_that_passed_while_a_payment_was_under_way_is_made_up(
