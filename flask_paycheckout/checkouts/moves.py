@@ -324,7 +324,8 @@ class Moves:
             values["excess"] = None if move.balance is None else f"{move.excess:f}"
         if move.to not in OPEN:
             # The deposit of a decided checkout is read only if a webhook asks for it.
-            values.setdefault("next_read_at", before["webhook_due_at"])
+            due = before["webhook_due_at"]
+            values.setdefault("next_read_at", due and max(due, now))
         return self.checkouts.change(connection, before, values, move.entry, always=True)
 
     def _record(

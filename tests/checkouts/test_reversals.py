@@ -140,8 +140,9 @@ def test_a_decision_leaves_the_read_that_a_webhook_asked_for_and_no_other(shop: 
         shop.waits(minutes=1)
         for _ in range(2):
             shop.hears_of(checkout_id)
-    shop.waits(seconds=6)
+    shop.waits(minutes=6)
     shop.resolves(checkout_id, accept=True)
+    assert "late-reads" not in urgent(shop)
     shop.service.reads.clear()
     shop.service.says(checkout_id, "failed")
     shop.reconciles(minutes=6)
