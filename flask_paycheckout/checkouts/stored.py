@@ -90,6 +90,10 @@ class Checkouts(StateTable[CheckoutMixin]):
             hinted |= c.webhook_due_at > values["moved_at"]
         if "next_read_at" in values:
             planned, requested = values["next_read_at"], func.coalesce(c.webhook_due_at, c.next_read_at)
+            if "status" in values:
+                # After a decision, only a webhook causes a read; a claim by another process causes none.
+                is_read = values["status"].in_([*OPEN, Status.PART])
+                requested = case((is_read, requested), else_=c.webhook_due_at)
             sooner = or_(planned.is_(None), requested < planned)
             values["next_read_at"] = case((hinted & sooner, requested), else_=planned)
         if "webhooks" in values:

@@ -133,6 +133,20 @@ def test_a_webhook_during_the_read_that_pays_the_order_causes_a_read_afterwards(
     assert "reversed-payments" in urgent(shop)
 
 
+def test_a_read_that_another_process_has_claimed_is_not_planned_again_after_the_payment(shop: Shop) -> None:
+    checkout_id = shop.has_deposit("completed")
+
+    def another_process_claims() -> None:
+        shop.hears_of(checkout_id)
+        shop.waits(seconds=6)
+        assert shop.runtime.checkouts.claim_due(shop.clock.now, shop.clock.now, 1, account="")
+
+    shop.service.meets_once(another_process_claims)
+    shop.hears_of(checkout_id)
+    paid = shop.attempt(checkout_id)
+    assert (paid.status, paid.next_read_at, paid.webhook_due_at) == ("paid", None, None)
+
+
 @pytest.mark.parametrize("heard", [False, True], ids=["no webhook", "webhook"])
 def test_a_decision_leaves_the_read_that_a_webhook_asked_for_and_no_other(shop: Shop, heard: bool) -> None:
     checkout_id = shop.has_held()
