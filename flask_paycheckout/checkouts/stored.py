@@ -89,11 +89,11 @@ class Checkouts(StateTable[CheckoutMixin]):
             # For the second move of one read, the row was loaded after a webhook that came during the read.
             hinted |= c.webhook_due_at > values["moved_at"]
         if "next_read_at" in values:
-            planned, requested = values["next_read_at"], func.coalesce(c.webhook_due_at, c.next_read_at)
+            claimed: ColumnElement[Any] = c.next_read_at
             if "status" in values:
                 # After a decision, only a webhook causes a read; a claim by another process causes none.
-                is_read = values["status"].in_([*OPEN, Status.PART])
-                requested = case((is_read, requested), else_=c.webhook_due_at)
+                claimed = case((values["status"].in_([*OPEN, Status.PART]), c.next_read_at))
+            planned, requested = values["next_read_at"], func.coalesce(c.webhook_due_at, claimed)
             sooner = or_(planned.is_(None), requested < planned)
             values["next_read_at"] = case((hinted & sooner, requested), else_=planned)
         if "webhooks" in values:
