@@ -14,6 +14,7 @@ import pytest
 from tests.conftest import OpenShop
 from tests.databases.conftest import Outage, outage_of
 from tests.postgres import as_driver, hand_over
+from tests.views.pages import presses_pay
 
 _NOTE = "BEGIN INSERT INTO audit VALUES (repeat('x', 3000)); RETURN NULL; END"
 # A trigger of the shop, so that every change needs space; a page would have space for one or two changes.
@@ -97,4 +98,8 @@ def told_full(outage: Outage) -> None:
     assert code == 1
     assert "the disk of the database is full, so no payment can be recorded" in output
     assert "Make room on it" in output
+    for number in range(20):
+        outage.shop.costs("12.50", f"more-{number}")
+        if presses_pay(outage.shop, f"more-{number}").status_code == 503:
+            break
     assert outage.pays().status_code == 503
