@@ -60,7 +60,7 @@ def refund(checkout_id: str) -> Response:
 
 
 def close_if_refunded(order: Order, checkout_id: str) -> None:
-    """Close a locked order of which this payment was refunded, if no other payment is left."""
+    """Close a locked order after the refund of this payment, unless another payment of it is left."""
     row = paycheckout.Checkout
     status = db.session.scalar(select(row.status).where(row.checkout_id == checkout_id))
     if status in _COUNTED and all(checkout.status not in _COUNTED for checkout in refundable(order.id)):

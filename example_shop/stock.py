@@ -154,7 +154,7 @@ def follow_payment(app: Flask, *, order_id: str, **extra: Any) -> None:
 
 
 def keep_jars(app: Flask, *, order: Order) -> None:
-    """Reserve, sell or free the jars of a locked, unpaid order by its status; jars of a paid order stay sold."""
+    """Reserve, sell or free the jars of a locked order, according to its status; a paid order keeps its jars."""
     status = paycheckout.order_status(order.id)
     if status == "paid":
         return
@@ -188,7 +188,7 @@ def not_sold(app: Flask, *, order: Order) -> str | None:
 
 @owner.blueprint.get("/stock/")
 def shelf() -> str:
-    # A product that is newer than the table has no row until jars are added.
+    # A product that was added after the table was filled has no row until it gets jars.
     stock = {product.slug: Stock(free=0, reserved=0, sold=0) for product in SHELF}
     stock |= {row.slug: row for row in db.session.scalars(select(Stock))}
     return render_template("stock/shelf.html", products=SHELF, stock=stock)

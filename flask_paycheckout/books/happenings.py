@@ -9,6 +9,7 @@ from datetime import datetime
 from typing import Any
 
 from flask_paycheckout.checkouts.checkout_model import CheckoutMixin
+from flask_paycheckout.checkouts.states import Evidence
 from flask_paycheckout.clock import as_utc
 from flask_paycheckout.database.state_table import lines
 from flask_paycheckout.payouts.payout_model import PayoutMixin
@@ -44,6 +45,13 @@ _MOVE_TEXT = {
     "abandoned": "Given up",
     "rejected": "Rejected",
 }
+
+_MONEY_TEXT = {
+    Evidence.DEPOSIT_REVERSED: "The money was taken back",
+    Evidence.DEPOSIT_CHANGED: "The amount was changed; the stored one is taken back",
+    Evidence.DEPOSIT_RESTORED: "The money arrived again",
+}
+"""The texts of moves that change the money and not the state."""
 
 _RESOLVED_TEXT = {"paid": "accepted the held payment", "part": "accepted the held payment as a part"}
 
@@ -83,7 +91,8 @@ def _moved_text(facts: Facts) -> str:
     reason = f" because {REASON_TEXT.get(facts['reason'], facts['reason'])}" if "reason" in facts else ""
     # No deposit is read when an order's total falls to the amount that was paid.
     read = _if_any(". Deposit read ({via}): {deposit}", facts)
-    return f"{_MOVE_TEXT[facts['to']]}{reason}{_if_any(': {error}', facts)}{read}; {facts['rule']}"
+    text = _MONEY_TEXT.get(facts["rule"]) or _MOVE_TEXT[facts["to"]]
+    return f"{text}{reason}{_if_any(': {error}', facts)}{read}; {facts['rule']}"
 
 
 def person_text(facts: Facts) -> str:

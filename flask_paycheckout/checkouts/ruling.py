@@ -290,7 +290,7 @@ class Reading(msgspec.Struct):
 
     @property
     def _is_changed(self) -> bool:
-        """Whether another amount takes the place of money that is held, or paid no order."""
+        """Whether the service reports another amount for money that is held or paid no order."""
         is_here = self.checkout.payment_completed_at is not None and self.checkout.status not in OPEN
         return is_here and self.status == COMPLETED and not self.counts and self._is_another_amount
 

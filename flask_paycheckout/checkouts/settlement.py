@@ -209,6 +209,9 @@ class Settlement:
             is_here = columns.get("payment_completed_at", checkout.payment_completed_at) is not None
             columns["next_read_at"] = self._next_look(checkout, reading.now) if is_here else None
             evidence = reading.look_back
+            if evidence is Evidence.DEPOSIT_CHANGED:
+                # If this process dies before it stores the new amount, the deposit is read again.
+                columns["webhook_due_at"] = columns["next_read_at"] = reading.now
             if evidence is None:
                 if reading.comes_otherwise:
                     columns["payback"] = ANOTHER_AMOUNT
@@ -222,9 +225,6 @@ class Settlement:
                     if evidence is Evidence.DEPOSIT_RESTORED:
                         move = restore(checkout, entry, columns, otherwise=reading.comes_otherwise)
                     else:
-                        if evidence is Evidence.DEPOSIT_CHANGED:
-                            # If this process dies before it stores the new amount, the deposit is read again.
-                            columns["webhook_due_at"] = columns["next_read_at"] = reading.now
                         move = reverse(checkout, entry, columns, announced=evidence is Evidence.DEPOSIT_REVERSED)
                     stored = self.moves.move(checkout, move, reading.now)
                 except ReceiverFailed as error:

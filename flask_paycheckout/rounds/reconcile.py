@@ -224,7 +224,7 @@ class Reconciler:
 
 @dataclass(eq=False)
 class RefusedKeys:
-    """Tries keys again that the service refused, so that their alarm ends even if nobody pays meanwhile.
+    """Retries keys that the service refused, so that their alarm ends even if nobody pays meanwhile.
 
     The alarm of an account without keys also ends when nothing is left to read or to pay out with them.
     """

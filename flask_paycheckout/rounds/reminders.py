@@ -56,7 +56,7 @@ class Reminders:
     transactions: ShopTransactions
 
     def read_first(self) -> None:
-        """Make the reads due of the orders whose reminder is due, except failed reads that are planned again."""
+        """Plan a read now for each order whose reminder is due; a failed read keeps its planned time."""
         now, c = self.wiring.clock(), self.checkouts.table.c
         due = {row.order_id: row.remind_at for row in self._due_rows(now)}
         if not due:

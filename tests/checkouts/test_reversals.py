@@ -257,6 +257,8 @@ def test_another_amount_of_money_that_paid_no_order_takes_its_place(
     back = [("refund", "-1.00")] if decided else []
     assert lines(shop) == [("held", "1.00"), *back, ("payment_returned", "-1.00"), ("held", "12.50")]
     assert "payment_reversed" not in signals.names
+    shown = shop.runs("show", "o-1").output
+    assert shown.index("The amount was changed") < shown.index("The money arrived again")
     assert urgent(shop) == ({"money-to-pay-back"} if decided else {"held-payments"})
     assert refunds(shop, checkout_id).amount == Decimal("11.50" if decided else "12.50")
     assert "differs 0" in shop.runs("audit").output
